@@ -1,0 +1,18 @@
+# One line each; the scripts behind them are there to be read.
+.PHONY: demo up test lint fix bench prove lock install
+.DEFAULT_GOAL := demo
+
+demo: install     ## see it work: a local stack, one real extraction, a short table
+	@.venv/bin/python -m stack demo
+up: install       ## the same stack left running, with Airflow's UI
+	@.venv/bin/python -m stack up
+test: install     ## lint and the whole suite
+	@scripts/test
+lint: install     ## ruff and mypy
+	@scripts/lint
+fix: install      ## let ruff mend what it can
+	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
+lock:             ## resolve pyproject.toml anew into requirements.lock
+	@scripts/lock
+install:
+	@scripts/install

@@ -1,0 +1,1 @@
+"""The Business Management Service as a Python client; knows no Airflow."""

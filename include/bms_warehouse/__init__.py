@@ -1,0 +1,1 @@
+"""The PostgreSQL warehouse: tables, migrations, loads, queries."""
