@@ -1,0 +1,82 @@
+"""Which days a run reads; pure, in the company's days."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+DAY = timedelta(days=1)
+
+
+class BadWindow(ValueError):
+    """The days asked for make no window; the text says what to give instead."""
+
+
+@dataclass(frozen=True, order=True)
+class Window:
+    """Days from `start` to `end`, both inclusive."""
+
+    start: date
+    end: date
+
+    def __post_init__(self) -> None:
+        if self.end < self.start:
+            raise BadWindow(f"end_date {self.end} is before start_date {self.start}; swap them")
+
+    def __str__(self) -> str:
+        return f"{self.start}/{self.end}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Window":
+        """Read what `str` wrote."""
+        start, _, end = text.partition("/")
+        return cls(date.fromisoformat(start), date.fromisoformat(end))
+
+    @property
+    def days(self) -> int:
+        """How many days it spans."""
+        return (self.end - self.start).days + 1
+
+    def __iter__(self) -> Iterator[date]:
+        """Yield its days, oldest first."""
+        return (self.start + n * DAY for n in range(self.days))
+
+    def __contains__(self, day: date) -> bool:
+        return self.start <= day <= self.end
+
+    def cut(self, days: int) -> list["Window"]:
+        """Cut into windows of at most `days`."""
+        starts = (self.start + n * DAY for n in range(0, self.days, days))
+        return [Window(start, min(start + (days - 1) * DAY, self.end)) for start in starts]
+
+    def halves(self) -> list["Window"]:
+        """Cut into two, for a service that refuses so long a range."""
+        return self.cut((self.days + 1) // 2)
+
+
+def asked(
+    *,
+    start_date: date | None,
+    end_date: date | None,
+    interval: tuple[datetime, datetime] | None,
+    run_after: datetime,
+    zone: ZoneInfo,
+) -> Window:
+    """Return the days that a run is asked for.
+
+    The dates given win; else the whole days of the data interval; else the last complete day
+    before `run_after`. Times carry a zone and count as the company's days, in `zone`.
+    """
+    if start_date or end_date:
+        if start_date is None:
+            raise BadWindow("end_date is given without start_date; give both, or start_date alone")
+        return Window(start_date, end_date or max(start_date, _last_complete_day(run_after, zone)))
+    if interval is None or interval[0] >= interval[1]:
+        day = _last_complete_day(run_after, zone)
+        return Window(day, day)
+    last = _last_complete_day(interval[1], zone)
+    return Window(min(interval[0].astimezone(zone).date(), last), last)
+
+
+def _last_complete_day(moment: datetime, zone: ZoneInfo) -> date:
+    return moment.astimezone(zone).date() - DAY

@@ -1,0 +1,133 @@
+"""The record of what was done: each step of a run enters itself in `bms.run` and says how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from bms_warehouse.tables import control_total, run
+from sqlalchemy import Engine, insert, update
+from sqlalchemy.engine import Connection
+
+AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a flow's run: who it is, before anything is known of its outcome."""
+
+    flow: str
+    dag_run_id: str
+    name: str
+    id_entity: int | None = None
+    window_start: date | None = None
+    window_end: date | None = None
+
+
+@dataclass
+class Total:
+    """Exact sums over rows of one currency."""
+
+    invoices: int = 0
+    amounts: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(AMOUNTS, Decimal(0)))
+
+
+@dataclass
+class Counts:
+    """Rows of a step; a complete one satisfies read = inserted + changed + unchanged + quarantined."""
+
+    rows_read: int = 0
+    inserted: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    quarantined: int = 0
+    vanished: int = 0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every row that was read is accounted for."""
+        return self.rows_read == self.inserted + self.changed + self.unchanged + self.quarantined
+
+
+def begin(engine: Engine, step: Step) -> int:
+    """Enter `step` as running and return its number; an earlier try that never ended is closed as failed."""
+    same = (
+        (run.c.flow == step.flow)
+        & (run.c.dag_run_id == step.dag_run_id)
+        & (run.c.step == step.name)
+        & (run.c.state == "running")
+        & run.c.id_entity.is_not_distinct_from(step.id_entity)
+        & run.c.window_start.is_not_distinct_from(step.window_start)
+    )
+    now = datetime.now(UTC)
+    with engine.begin() as connection:
+        connection.execute(
+            update(run)
+            .where(same)
+            .values(
+                state="failed", finished_at=now, reason="Ended without a word; run again since."
+            )
+        )
+        return connection.execute(
+            insert(run)
+            .values(
+                flow=step.flow,
+                dag_run_id=step.dag_run_id,
+                step=step.name,
+                id_entity=step.id_entity,
+                window_start=step.window_start,
+                window_end=step.window_end,
+                state="running",
+                started_at=now,
+            )
+            .returning(run.c.id)
+        ).scalar_one()
+
+
+def finish(
+    connection: Connection,
+    run_id: int,
+    *,
+    state: str,
+    counts: Counts | None = None,
+    service: Mapping[str, Any] | None = None,
+    reason: str | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Say how step `run_id` ended, within the caller's transaction.
+
+    `service` holds the client's counters by the names of the table's columns.
+    """
+    connection.execute(
+        update(run)
+        .where(run.c.id == run_id)
+        .values(
+            state=state,
+            reason=reason,
+            details=details,
+            finished_at=datetime.now(UTC),
+            **(vars(counts) if counts else {}),
+            **(service or {}),
+        )
+    )
+
+
+def keep_totals(
+    connection: Connection, run_id: int, id_entity: int, totals: Mapping[str, Total]
+) -> None:
+    """Keep the control totals of step `run_id`, by currency."""
+    if totals:
+        connection.execute(
+            insert(control_total),
+            [
+                {
+                    "run_id": run_id,
+                    "id_entity": id_entity,
+                    "currency": currency,
+                    "invoices": total.invoices,
+                    **total.amounts,
+                }
+                for currency, total in sorted(totals.items())
+            ],
+        )

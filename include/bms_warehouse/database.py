@@ -1,0 +1,60 @@
+"""The way to the warehouse: an engine from a URI, and the schema brought up to date."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, make_url, text
+
+from bms_warehouse.tables.schema import SCHEMA
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+VERSION_TABLE = "schema_version"
+_MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
+
+
+def connect(uri: str, **options: object) -> Engine:
+    """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
+
+    Sessions speak UTC, so that what is read back is what was written.
+    """
+    url = make_url(uri).set(drivername="postgresql+psycopg")
+    return create_engine(
+        url, connect_args={"options": "-c timezone=UTC", "application_name": "bms"}, **options
+    )
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def head() -> str:
+    """Return the revision that this code needs."""
+    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    if revision is None:
+        raise RuntimeError(f"no migration found in {MIGRATIONS}")
+    return revision
+
+
+def current(engine: Engine) -> str | None:
+    """Return the revision that the warehouse stands at, None before the first migration."""
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={"version_table": VERSION_TABLE, "version_table_schema": SCHEMA},
+        )
+        return context.get_current_revision()
+
+
+def migrate(engine: Engine) -> str:
+    """Bring the schema up to date in one transaction and return its revision; safe to repeat."""
+    with engine.begin() as connection:
+        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        connection.execute(text(f"create schema if not exists {SCHEMA}"))
+        command.upgrade(_config(connection), "head")
+    return head()

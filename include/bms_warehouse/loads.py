@@ -1,0 +1,159 @@
+"""Loads: columns go into a temporary table by COPY, and from there into a resource by one merge.
+
+The functions are given a connection and leave the transaction to their caller, so that data,
+versions and watermark are committed together or not at all.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import cast
+
+import psycopg
+import pyarrow as pa
+from pyarrow import csv
+from sqlalchemy import Connection, Table, text
+
+_CSV = csv.WriteOptions(include_header=False)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge did: rows written for the first time, and rows written anew."""
+
+    inserted: int
+    changed: int
+
+
+def driver(connection: Connection) -> psycopg.Connection:
+    """Return psycopg's connection behind SQLAlchemy's, for COPY and arrays."""
+    return cast("psycopg.Connection", connection.connection.driver_connection)
+
+
+def staging_name(table: Table) -> str:
+    """Return the name of the session's temporary table that feeds `table`."""
+    return f"{table.name}_staging"
+
+
+def create_staging(connection: Connection, table: Table) -> None:
+    """Make the session's empty staging table for `table`: its columns, none of its constraints."""
+    name = staging_name(table)
+    connection.execute(text(f"drop table if exists pg_temp.{name}"))
+    connection.execute(text(f"create temporary table {name} as select * from {table} limit 0"))
+
+
+def stage(connection: Connection, table: Table, rows: pa.Table) -> None:
+    """COPY `rows` into the staging table; their columns are a subset of the table's, by name."""
+    if not rows.num_rows:
+        return
+    buffer = BytesIO()
+    csv.write_csv(rows, buffer, _CSV)
+    names = ", ".join(f'"{name}"' for name in rows.column_names)
+    statement = f"copy pg_temp.{staging_name(table)} ({names}) from stdin (format csv)"
+    with driver(connection).cursor() as cursor, cursor.copy(statement.encode()) as copy:
+        copy.write(buffer.getbuffer())
+
+
+def stored_hashes(
+    connection: Connection, table: Table, *, key: str, ids: Iterable[int], where: str = "true"
+) -> dict[int, bytes]:
+    """Return the row hash of each of `ids` that stands in `table`, within the SQL condition `where`."""
+    statement = f'select "{key}", _row_hash from {table} where {where} and "{key}" = any(%s)'  # noqa: S608 - our own names, the ids are bound
+    with driver(connection).cursor() as cursor:
+        return dict(cursor.execute(statement.encode(), [list(ids)]).fetchall())
+
+
+def merge(
+    connection: Connection,
+    table: Table,
+    versions: Table,
+    *,
+    run_id: int,
+    observed_at: datetime,
+    names: Sequence[str] = (),
+) -> Merged:
+    """Merge the staging table into `table` and keep every row written as a version.
+
+    A row is written when it is new, when its hash differs, or when it had vanished.
+    `names` are columns outside the hash: they follow when a row is written, and cause nothing.
+    """
+    # The planner knows nothing of a temporary table until told; a year's load would crawl.
+    connection.execute(text(f"analyze pg_temp.{staging_name(table)}"))
+    key = [column.name for column in table.primary_key]
+    own = ("_version", "_first_seen_at", "_changed_at", "_run_id", "_vanished_at")
+    carried = [column.name for column in table.columns if column.name not in own]
+    vanishes = "_vanished_at" in table.columns
+    on = " and ".join(f't."{name}" = s."{name}"' for name in key)
+    columns = ", ".join(f'"{name}"' for name in carried)
+    values = ", ".join(_value(table, name) for name in carried)
+    updates = ", ".join(f'"{name}" = excluded."{name}"' for name in carried if name not in key)
+    conflict = ", ".join(f'"{name}"' for name in key)
+    written = text(
+        f"""
+        with written as (
+            insert into {table} as t
+                ({columns}, _version, _first_seen_at, _changed_at, _run_id)
+            select {values}, 1, :observed_at, :observed_at, :run_id
+            from pg_temp.{staging_name(table)} s
+            left join {table} t on {on}
+            where t._row_hash is distinct from s._row_hash{" or t._vanished_at is not null" if vanishes else ""}
+            on conflict ({conflict}) do update set {updates},
+                _version = t._version + 1, _changed_at = excluded._changed_at,
+                _run_id = excluded._run_id{", _vanished_at = null" if vanishes else ""}
+            returning t._version
+        )
+        select count(*) filter (where _version = 1), count(*) filter (where _version > 1) from written
+        """  # noqa: S608 - names from our own metadata, values bound
+    )
+    inserted, changed = connection.execute(
+        written, {"observed_at": observed_at, "run_id": run_id}
+    ).one()
+    every = ", ".join(f't."{column.name}"' for column in table.columns)
+    kept = text(
+        f"insert into {versions} ({every.replace('t.', '')}, _observed_at) "  # noqa: S608 - as above
+        f"select {every}, t._changed_at from pg_temp.{staging_name(table)} s join {table} t on {on} "
+        "where t._run_id = :run_id"
+    )
+    connection.execute(kept, {"run_id": run_id})
+    return Merged(inserted, changed)
+
+
+def mark_vanished(
+    connection: Connection,
+    table: Table,
+    versions: Table,
+    *,
+    where: str,
+    ids: Sequence[int],
+    run_id: int,
+    observed_at: datetime,
+) -> int:
+    """Mark the rows `ids` (the last column of the key) as no longer returned; keep that as a version.
+
+    Nothing is deleted. Rows already marked are left as they are. `where` is an SQL condition
+    that holds the rest of the key. Returns how many rows were marked.
+    """
+    if not ids:
+        return 0
+    key = list(table.primary_key)[-1].name
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    statement = f"""
+        with marked as (
+            update {table} set _vanished_at = %(at)s, _version = _version + 1,
+                _changed_at = %(at)s, _run_id = %(run)s
+            where {where} and "{key}" = any(%(ids)s) and _vanished_at is null
+            returning *
+        )
+        insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
+        """  # noqa: S608 - our own names, values bound
+    with driver(connection).cursor() as cursor:
+        cursor.execute(statement.encode(), {"at": observed_at, "run": run_id, "ids": list(ids)})
+        return cursor.rowcount
+
+
+def _value(table: Table, name: str) -> str:
+    # Arrow's decimals have a fixed scale; the amount is stored as it was sent, 12.5 and not 12.500000000.
+    return (
+        f'trim_scale(s."{name}")' if str(table.columns[name].type) == "NUMERIC" else f's."{name}"'
+    )

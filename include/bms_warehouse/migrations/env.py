@@ -1,0 +1,26 @@
+"""Alembic's environment: it runs on the connection that bms_warehouse.database hands over."""
+
+from alembic import context
+
+from bms_warehouse.database import VERSION_TABLE
+from bms_warehouse.tables import METADATA
+from bms_warehouse.tables.schema import SCHEMA
+
+
+def _ours(name: str | None, kind: str, _parents: object) -> bool:
+    return name == SCHEMA if kind == "schema" else name != VERSION_TABLE
+
+
+connection = context.config.attributes["connection"]
+if connection is None:
+    raise RuntimeError("migrations run through `python -m bms_warehouse migrate`")
+context.configure(
+    connection=connection,
+    target_metadata=METADATA,
+    version_table=VERSION_TABLE,
+    version_table_schema=SCHEMA,
+    include_schemas=True,
+    include_name=_ours,
+    transactional_ddl=True,
+)
+context.run_migrations()
