@@ -1,0 +1,78 @@
+"""Error answers. The interface shows neither statuses nor bodies: our assumption, by dialect."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http import HTTPStatus
+from math import ceil
+
+from bms_sandbox.dialect import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole HTTP answer before it is sent: status, headers, body in pieces."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    pieces: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the length of the body in bytes."""
+        return sum(map(len, self.pieces))
+
+
+@dataclass(eq=False)
+class ServiceError(Exception):
+    """An answer other than success: status, a stable code, a sentence, the fields at fault."""
+
+    status: int
+    code: str
+    message: str
+    details: tuple[dict[str, str], ...] = ()
+    retry_after: float | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def json_reply(body: bytes, status: int = 200) -> Reply:
+    """Wrap an encoded JSON body."""
+    return Reply(status, ((b"content-type", b"application/json"),), (body,))
+
+
+def error_reply(error: ServiceError, dialect: Dialect) -> Reply:
+    """Write `error` the way the dialect's error_body and retry_after say."""
+    kind, body = _body(error, dialect)
+    headers = [(b"content-type", kind)] if kind else []
+    headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
+    if error.retry_after is not None and dialect.retry_after != "absent":
+        headers.append((b"retry-after", _retry_after(error.retry_after, dialect).encode()))
+    return Reply(error.status, tuple(headers), (body,))
+
+
+def _body(error: ServiceError, dialect: Dialect) -> tuple[bytes, bytes]:
+    match dialect.error_body:
+        case "json":
+            content = {"code": error.code, "message": error.message, "errors": error.details}
+            return b"application/json", json.dumps(content).encode()
+        case "problem":
+            problem = {
+                "type": f"about:blank#{error.code}",
+                "title": HTTPStatus(error.status).phrase,
+                "status": error.status,
+                "detail": error.message,
+                "errors": error.details,
+            }
+            return b"application/problem+json", json.dumps(problem).encode()
+        case "text":
+            return b"text/plain; charset=utf-8", error.message.encode()
+        case "empty":
+            return b"", b""
+
+
+def _retry_after(seconds: float, dialect: Dialect) -> str:
+    if dialect.retry_after == "date":
+        # Real time: this header is read against the reader's own clock.
+        return format_datetime(datetime.now(UTC) + timedelta(seconds=ceil(seconds)), usegmt=True)
+    return str(ceil(seconds))

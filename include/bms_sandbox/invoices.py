@@ -1,0 +1,238 @@
+"""Client invoices: one row's life as a function of time, and the book that holds them all.
+
+An invoice carries the instants of what happens to it (sent, paid, canceled); its fields at any
+moment follow from those and the clock. So a later day's re-read sees changes, for ever the same.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Protocol
+
+FAR = datetime.max.replace(tzinfo=UTC)
+
+STATUS_NAMES = {
+    "DRAFT": ("Draft", "Brouillon"),
+    "SENT": ("Sent", "Envoyée"),
+    "PARTIAL": ("Partially paid", "Payée partiellement"),
+    "PAID": ("Paid", "Payée"),
+    "CANCELED": ("Canceled", "Annulée"),
+}
+TYPE_NAMES = {"INV": ("Invoice", "Facture"), "CRN": ("Credit note", "Avoir")}
+PAYMENT_NAMES = {
+    "VIR": ("Bank transfer", "Virement bancaire"),
+    "CHQ": ("Cheque", "Chèque"),
+    "PRL": ("Direct debit", "Prélèvement"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Invoice:
+    """One invoice or credit note with its whole life; money in exact decimals."""
+
+    id_entity: int
+    id_invoice: int
+    reference_number: str
+    invoice_date: date
+    due_date: date
+    invoice_type: str
+    id_client: int
+    client_name: str
+    po_number: str | None
+    vat_number: str
+    invoice_subject: str
+    total_excl_vat: Decimal
+    total_vat: Decimal
+    currency: str
+    payment_mode: str
+    id_account_manager: int
+    created_on: datetime
+    created_by: int
+    sent_on: datetime | None = None
+    sent_by: int | None = None
+    payments: tuple[tuple[datetime, Decimal], ...] = ()
+    canceled_on: datetime | None = None
+    canceled_by: int | None = None
+    id_credit: int | None = None
+
+    def next_change(self, now: datetime) -> datetime:
+        """Return the first instant after `now` at which a field changes."""
+        instants = [
+            self.created_on,
+            self.sent_on,
+            self.canceled_on,
+            *(at for at, _ in self.payments),
+        ]
+        return min((at for at in instants if at and at > now), default=FAR)
+
+    def as_of(self, now: datetime, language: str) -> dict[str, Any]:
+        """Return the fields of the client invoice list item as they stand at `now`."""
+        in_french = language == "FR"
+        total = self.total_excl_vat + self.total_vat
+        paid = sum((amount for at, amount in self.payments if at <= now), Decimal("0.00"))
+        sent = self.sent_on is not None and self.sent_on <= now
+        canceled = self.canceled_on is not None and self.canceled_on <= now
+        due = Decimal("0.00") if canceled else total - paid
+        status = (
+            "CANCELED"
+            if canceled
+            else "PAID"
+            if paid and not due
+            else "PARTIAL"
+            if paid
+            else "SENT"
+            if sent
+            else "DRAFT"
+        )
+        return {
+            "id_invoice": self.id_invoice,
+            "reference_number": self.reference_number,
+            "invoice_date": self.invoice_date,
+            "due_date": self.due_date,
+            "invoice_type": self.invoice_type,
+            "invoice_type_name": TYPE_NAMES[self.invoice_type][in_french],
+            "id_client": self.id_client,
+            "client_name": self.client_name,
+            "po_number": self.po_number,
+            "vat_number": self.vat_number,
+            "invoice_subject": self.invoice_subject,
+            "total_excl_vat": self.total_excl_vat,
+            "total_vat": self.total_vat,
+            "total_incl_vat": total,
+            "total_due": due,
+            "currency": self.currency,
+            "payment_mode": self.payment_mode,
+            "payment_mode_name": PAYMENT_NAMES[self.payment_mode][in_french],
+            "status": status,
+            "status_name": STATUS_NAMES[status][in_french],
+            "id_account_manager": self.id_account_manager,
+            "created_on": self.created_on,
+            "created_by": self.created_by,
+            "canceled": canceled,
+            "canceled_on": self.canceled_on if canceled else None,
+            "canceled_by": self.canceled_by if canceled else None,
+            "id_credit": self.id_credit if canceled else None,
+            "sent": sent,
+            "sent_on": self.sent_on if sent else None,
+            "sent_by": self.sent_by if sent else None,
+        }
+
+    def paid(self, at: datetime, amount: Decimal | None = None) -> "Invoice":
+        """Return it with a payment at `at`: `amount`, or all that is still due."""
+        kept = tuple(p for p in self.payments if p[0] <= at)
+        due = self.total_excl_vat + self.total_vat - sum((a for _, a in kept), Decimal("0.00"))
+        return replace(self, payments=(*kept, (at, due if amount is None else amount)))
+
+    def sent(self, at: datetime) -> "Invoice":
+        """Return it as sent at `at`."""
+        return replace(self, sent_on=at, sent_by=self.created_by)
+
+    def canceled(self, at: datetime, id_credit: int | None = None) -> "Invoice":
+        """Return it as canceled at `at`, pointing at a credit note if there is one."""
+        return replace(self, canceled_on=at, canceled_by=self.created_by, id_credit=id_credit)
+
+
+class InvoiceSource(Protocol):
+    """Where a day's invoices come from before anyone touches them."""
+
+    entities: tuple[int, ...]
+
+    def invoices_of(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
+        """Return the invoices dated `day`, ascending by id."""
+        ...
+
+    def day_of(self, id_invoice: int) -> date:
+        """Return the invoice date that an id of this source stands for."""
+        ...
+
+
+class InvoiceBook:
+    """All client invoices: made on demand day by day, changed days kept."""
+
+    # Reach of created_on, due_date and sent_on around invoice_date in any source.
+    BEFORE, AFTER = timedelta(days=100), timedelta(days=40)
+
+    def __init__(self, source: InvoiceSource, keep: int = 400) -> None:
+        self.source = source
+        self.version = 0
+        self._keep = keep
+        self._made: OrderedDict[tuple[int, date], tuple[Invoice, ...]] = OrderedDict()
+        self._changed: dict[tuple[int, date], tuple[Invoice, ...]] = {}
+
+    def day(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
+        """Return the invoices dated `day`, ascending by id, future ones included."""
+        key = (id_entity, day)
+        if key in self._changed:
+            return self._changed[key]
+        if key not in self._made:
+            known = id_entity in self.source.entities
+            self._made[key] = self.source.invoices_of(id_entity, day) if known else ()
+            if len(self._made) > self._keep:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        return self._made[key]
+
+    def dated(self, id_entity: int, first: date, last: date) -> Iterator[Invoice]:
+        """Yield the invoices dated `first` to `last`, both inclusive."""
+        for ordinal in range(first.toordinal(), last.toordinal() + 1):
+            yield from self.day(id_entity, date.fromordinal(ordinal))
+
+    def within(self, id_entity: int, first: date, last: date, by: str) -> Iterator[Invoice]:
+        """Yield the invoices whose field `by` lies in `first` to `last`, by invoice date."""
+        if by == "invoice_date":
+            yield from self.dated(id_entity, first, last)
+            return
+        earliest = _moved(first, -self.BEFORE)
+        for invoice in self.dated(id_entity, earliest, _moved(last, self.AFTER)):
+            value = getattr(invoice, by)
+            day = value.date() if isinstance(value, datetime) else value
+            if day is not None and first <= day <= last:
+                yield invoice
+
+    def find(self, id_entity: int, id_invoice: int) -> Invoice | None:
+        """Return one invoice by its key."""
+        days = [self.source.day_of(id_invoice)]
+        days += [day for entity, day in self._changed if entity == id_entity]
+        for day in days:
+            for invoice in self.day(id_entity, day):
+                if invoice.id_invoice == id_invoice:
+                    return invoice
+        return None
+
+    def put(self, invoice: Invoice) -> None:
+        """Insert `invoice`, or put it in the place of the one with its key."""
+        old = self.find(invoice.id_entity, invoice.id_invoice)
+        if old is not None:
+            self.remove(old)
+        key = (invoice.id_entity, invoice.invoice_date)
+        rows = (*self.day(*key), invoice)
+        self._changed[key] = tuple(sorted(rows, key=lambda row: row.id_invoice))
+        self.version += 1
+
+    def remove(self, invoice: Invoice) -> None:
+        """Take `invoice` out for good."""
+        key = (invoice.id_entity, invoice.invoice_date)
+        kept = (r for r in self.day(*key) if r.id_invoice != invoice.id_invoice)
+        self._changed[key] = tuple(kept)
+        self.version += 1
+
+    def reset(self, source: InvoiceSource) -> None:
+        """Forget every change and start again from `source`."""
+        self.source = source
+        self.version += 1
+        self._made.clear()
+        self._changed.clear()
+
+
+def at_noon(day: date, minutes: int = 0) -> datetime:
+    """Return `day` at 12:00 UTC plus `minutes`: the same calendar day in every European zone."""
+    return datetime.combine(day, time(12), tzinfo=UTC) + timedelta(minutes=minutes)
+
+
+def _moved(day: date, by: timedelta) -> date:
+    try:
+        return day + by
+    except OverflowError:
+        return date.min if by < timedelta() else date.max

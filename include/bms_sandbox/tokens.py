@@ -1,0 +1,112 @@
+"""Access tokens: JWTs with granted scopes, expiry and revocation (section Authentication)."""
+
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jwt
+
+from bms_sandbox.dialect import Dialect
+from bms_sandbox.errors import ServiceError
+
+PER_SECOND = {"seconds": 1, "milliseconds": 1000, "minutes": 1 / 60}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client sends in the token request."""
+
+    client_id: str
+    application_id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class Grant:
+    """What a live token is worth: scopes, and the end of its life in Unix seconds."""
+
+    scopes: frozenset[str]
+    expires_at: float
+
+
+class Tokens:
+    """Issue, check and revoke tokens; expiry runs on real time, as clients see it."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.credentials = credentials
+        self.issued = 0
+        self._key = secrets.token_hex(32)
+        self._grants: dict[str, Grant] = {}
+
+    def issue(self, client_id: str, application_id: str, secret: str, dialect: Dialect) -> str:
+        """Return a new token; 401 when the credentials aren't the service's."""
+        known = self.credentials
+        pairs = (
+            (client_id, known.client_id),
+            (application_id, known.application_id),
+            (secret, known.secret),
+        )
+        if not all([hmac.compare_digest(a.encode(), b.encode()) for a, b in pairs]):
+            raise ServiceError(
+                401, "invalid_client", "client_id, application_id or secret is wrong"
+            )
+        now = time.time()
+        claims: dict[str, Any] = {
+            "sub": client_id,
+            "iat": int(now),
+            "jti": secrets.token_hex(8),
+            "scope": list(dialect.granted_scopes),
+        }
+        if dialect.exp_claim:
+            claims["exp"] = int(now + dialect.token_lifetime)
+        token = jwt.encode(claims, self._key, algorithm="HS256")
+        if dialect.one_live_token:
+            self._grants.clear()
+        self._grants[token] = Grant(frozenset(dialect.granted_scopes), now + dialect.token_lifetime)
+        self.issued += 1
+        return token
+
+    def authorise(self, headers: Mapping[bytes, bytes], scope: str) -> None:
+        """Refuse with 401 without a live token, with 403 without `scope`."""
+        token = bearer(headers)
+        grant = self._grants.get(token)
+        challenge = {"WWW-Authenticate": "Bearer"}
+        if grant is None:
+            raise ServiceError(401, "invalid_token", "no valid bearer token", headers=challenge)
+        if grant.expires_at <= time.time():
+            raise ServiceError(401, "expired_token", "the token has expired", headers=challenge)
+        if scope not in grant.scopes:
+            raise ServiceError(403, "missing_scope", f"the token lacks the scope {scope}")
+
+    def check_token_request(self, headers: Mapping[bytes, bytes], dialect: Dialect) -> None:
+        """Refuse a token request without the bearer that the dialect wants (else pass)."""
+        token = bearer(headers)
+        wanted = dialect.token_bearer
+        if wanted == "none" or (wanted == "any" and token):
+            return
+        if not (token and hmac.compare_digest(token.encode(), self.credentials.secret.encode())):
+            raise ServiceError(401, "invalid_token", "the token operation wants a bearer too")
+
+    def revoke(self, token: str) -> bool:
+        """End the life of `token`; say whether it was alive."""
+        return self._grants.pop(token, None) is not None
+
+    def revoke_all(self) -> int:
+        """End the life of every token; return how many there were."""
+        count = len(self._grants)
+        self._grants.clear()
+        return count
+
+    def live(self) -> int:
+        """Return the number of tokens still good."""
+        now = time.time()
+        return sum(grant.expires_at > now for grant in self._grants.values())
+
+
+def bearer(headers: Mapping[bytes, bytes]) -> str:
+    """Return the bearer credential of a request's headers, or an empty text."""
+    scheme, _, credential = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return credential.strip() if scheme.lower() == "bearer" else ""

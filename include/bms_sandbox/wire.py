@@ -1,0 +1,70 @@
+"""Rows on the wire: field order of the interface, formats of the dialect, exact money."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from bms_sandbox.dialect import Dialect
+
+Row = dict[str, Any]
+
+# Names that the interface doesn't know, sent when the dialect says extra_fields.
+EXTRA = {"x_revision": 3, "x_labels": ["à vérifier"]}
+
+
+class Wire:
+    """Encode rows the way one dialect writes them."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._zone = ZoneInfo(dialect.time_zone)
+        self._encode = msgspec.json.Encoder(decimal_format="number").encode
+
+    def encode(self, content: Any) -> bytes:
+        """Encode `content` as it is (scalars, envelopes already worded)."""
+        return self._encode(content)
+
+    def row(self, row: Row, names: Sequence[str]) -> bytes:
+        """Encode the fields `names` of `row`, in that order."""
+        absent = self.dialect.nulls == "absent"
+        fields = {}
+        for name in names:
+            value = row[name]
+            if value is None and absent:
+                continue
+            fields[name] = self._formatted(value) if isinstance(value, date) else value
+        return self._encode(fields | EXTRA if self.dialect.extra_fields else fields)
+
+    def joined(self, rows: Iterable[Row], names: Sequence[str]) -> bytes:
+        """Encode rows as the inside of a JSON array: comma-joined, without the brackets."""
+        return b",".join([self.row(row, names) for row in rows])
+
+    def _formatted(self, value: date) -> str:
+        if isinstance(value, datetime):
+            return self._instant(value)
+        match self.dialect.date_format:
+            case "date":
+                return value.isoformat()
+            case "datetime":
+                return f"{value.isoformat()}T00:00:00"
+            case "ms":
+                return f"{value.isoformat()}T00:00:00.000"
+            case "zone":
+                midnight = datetime(value.year, value.month, value.day, tzinfo=self._zone)
+                return midnight.isoformat()
+
+    def _instant(self, value: datetime) -> str:
+        local = value.astimezone(self._zone)
+        match self.dialect.datetime_format:
+            case "datetime":
+                return local.replace(tzinfo=None).isoformat(timespec="seconds")
+            case "ms":
+                return local.replace(tzinfo=None).isoformat(timespec="milliseconds")
+            case "zone":
+                return local.isoformat(timespec="seconds")
+            case "utc_ms":
+                utc = value.astimezone(UTC).replace(tzinfo=None)
+                return utc.isoformat(timespec="milliseconds") + "Z"
