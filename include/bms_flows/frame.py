@@ -115,23 +115,22 @@ def _fits(value: Any, kind: pa.DataType, prepare: Callable[[Any], Any] | None) -
 def _arrow(
     column: Column[Any], zone: ZoneInfo
 ) -> tuple[pa.DataType, Callable[[Any], Any] | None, str]:
-    """Return the Arrow type of a column, how a value is made ready for it, and the code of a misfit."""
-    kind = column.type
-    if isinstance(kind, BigInteger | Integer):
-        return pa.int64(), None, "bad_integer"
-    if isinstance(kind, Numeric):
-        return pa.decimal128(MONEY_DIGITS, MONEY_SCALE), None, "bad_amount"
-    if isinstance(kind, Boolean):
-        return pa.bool_(), None, "bad_boolean"
-    if isinstance(kind, Date):
-        return pa.date32(), parse_date, "bad_date"
-    if isinstance(kind, DateTime):
-        return pa.timestamp("us", "UTC"), lambda value: parse_datetime(value, zone), "bad_datetime"
-    if isinstance(kind, JSONB):
-        return pa.string(), _json, "bad_json"
-    if isinstance(kind, Text):
-        return pa.string(), None, "bad_text"
-    raise TypeError(f"no Arrow type for column {column.name} of type {kind}")
+    """Return a column's Arrow type, how a value is made ready for it, and the code of a misfit."""
+    kinds: dict[type, tuple[pa.DataType, Callable[[Any], Any] | None, str]] = {
+        BigInteger: (pa.int64(), None, "bad_integer"),
+        Integer: (pa.int64(), None, "bad_integer"),
+        Numeric: (pa.decimal128(MONEY_DIGITS, MONEY_SCALE), None, "bad_amount"),
+        Boolean: (pa.bool_(), None, "bad_boolean"),
+        Date: (pa.date32(), parse_date, "bad_date"),
+        DateTime: (
+            pa.timestamp("us", "UTC"),
+            lambda value: parse_datetime(value, zone),
+            "bad_datetime",
+        ),
+        JSONB: (pa.string(), _json, "bad_json"),
+        Text: (pa.string(), None, "bad_text"),
+    }
+    return kinds[type(column.type)]
 
 
 def _json(value: Any) -> str | None:

@@ -2,11 +2,36 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
 from typing import IO, Any
 
 import pyarrow as pa
 from pyarrow import parquet
 from upath import UPath
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where a step's files go: raw answers and Parquet of a resource, by day and step."""
+
+    data_root: UPath
+    resource: str
+    day: date
+    run_id: int
+
+    @property
+    def raw(self) -> UPath:
+        """The folder of the answers as they came."""
+        return self._folder("raw")
+
+    @property
+    def parquet(self) -> UPath:
+        """The file of the rows as columns."""
+        return self._folder("parquet") / f"{self.resource}.parquet"
+
+    def _folder(self, kind: str) -> UPath:
+        return self.data_root / kind / self.resource / self.day.isoformat() / f"step-{self.run_id}"
 
 
 @contextmanager

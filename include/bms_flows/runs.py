@@ -6,9 +6,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from bms_warehouse.tables import control_total, run
 from sqlalchemy import Engine, insert, update
 from sqlalchemy.engine import Connection
+
+from bms.counters import Counters
+from bms_warehouse.tables import control_total, run
 
 AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
@@ -69,7 +71,7 @@ def begin(engine: Engine, step: Step) -> int:
                 state="failed", finished_at=now, reason="Ended without a word; run again since."
             )
         )
-        return connection.execute(
+        entered = connection.execute(
             insert(run)
             .values(
                 flow=step.flow,
@@ -82,7 +84,8 @@ def begin(engine: Engine, step: Step) -> int:
                 started_at=now,
             )
             .returning(run.c.id)
-        ).scalar_one()
+        )
+        return int(entered.scalar_one())
 
 
 def finish(
@@ -91,14 +94,11 @@ def finish(
     *,
     state: str,
     counts: Counts | None = None,
-    service: Mapping[str, Any] | None = None,
+    service: Counters | None = None,
     reason: str | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Say how step `run_id` ended, within the caller's transaction.
-
-    `service` holds the client's counters by the names of the table's columns.
-    """
+    """Say how step `run_id` ended, within the caller's transaction; `service` is its client's count."""
     connection.execute(
         update(run)
         .where(run.c.id == run_id)
@@ -108,7 +108,7 @@ def finish(
             details=details,
             finished_at=datetime.now(UTC),
             **(vars(counts) if counts else {}),
-            **(service or {}),
+            **(_service(service) if service else {}),
         )
     )
 
@@ -131,3 +131,20 @@ def keep_totals(
                 for currency, total in sorted(totals.items())
             ],
         )
+
+
+def _service(counters: Counters) -> dict[str, float | None]:
+    """Return a client's count by the names of the table's columns."""
+    seconds = sorted(second for seen in counters.latencies.values() for second in seen)
+
+    def within(share: float) -> float | None:
+        return 1000 * seconds[int(share * (len(seconds) - 1))] if seconds else None
+
+    return {
+        "requests": counters.requests,
+        "retries": counters.retries,
+        "throttles": counters.throttles,
+        "token_fetches": counters.token_fetches,
+        "latency_p50_ms": within(0.50),
+        "latency_p95_ms": within(0.95),
+    }

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
+from zoneinfo import ZoneInfo, available_timezones
 
 
 class BadSetting(ValueError):
@@ -15,8 +15,10 @@ class BadSetting(ValueError):
 class Settings:
     """What the flows may be told; the variable of a field is its name in capitals, led by `BMS_`."""
 
-    time_zone: ZoneInfo = ZoneInfo("Europe/Paris")
+    time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("Europe/Paris"))
     """The company's days begin and end in this zone."""
+    language: Literal["EN", "FR"] = "FR"
+    """Language of the names of codes beside the rows; the other is kept in `bms.code_name`."""
     window_days: int = 7
     """Days asked for in one invoice request; bounds an answer's size."""
     unit_days: int = 366
@@ -28,21 +30,25 @@ class Settings:
         given = os.environ if environment is None else environment
         hints = get_type_hints(cls)
         values = {
-            field.name: _read(variable, given[variable], hints[field.name])
-            for field in fields(cls)
-            if given.get(variable := f"BMS_{field.name.upper()}")
+            each.name: _read(variable, given[variable], hints[each.name])
+            for each in fields(cls)
+            if given.get(variable := f"BMS_{each.name.upper()}")
         }
         return cls(**values)
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:
-    try:
-        if kind is int:
-            value = int(text)
-            if value < 1:
-                raise ValueError(text)
-            return value
-        return kind(text)
-    except (ValueError, ZoneInfoNotFoundError) as error:
-        wanted = "a whole number from 1" if kind is int else f"a {kind.__name__}"
-        raise BadSetting(f"{variable} holds {text!r}; it takes {wanted}") from error
+    """Read one variable by its field's type."""
+    if kind is int:
+        if text.isdecimal() and int(text):
+            return int(text)
+        wanted = "a whole number from 1"
+    elif kind is ZoneInfo:
+        if text in available_timezones():
+            return ZoneInfo(text)
+        wanted = "the name of a time zone, as Europe/Paris"
+    else:
+        if text in get_args(kind):
+            return text
+        wanted = " or ".join(get_args(kind))
+    raise BadSetting(f"{variable} holds {text!r}; it takes {wanted}")

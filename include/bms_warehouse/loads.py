@@ -4,7 +4,7 @@ The functions are given a connection and leave the transaction to their caller, 
 versions and watermark are committed together or not at all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -56,12 +56,16 @@ def stage(connection: Connection, table: Table, rows: pa.Table) -> None:
 
 
 def stored_hashes(
-    connection: Connection, table: Table, *, key: str, ids: Iterable[int], where: str = "true"
+    connection: Connection, table: Table, *, where: str, given: Mapping[str, object]
 ) -> dict[int, bytes]:
-    """Return the row hash of each of `ids` that stands in `table`, within the SQL condition `where`."""
-    statement = f'select "{key}", _row_hash from {table} where {where} and "{key}" = any(%s)'  # noqa: S608 - our own names, the ids are bound
+    """Return the row hashes that stand in `table`, by the last column of its key.
+
+    `where` is an SQL condition with `%(name)s` for what is `given`.
+    """
+    key = list(table.primary_key)[-1].name
+    statement = f'select "{key}", _row_hash from {table} where {where}'
     with driver(connection).cursor() as cursor:
-        return dict(cursor.execute(statement.encode(), [list(ids)]).fetchall())
+        return dict(cursor.execute(statement.encode(), given).fetchall())
 
 
 def merge(
@@ -71,12 +75,11 @@ def merge(
     *,
     run_id: int,
     observed_at: datetime,
-    names: Sequence[str] = (),
 ) -> Merged:
     """Merge the staging table into `table` and keep every row written as a version.
 
     A row is written when it is new, when its hash differs, or when it had vanished.
-    `names` are columns outside the hash: they follow when a row is written, and cause nothing.
+    Columns outside the hash follow when a row is written, and cause no writing.
     """
     # The planner knows nothing of a temporary table until told; a year's load would crawl.
     connection.execute(text(f"analyze pg_temp.{staging_name(table)}"))
@@ -103,17 +106,18 @@ def merge(
                 _run_id = excluded._run_id{", _vanished_at = null" if vanishes else ""}
             returning t._version
         )
-        select count(*) filter (where _version = 1), count(*) filter (where _version > 1) from written
-        """  # noqa: S608 - names from our own metadata, values bound
+        select count(*) filter (where _version = 1), count(*) filter (where _version > 1)
+        from written
+        """
     )
     inserted, changed = connection.execute(
         written, {"observed_at": observed_at, "run_id": run_id}
     ).one()
     every = ", ".join(f't."{column.name}"' for column in table.columns)
     kept = text(
-        f"insert into {versions} ({every.replace('t.', '')}, _observed_at) "  # noqa: S608 - as above
-        f"select {every}, t._changed_at from pg_temp.{staging_name(table)} s join {table} t on {on} "
-        "where t._run_id = :run_id"
+        f"insert into {versions} ({every.replace('t.', '')}, _observed_at) "
+        f"select {every}, t._changed_at from pg_temp.{staging_name(table)} s "
+        f"join {table} t on {on} where t._run_id = :run_id"
     )
     connection.execute(kept, {"run_id": run_id})
     return Merged(inserted, changed)
@@ -125,35 +129,32 @@ def mark_vanished(
     versions: Table,
     *,
     where: str,
-    ids: Sequence[int],
+    given: Mapping[str, object],
     run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark the rows `ids` (the last column of the key) as no longer returned; keep that as a version.
+    """Mark rows as no longer returned and keep that as a version of each; return how many.
 
-    Nothing is deleted. Rows already marked are left as they are. `where` is an SQL condition
-    that holds the rest of the key. Returns how many rows were marked.
+    `where` is an SQL condition with `%(name)s` for what is `given`. Nothing is deleted, rows
+    already marked are left as they are.
     """
-    if not ids:
-        return 0
-    key = list(table.primary_key)[-1].name
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     statement = f"""
         with marked as (
-            update {table} set _vanished_at = %(at)s, _version = _version + 1,
-                _changed_at = %(at)s, _run_id = %(run)s
-            where {where} and "{key}" = any(%(ids)s) and _vanished_at is null
+            update {table} set _vanished_at = %(observed_at)s, _version = _version + 1,
+                _changed_at = %(observed_at)s, _run_id = %(run_id)s
+            where ({where}) and _vanished_at is null
             returning *
         )
         insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
-        """  # noqa: S608 - our own names, values bound
+        """
     with driver(connection).cursor() as cursor:
-        cursor.execute(statement.encode(), {"at": observed_at, "run": run_id, "ids": list(ids)})
+        cursor.execute(statement.encode(), {**given, "observed_at": observed_at, "run_id": run_id})
         return cursor.rowcount
 
 
 def _value(table: Table, name: str) -> str:
-    # Arrow's decimals have a fixed scale; the amount is stored as it was sent, 12.5 and not 12.500000000.
+    # Arrow's decimals have a fixed scale; an amount is stored as sent, 12.5 and not 12.500000000.
     return (
         f'trim_scale(s."{name}")' if str(table.columns[name].type) == "NUMERIC" else f's."{name}"'
     )

@@ -1,5 +1,7 @@
 """Client invoices: the interface's "Client invoice list item", its versions and its days."""
 
+from typing import Any
+
 from sqlalchemy import Boolean, Column, Date, Index, Integer, Numeric, PrimaryKeyConstraint, Table
 
 from bms_warehouse.tables.schema import (
@@ -15,7 +17,7 @@ from bms_warehouse.tables.schema import (
 MONEY = Numeric()
 
 
-def _fields() -> list[Column[object]]:
+def _fields() -> list[Column[Any]]:
     return [
         field(
             "id_entity", BIGINT, "Entity the invoice was listed for (query parameter).", key=True
@@ -57,7 +59,7 @@ CLIENT_INVOICE_FIELDS = tuple(column.name for column in _fields())
 """The interface's fields in their order, led by the entity asked for."""
 
 
-def _added() -> list[Column[object]]:
+def _added() -> list[Column[Any]]:
     return [
         *audit_columns(),
         Column(
@@ -103,6 +105,6 @@ client_invoice_day = Table(
         comment="Of these, not canceled and either unpaid or not sent.",
     ),
     Column("read_at", TIMESTAMP, nullable=False, comment="Last complete read of the day."),
-    Column("changed_at", TIMESTAMP, nullable=False, comment="Last read that changed something."),
+    Column("changed_at", TIMESTAMP, comment="Last read that changed something; empty until then."),
     comment="The watermark of the extraction: which days were read completely, and when.",
 )

@@ -10,12 +10,7 @@ code_name = Table(
     Column("resource", TEXT, primary_key=True, comment="Table that holds the code."),
     Column("field", TEXT, primary_key=True, comment="Column that holds the code."),
     Column("code", TEXT, primary_key=True, comment="The code."),
-    Column(
-        "language",
-        TEXT,
-        primary_key=True,
-        comment="EN or FR as asked for; empty where the service's default was taken.",
-    ),
+    Column("language", TEXT, primary_key=True, comment="The language asked for, EN or FR."),
     Column("name", TEXT, nullable=False, comment="What the service calls the code."),
     Column("seen_at", TIMESTAMP, nullable=False, comment="When it last got this name."),
     comment="Names of codes per language, kept apart so that a language changes no row.",

@@ -1,5 +1,7 @@
 """What every table of the warehouse shares: its schema, its way of naming, its audit columns."""
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -29,14 +31,12 @@ TIMESTAMP = DateTime(timezone=True)
 """Times are UTC with zone, everywhere."""
 
 
-def field(
-    name: str, kind: TypeEngine[object], meaning: str, *, key: bool = False
-) -> Column[object]:
+def field(name: str, kind: TypeEngine[Any], meaning: str, *, key: bool = False) -> Column[Any]:
     """Return the column that carries a field of the interface under the interface's own name."""
     return Column(name, kind, primary_key=key, autoincrement=False, comment=meaning)
 
 
-def audit_columns() -> list[Column[object]]:
+def audit_columns() -> list[Column[Any]]:
     """Return the columns that we add to every mirrored resource; their names begin with `_`."""
     return [
         Column(
@@ -75,7 +75,7 @@ def audit_columns() -> list[Column[object]]:
     ]
 
 
-def observed_at() -> Column[object]:
+def observed_at() -> Column[Any]:
     """Return the column that dates a version."""
     return Column(
         "_observed_at", TIMESTAMP, nullable=False, comment="When this version was first seen."

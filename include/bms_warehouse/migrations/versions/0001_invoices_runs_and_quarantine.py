@@ -486,7 +486,7 @@ def upgrade() -> None:
             "language",
             sa.Text(),
             nullable=False,
-            comment="EN or FR as asked for; empty where the service's default was taken.",
+            comment="The language asked for, EN or FR.",
         ),
         sa.Column("name", sa.Text(), nullable=False, comment="What the service calls the code."),
         sa.Column(

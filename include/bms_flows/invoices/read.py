@@ -1,0 +1,49 @@
+"""Reading windows of invoices: several requests ahead of the loader, no more, in order."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+
+from bms.answers import Rows
+from bms.client import Client
+from bms.errors import RangeRefused
+from bms.records import ClientInvoice
+from bms_flows.invoices.window import Window
+
+Answer = tuple[Window, Rows[ClientInvoice]]
+
+
+async def read(
+    client: Client, id_entity: int, windows: Iterable[Window], *, language: str, ahead: int
+) -> AsyncIterator[Answer]:
+    """Yield each window's answer in the windows' order, `ahead` requests under way at most.
+
+    A range that the service refuses is halved, down to a day.
+    """
+    todo = iter(windows)
+    under_way: deque[asyncio.Task[list[Answer]]] = deque()
+    try:
+        while True:
+            while len(under_way) < ahead and (window := next(todo, None)) is not None:
+                under_way.append(asyncio.create_task(_answers(client, id_entity, window, language)))
+            if not under_way:
+                return
+            for answer in await under_way.popleft():
+                yield answer
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _answers(client: Client, id_entity: int, window: Window, language: str) -> list[Answer]:
+    try:
+        rows = await client.list_client_invoices(
+            id_entity=id_entity, start_date=window.start, end_date=window.end, language=language
+        )
+    except RangeRefused:
+        if window.days == 1:
+            raise
+        halves = [await _answers(client, id_entity, half, language) for half in window.halves()]
+        return [answer for half in halves for answer in half]
+    return [(window, rows)]

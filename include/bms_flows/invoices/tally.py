@@ -1,0 +1,57 @@
+"""What answers hold, counted and summed exactly: by currency for finance, by day for the watermark."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bms_flows.invoices.window import Window
+from bms_flows.runs import AMOUNTS, Total
+
+
+@dataclass
+class Day:
+    """Invoices of a day, and how many of them are open."""
+
+    invoices: int = 0
+    open_invoices: int = 0
+
+
+@dataclass
+class Tally:
+    """Sums over all rows taken in."""
+
+    totals: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    days: dict[date, Day] = field(default_factory=lambda: defaultdict(Day))
+
+    def add(self, rows: pa.Table, window: Window) -> None:
+        """Add the rows of one window's answer; each day of the window counts as read."""
+        by_currency = rows.group_by("currency").aggregate(
+            [("id_invoice", "count"), *((amount, "sum") for amount in AMOUNTS)]
+        )
+        for row in by_currency.to_pylist():
+            total = self.totals[row["currency"] or ""]
+            total.invoices += row["id_invoice_count"]
+            for amount in AMOUNTS:
+                total.amounts[amount] += row[f"{amount}_sum"]
+        for day in window:
+            self.days[day]
+        opened = rows.append_column("open", is_open(rows))
+        by_day = opened.group_by("invoice_date").aggregate(
+            [("id_invoice", "count"), ("open", "sum")]
+        )
+        for row in by_day.to_pylist():
+            if row["invoice_date"] is not None:
+                found = self.days[row["invoice_date"]]
+                found.invoices += row["id_invoice_count"]
+                found.open_invoices += row["open_sum"] or 0
+
+
+def is_open(rows: pa.Table) -> pa.ChunkedArray:
+    """Tell for each invoice whether it may still change: not canceled, and unpaid or not sent."""
+    canceled = pc.fill_null(rows.column("canceled"), False)
+    sent = pc.fill_null(rows.column("sent"), False)
+    owed = pc.not_equal(rows.column("total_due"), 0)
+    return pc.and_(pc.invert(canceled), pc.or_(owed, pc.invert(sent)))

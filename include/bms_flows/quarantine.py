@@ -1,0 +1,84 @@
+"""Rows set aside: with the reason and as they came, until a later read is good."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from datetime import date, datetime
+
+from sqlalchemy import Connection, delete
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_warehouse.tables import quarantine
+
+
+@dataclasses.dataclass(frozen=True)
+class Bad:
+    """A row set aside: its key or a digest of it, what is wrong, how it came, its window's first day."""
+
+    row_key: str
+    code: str
+    field: str | None
+    day: date
+    raw: str = dataclasses.field(repr=False)
+
+    @classmethod
+    def of(cls, key: int | str | None, code: str, name: str | None, raw: bytes, day: date) -> "Bad":
+        """Make one of a row's bytes; a row without a key is known by its digest."""
+        row_key = f"sha256:{hashlib.sha256(raw).hexdigest()}" if key is None else str(key)
+        # PostgreSQL stores no NUL; the escaped form says the same.
+        shown = raw.decode(errors="backslashreplace").replace("\0", "\\u0000")
+        return cls(row_key, code, name, day, shown)
+
+
+def set_aside(
+    connection: Connection,
+    rows: Iterable[Bad],
+    *,
+    resource: str,
+    id_entity: int,
+    run_id: int,
+    at: datetime,
+) -> None:
+    """Enter `rows`; one that is there already keeps when it was first set aside."""
+    values = {
+        bad.row_key: {
+            "resource": resource,
+            "id_entity": id_entity,
+            "row_key": bad.row_key,
+            "code": bad.code,
+            "field": bad.field,
+            "raw": bad.raw,
+            "day": bad.day,
+            "run_id": run_id,
+            "first_seen_at": at,
+            "last_seen_at": at,
+        }
+        for bad in rows
+    }
+    if not values:
+        return
+    statement = insert(quarantine)
+    renewed = {
+        name: statement.excluded[name]
+        for name in ("code", "field", "raw", "day", "run_id", "last_seen_at")
+    }
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[column.name for column in quarantine.primary_key], set_=renewed
+        ),
+        list(values.values()),
+    )
+
+
+def release(
+    connection: Connection, *, resource: str, id_entity: int, days: tuple[date, date], run_id: int
+) -> int:
+    """Take out what step `run_id` read anew, within `days`, and no longer found bad; return how many."""
+    return connection.execute(
+        delete(quarantine).where(
+            quarantine.c.resource == resource,
+            quarantine.c.id_entity == id_entity,
+            quarantine.c.day.between(*days),
+            quarantine.c.run_id != run_id,
+        )
+    ).rowcount
