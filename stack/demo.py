@@ -1,0 +1,182 @@
+"""What `make demo` plays on the running stack: acts, each a DAG run and the table that tells of it."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+from rich.console import RenderableType
+from rich.table import Table
+
+from stack import airflow
+from stack.launcher import Running
+from stack.processes import TAIL, StackError
+from stack.progress import Progress
+
+DAYS = 7
+LIMIT = 300.0
+LOOK_EVERY = 0.5
+FINISHED = {"success", "failed"}
+DONE = {"success", "skipped"}
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined")
+SUMS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
+
+
+@dataclass(frozen=True)
+class Act:
+    """One DAG run of the demo: its conf from today's date, its tables from the warehouse."""
+
+    dag_id: str
+    conf: Callable[[date], Mapping[str, Any]]
+    tables: Callable[[psycopg.Connection[dict[str, Any]], str], list[RenderableType]]
+
+
+def last_complete_days(today: date) -> dict[str, str]:
+    """Return the last days that are over, both ends inclusive."""
+    return {
+        "start_date": (today - timedelta(days=DAYS)).isoformat(),
+        "end_date": (today - timedelta(days=1)).isoformat(),
+    }
+
+
+def extraction_tables(
+    connection: psycopg.Connection[dict[str, Any]], run_id: str
+) -> list[RenderableType]:
+    """Return what an extraction read and changed, and its totals per currency."""
+    steps = connection.execute(
+        "SELECT * FROM bms.run WHERE dag_run_id = %s ORDER BY id_entity NULLS FIRST, id", [run_id]
+    ).fetchall()
+    totals = connection.execute(
+        "SELECT t.* FROM bms.control_total t JOIN bms.run r ON r.id = t.run_id"
+        " WHERE r.dag_run_id = %s ORDER BY t.id_entity, t.currency",
+        [run_id],
+    ).fetchall()
+    if not steps:
+        raise StackError(f"the run {run_id} succeeded and left no line in bms.run")
+    return [
+        _table(
+            "Invoices extracted",
+            ("entity", "step", "days", "state", *COUNTS),
+            (
+                (row["id_entity"], row["step"], _days(row), row["state"], *(row[c] for c in COUNTS))
+                for row in steps
+            ),
+        ),
+        _table(
+            "Totals per currency",
+            ("entity", "currency", "invoices", *SUMS),
+            (
+                (row["id_entity"], row["currency"], row["invoices"], *(f"{row[s]:,}" for s in SUMS))
+                for row in totals
+            ),
+        ),
+    ]
+
+
+ACTS = (Act("invoice_extraction", last_complete_days, extraction_tables),)
+
+
+def perform(
+    act: Act,
+    running: Running,
+    progress: Progress,
+    pause: Callable[[], None],
+    check: Callable[[], None],
+) -> float:
+    """Run one act to its end and print its tables; return the seconds of the DAG run.
+
+    Raises StackError with the end of the failed tasks' logs when the run fails or outlasts LIMIT.
+    """
+    api = running.api
+    began = time.monotonic()
+    progress.announce([act.dag_id])
+    progress.begin(act.dag_id)
+    run_id = api.trigger(act.dag_id, act.conf(datetime.now(UTC).date()))
+    api.pause(act.dag_id, paused=False)
+    looked, state = 0.0, "queued"
+    # Its schedule, let loose with it, may have asked for a run of its own: that one ends too.
+    while state not in FINISHED or api.active_runs(act.dag_id):
+        pause()
+        check()
+        progress.tick()
+        if time.monotonic() - looked < LOOK_EVERY:
+            continue
+        looked = time.monotonic()
+        state = str(api.run(act.dag_id, run_id)["state"])
+        tasks = api.tasks(act.dag_id, run_id)
+        done = sum(task["state"] in DONE for task in tasks)
+        progress.note(act.dag_id, f"{state}, {done} of {len(tasks)} tasks done")
+        if looked - began > LIMIT:
+            raise StackError(f"{act.dag_id}: run {run_id} is {state} after {LIMIT:.0f} s")
+    api.pause(act.dag_id, paused=True)
+    if state == "failed":
+        raise StackError(_failure(act.dag_id, run_id, running))
+    took = time.monotonic() - began
+    progress.done(act.dag_id, took)
+    progress.settle()
+    with psycopg.connect(running.warehouse, row_factory=dict_row) as connection:
+        for table in act.tables(connection, run_id):
+            progress.say("")
+            progress.say(table)
+    return took
+
+
+def conclude(running: Running, progress: Progress) -> None:
+    """Say where everything is and what to look at next."""
+    progress.say(
+        "\n"
+        f"Files:   {running.data_root}\n"
+        f"Tables:  schema bms in {running.warehouse} (while the stack runs)\n"
+        f"Logs:    {running.place.logs}\n"
+        "Next:    `make up` leaves the same stack running, with Airflow's page; "
+        "README.md explains the rest.\n"
+    )
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Any) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        words = column in {"entity", "step", "days", "state", "currency"}
+        table.add_column(column.replace("_", " "), justify="left" if words else "right")
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    return table
+
+
+def _days(row: Mapping[str, Any]) -> str:
+    return f"{row['window_start']} … {row['window_end']}" if row["window_start"] else ""
+
+
+def _failure(dag_id: str, run_id: str, running: Running) -> str:
+    """Return which tasks of a run failed, and the end of each one's log."""
+    told = [f"{dag_id}: the run {run_id} failed."]
+    folder = airflow.task_logs(running.place) / f"dag_id={dag_id}" / f"run_id={run_id}"
+    for task in running.api.tasks(dag_id, run_id):
+        if task["state"] == "failed":
+            logs = sorted((folder / f"task_id={task['task_id']}").rglob("attempt=*.log"))
+            told.append(f"Task {task['task_id']} failed.")
+            told.extend(_readable(log) for log in logs[-1:])
+    told.append("Mend it and run `make demo` again, or look at the run under `make up`.")
+    return "\n".join(told)
+
+
+def _readable(log: Path) -> str:
+    """Return the last lines of a task's log, which Airflow writes as JSON, as text."""
+    lines = [f"Last lines of {log}:"]
+    for line in log.read_text(errors="replace").splitlines()[-TAIL:]:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            lines.append(f"  {line}")
+            continue
+        lines.append(f"  {entry.get('level', '')}: {entry.get('event', '')}")
+        lines.extend(
+            f"    {error.get('exc_type')}: {error.get('exc_value')}"
+            for error in entry.get("error_detail", [])
+        )
+    return "\n".join(lines)

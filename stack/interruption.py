@@ -1,0 +1,48 @@
+"""Signals that end the launcher: noticed at any moment, acted upon where it is safe."""
+
+import signal
+import time
+from types import FrameType
+
+PAUSE = 0.05
+
+
+class InterruptedBySignal(BaseException):
+    """The user, the system or a lost terminal asked the launcher to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+class Interruption:
+    """Remembers the first signal; every wait of the launcher passes through `pause`, which raises.
+
+    A handler that raised by itself could fall between the start of a process and the note of it.
+    Further signals change nothing, so that impatience cannot break the cleanup.
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    def install(self) -> None:
+        """Take over Ctrl-C, SIGTERM and hang-up (unless started under nohup)."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._notice)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._notice)
+
+    def _notice(self, number: int, _frame: FrameType | None) -> None:
+        if self.number is None:
+            self.number = number
+
+    def check(self) -> None:
+        """Raise InterruptedBySignal when a signal came."""
+        if self.number is not None:
+            raise InterruptedBySignal(self.number)
+
+    def pause(self) -> None:
+        """Let a moment pass between two looks at a condition."""
+        self.check()
+        time.sleep(PAUSE)
+        self.check()
