@@ -1,0 +1,266 @@
+"""From the bytes of an answer to typed records, without losing a row, a field or a digit.
+
+The fast way decodes a whole answer at once into the record's type, which knows every field of the
+interface and forbids any other. Only when that fails are rows looked at one by one: names that are
+new are learned, so that the next answer takes the fast way again; a row whose key or money is not
+usable is set aside; a field of another type than described goes to the row's extra, as None in the
+record.
+"""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, Generic, TypeVar, get_args
+
+import msgspec
+
+from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
+from bms.endpoints import Endpoint
+from bms.errors import InvalidRecords, MalformedAnswer
+from bms.records import CreatedEmployee, Record
+
+R = TypeVar("R", bound=Record)
+D = TypeVar("D")
+
+Extra = dict[int, dict[str, Any]]
+
+MOST_LEARNED: Final = 64  # a service that invents names per row must not make us invent types too
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class Envelope(msgspec.Struct, Generic[D]):
+    """Paged list envelope of the interface; members it doesn't name are passed over."""
+
+    total_pages: int
+    data: D
+
+
+def exact(digits: str) -> Decimal | str:
+    """Return a JSON number as it was written; its text where no decimal can hold it."""
+    try:
+        return Decimal(digits)
+    except InvalidOperation:
+        return digits
+
+
+RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
+RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
+CREATED_EMPLOYEE: Final = msgspec.json.Decoder(CreatedEmployee)
+ANY: Final = msgspec.json.Decoder(float_hook=exact)
+
+
+def field_value(value: Any, type_: Any) -> Any:
+    """Return `value` as a field of type `type_`, or raise `ValueError`.
+
+    Integers may be written as integral numbers (`12.0`); money must be written as a number.
+    """
+    accepted = get_args(type_) or (type_,)
+    if Decimal in accepted:
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            raise ValueError("not a number")
+        return Decimal(value)
+    if int in accepted and isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)
+    return msgspec.convert(value, type_)  # its ValidationError is a ValueError
+
+
+class RecordReader(Generic[R]):
+    """Reads the answers of one endpoint; remembers the names it has learned."""
+
+    def __init__(self, endpoint: Endpoint, record_type: type[R]) -> None:
+        self._endpoint = endpoint
+        self._type = record_type
+        self._fields = {f.encode_name: f for f in msgspec.structs.fields(record_type)}
+        self._learned: dict[str, str] = {}  # wire name -> attribute of the widened type
+        # msgspec reads a Decimal from a string too; the interface says number.
+        money = b"|".join(re.escape(name.encode()) for name in record_type.MONEY)
+        self._quoted_money = re.compile(rb'"(?:%s)"\s*:\s*"' % money) if money else None
+        self._widen()
+
+    def rows(self, body: bytes) -> Rows[R]:
+        """Read a bare array (employees, invoices); raise `MalformedAnswer` if it isn't one."""
+        array = self._fast(self._array, body)
+        if array is not None:
+            records, extra = self._narrow(array)
+            rejected: list[RejectedRow] = []
+        else:
+            records, extra, rejected = self._one_by_one(self._outline(RAW_ARRAY, body))
+        return Rows(
+            endpoint=self._endpoint, records=records, rejected=rejected, extra=extra, body=body
+        )
+
+    def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
+        """Read a paged envelope (contacts, consultants); raise `MalformedAnswer` if it isn't one."""
+        envelope = self._fast(self._envelope, body)
+        if envelope is not None:
+            records, extra = self._narrow(envelope.data)
+            rejected: list[RejectedRow] = []
+        else:
+            envelope = self._outline(RAW_ENVELOPE, body)
+            records, extra, rejected = self._one_by_one(envelope.data)
+        return Page(
+            endpoint=self._endpoint,
+            records=records,
+            rejected=rejected,
+            extra=extra,
+            body=body,
+            number=number,
+            size=size,
+            total_pages=envelope.total_pages,
+        )
+
+    def detail(self, body: bytes) -> Detail[R]:
+        """Read one object; raise `InvalidRecords` for its key or money, else `MalformedAnswer`."""
+        record = self._fast(self._row, body)
+        if record is not None:
+            records, extra = self._narrow([record])
+            rejected: list[RejectedRow] = []
+        else:
+            raw = msgspec.Raw(body.removeprefix(BYTE_ORDER_MARK))
+            records, extra, rejected = self._one_by_one([raw])
+        for row in rejected:
+            if row.code == "not_an_object":
+                raise self._malformed()
+            raise InvalidRecords(self._endpoint, [(row.index, row.field, row.code)])
+        return Detail(record=records[0], extra=extra.get(0, {}), body=body)
+
+    def _fast(self, decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+        """Return the whole answer decoded, or None when it needs a closer look."""
+        if self._quoted_money is not None and self._quoted_money.search(body):
+            return None
+        try:
+            return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _outline(self, decoder: msgspec.json.Decoder[D], body: bytes) -> D:
+        """Return the answer with its rows still raw."""
+        try:
+            return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass
+        raise self._malformed()  # not inside `except`: the original holds pieces of the body
+
+    def _malformed(self) -> MalformedAnswer:
+        return MalformedAnswer(self._endpoint, "answered 2xx with a body that is not as described")
+
+    def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list[R], Extra, list[RejectedRow]]:
+        records: list[R] = []
+        extra: Extra = {}
+        rejected: list[RejectedRow] = []
+        for index, raw in enumerate(raws):
+            row = bytes(raw)
+            whole = self._fast(self._row, row)
+            if whole is not None:
+                [record], new = self._narrow([whole])
+                kept = new.get(0, {})
+            else:
+                salvaged = self._salvage(index, row)
+                if isinstance(salvaged, RejectedRow):
+                    rejected.append(salvaged)
+                    continue
+                record, kept = salvaged
+            if kept:
+                extra[len(records)] = kept
+            records.append(record)
+        return records, extra, rejected
+
+    def _salvage(self, index: int, row: bytes) -> tuple[R, dict[str, Any]] | RejectedRow:
+        """Read one row field by field."""
+        members = self._outline(ANY, row)
+        if not isinstance(members, dict):
+            return RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
+        values: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
+        faults: list[tuple[str, str]] = []
+        for name, field in self._fields.items():
+            value = members.pop(name, None)
+            if value is None:
+                if field.required:
+                    missing = "missing_key" if name == self._type.KEY else "missing_money"
+                    faults.append((name, missing))
+                continue
+            try:
+                values[name] = field_value(value, field.type)
+            except ValueError:
+                if field.required or name in self._type.MONEY:
+                    faults.append((name, "bad_type"))
+                else:
+                    kept[name] = value
+        if faults:
+            name, code = faults[0]
+            key = values.get(self._type.KEY)
+            return RejectedRow(index=index, key=key, field=name, code=code, raw=row)
+        self._learn(members)
+        return self._type(**values), kept | members
+
+    def _learn(self, names: Iterable[str]) -> None:
+        new = [name for name in names if name not in self._learned]
+        room = MOST_LEARNED - len(self._learned)
+        if new and room > 0:
+            for name in new[:room]:
+                self._learned[name] = f"learned_{len(self._learned)}"
+            self._widen()
+
+    def _widen(self) -> None:
+        """Make the decoders for the record's type and the names learned so far."""
+        widened: Any = self._type
+        if self._learned:
+            widened = msgspec.defstruct(
+                self._type.__name__,
+                [(attribute, Any, msgspec.UNSET) for attribute in self._learned.values()],
+                bases=(self._type,),
+                rename={attribute: name for name, attribute in self._learned.items()},
+                kw_only=True,
+                forbid_unknown_fields=True,
+                gc=False,
+            )
+        self._row = msgspec.json.Decoder(widened, float_hook=exact)
+        self._array = msgspec.json.Decoder(list[widened], float_hook=exact)
+        self._envelope = msgspec.json.Decoder(Envelope[list[widened]], float_hook=exact)
+
+    def _narrow(self, rows: list[Any]) -> tuple[list[R], Extra]:
+        """Return rows of the widened type as the record's own type, and their learned members."""
+        if not self._learned:
+            return rows, {}
+        learned = self._learned.items()
+        extra = {
+            index: members
+            for index, row in enumerate(rows)
+            if (
+                members := {
+                    name: value
+                    for name, attribute in learned
+                    if (value := getattr(row, attribute)) is not msgspec.UNSET
+                }
+            )
+        }
+        return msgspec.convert(rows, list[self._type], from_attributes=True), extra  # type: ignore[name-defined]  # a type made at run time
+
+
+def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
+    """Read an employee creation response; raise `MalformedAnswer` if it is anything else."""
+    try:
+        return CREATED_EMPLOYEE.decode(body.removeprefix(BYTE_ORDER_MARK))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    raise MalformedAnswer(endpoint, "answered 2xx with a body that is not as described")
+
+
+def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
+    """Read the id of a created record; raise `MalformedAnswer` if there is none.
+
+    The body's shape is not shown by the interface. Our assumption: the id as a number or as a
+    string, alone or as the member `id` or `name` of an object.
+    """
+    try:
+        answer = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        answer = None
+    if isinstance(answer, dict):
+        answer = answer.get("id", answer.get(name))
+    if isinstance(answer, str) and answer.isascii() and answer.isdigit():
+        answer = int(answer)
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return CreatedId(answer)
+    raise MalformedAnswer(endpoint, "answered 2xx without an id")

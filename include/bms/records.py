@@ -1,0 +1,334 @@
+"""The records of the service, field by field as it names them (interface, "Resources and their fields").
+
+Keys are required. So are the totals of an invoice: a sum that is not there is no sum. Every other
+field may be null or absent, which both read as None: the interface doesn't show which are optional.
+Money is exact (`Decimal`, from the digits on the wire); dates and date-times stay the strings they
+came as (`bms.dates` reads them), since their formats are not shown.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
+
+__all__ = [
+    "ClientInvoice",
+    "Consultant",
+    "ConsultantItem",
+    "Contact",
+    "ContactItem",
+    "CreatedEmployee",
+    "CreatedId",
+    "Detail",
+    "Employee",
+    "EmployeeItem",
+    "Page",
+    "Record",
+    "RejectedRow",
+    "Rows",
+]
+
+Guid = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One record; its repr shows type and key only, since most other fields are personal."""
+
+    KEY: ClassVar[str]
+    """The wire name of the identifying field."""
+    MONEY: ClassVar[tuple[str, ...]] = ()
+    """Wire names of exact amounts; a mistyped one makes the record invalid."""
+
+    @property
+    def key(self) -> int | str:
+        """The value of the identifying field."""
+        value: int | str = getattr(self, self.KEY)
+        return value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.KEY}={self.key!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, int | str]]:
+        return [(self.KEY, self.key)]
+
+
+class ClientInvoice(Record, kw_only=True):
+    """Client invoice list item (GET /v1/ERP/invoices/clients); the entity is the one asked for."""
+
+    KEY: ClassVar[str] = "id_invoice"
+    MONEY: ClassVar[tuple[str, ...]] = (
+        "total_excl_vat",
+        "total_vat",
+        "total_incl_vat",
+        "total_due",
+    )
+
+    id_invoice: int
+    reference_number: str | None = None
+    invoice_date: str | None = None
+    due_date: str | None = None
+    invoice_type: str | None = None
+    invoice_type_name: str | None = None
+    id_client: int | None = None
+    client_name: str | None = None
+    po_number: str | None = None
+    vat_number: str | None = None
+    invoice_subject: str | None = None
+    total_excl_vat: Decimal
+    total_vat: Decimal
+    total_incl_vat: Decimal
+    total_due: Decimal
+    currency: str | None = None
+    payment_mode: str | None = None
+    payment_mode_name: str | None = None
+    status: str | None = None
+    status_name: str | None = None
+    id_account_manager: int | None = None
+    created_on: str | None = None
+    created_by: int | None = None
+    canceled: bool | None = None
+    canceled_on: str | None = None
+    canceled_by: int | None = None
+    id_credit: int | None = None
+    sent: bool | None = None
+    sent_on: str | None = None
+    sent_by: int | None = None
+
+
+class EmployeeItem(Record, kw_only=True):
+    """Employee list item (GET /v1/HR/employees)."""
+
+    KEY: ClassVar[str] = "guid_employee"
+
+    guid_employee: Guid
+    id_employee: int | None = None
+    reference_number: int | None = None
+    is_standby: bool | None = None
+    salutation_code: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    payroll_number: str | None = None
+    business_mobile_phone: str | None = None
+    business_email: str | None = None
+    job_title: str | None = None
+    department_code: str | None = None
+    department_service: str | None = None
+    category_code: str | None = None
+    is_salesperson: bool | None = None
+    is_consultant: bool | None = None
+    start_date: str | None = None
+    departure_date: str | None = None
+    departure_estimated_date: str | None = None
+    created_on: str | None = None
+    modified_on: str | None = None
+    validated_on: str | None = None
+    created_by: int | None = None
+    modified_by: int | None = None
+    validated_by: int | None = None
+
+
+class Employee(Record, kw_only=True):
+    """Employee detail (GET /v1/HR/employees/{guid_employee}): flat, missions included, no salary."""
+
+    KEY: ClassVar[str] = "guid_employee"
+    MONEY: ClassVar[tuple[str, ...]] = ("vehicle_price_per_km",)
+
+    guid_employee: Guid
+    id_employee: int | None = None
+    reference_number: int | None = None
+    salutation_code: str | None = None
+    last_name: str | None = None
+    preferred_last_name: str | None = None
+    first_name: str | None = None
+    preferred_first_name: str | None = None
+    department_code: str | None = None
+    department_service: str | None = None
+    affiliated_company: str | None = None
+    id_manager: int | None = None
+    job_title: str | None = None
+    payroll_number: str | None = None
+    category_code: str | None = None
+    contract_type_code: str | None = None
+    status_code: str | None = None
+    status_position: str | None = None
+    status_factor: str | None = None
+    birth_date: str | None = None
+    birth_city: str | None = None
+    birth_country: str | None = None
+    nationality: str | None = None
+    resident_permit_number: str | None = None
+    resident_permit_expiration_date: str | None = None
+    business_landline_phone: str | None = None
+    personal_landline_phone: str | None = None
+    business_mobile_phone: str | None = None
+    personal_mobile_phone: str | None = None
+    business_email: str | None = None
+    personal_email: str | None = None
+    address: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    country: str | None = None
+    social_security_number: str | None = None
+    emergency_contacts: str | None = None
+    start_date: str | None = None
+    end_date_trial_first_period: str | None = None
+    end_date_trial_second_period: str | None = None
+    departure_date: str | None = None
+    departure_estimated_date: str | None = None
+    mission1: str | None = None
+    mission2: str | None = None
+    mission3: str | None = None
+    mission4: str | None = None
+    mission5: str | None = None
+    mission6: str | None = None
+    skills: str | None = None
+    is_salesperson: bool | None = None
+    is_consultant: bool | None = None
+    has_timesheets: bool | None = None
+    timesheets_frequency_code: int | None = None
+    has_portal_access: bool | None = None
+    exclude_from_directory: bool | None = None
+    meal_vouchers_count: int | None = None
+    use_vehicle: bool | None = None
+    vehicle_type_code: str | None = None
+    vehicle_tax_horsepower_code: str | None = None
+    vehicle_registration_number: str | None = None
+    vehicle_price_per_km: Decimal | None = None
+    has_overtime: bool | None = None
+    activity_rate: int | None = None
+    id_entity: int | None = None
+    is_standby: bool | None = None
+    created_on: str | None = None
+    modified_on: str | None = None
+    validated_on: str | None = None
+    created_by: int | None = None
+    modified_by: int | None = None
+    validated_by: int | None = None
+
+
+class ContactItem(Record, kw_only=True):
+    """Contact list item (GET /v1/CRM/contacts); the activity flag is named `actif` here."""
+
+    KEY: ClassVar[str] = "id"
+
+    id: int
+    first_name: str | None = None
+    last_name: str | None = None
+    business_title: str | None = None
+    email: str | None = None
+    phone_mobile_number: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    country: str | None = None
+    exclude_from_emailing: bool | None = None
+    send_greetings_card: bool | None = None
+    is_lead: bool | None = None
+    origin: str | None = None
+    signal: str | None = None
+    imported_company_name: str | None = None
+    id_client: int | None = None
+    id_account_manager: int | None = None
+    actif: bool | None = None
+    deleted: bool | None = None
+    created_on: str | None = None
+    created_by: int | None = None
+    modified_on: str | None = None
+    modified_by: int | None = None
+    deleted_on: str | None = None
+    deleted_by: int | None = None
+
+
+class Contact(Record, kw_only=True):
+    """Contact detail (GET /v1/CRM/contacts/{id_contact}); the activity flag is named `active`."""
+
+    KEY: ClassVar[str] = "id"
+
+    id: int
+    first_name: str | None = None
+    last_name: str | None = None
+    business_title: str | None = None
+    email: str | None = None
+    phone_mobile_number: str | None = None
+    phone_number: str | None = None
+    fax_number: str | None = None
+    address: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    country: str | None = None
+    exclude_from_emailing: bool | None = None
+    send_greetings_card: bool | None = None
+    greetings_card_details: str | None = None
+    is_lead: bool | None = None
+    origin: str | None = None
+    signal: str | None = None
+    domains: list[int] | None = None
+    notes: str | None = None
+    imported_company_name: str | None = None
+    id_client: int | None = None
+    id_account_manager: int | None = None
+    active: bool | None = None
+    deleted: bool | None = None
+    created_on: str | None = None
+    modified_on: str | None = None
+    deleted_on: str | None = None
+    created_by: int | None = None
+    modified_by: int | None = None
+    deleted_by: int | None = None
+
+
+class ConsultantItem(Record, kw_only=True):
+    """Consultant list item (GET /v1/CRM/Consultants)."""
+
+    KEY: ClassVar[str] = "id"
+    MONEY: ClassVar[tuple[str, ...]] = ("rate",)
+
+    id: int
+    first_name: str | None = None
+    last_name: str | None = None
+    type: str | None = None
+    affinity: int | None = None
+    rate: Decimal | None = None
+    currency: str | None = None
+    availability_date: str | None = None
+    birth_year: int | None = None
+    work_start_year: int | None = None
+    # Kept as they came, so that a member the interface doesn't name is kept too.
+    skills: list[dict[str, Any]] | None = None  # id (integer), level (integer), favorite (boolean)
+    languages: list[dict[str, Any]] | None = None  # code (string), level (integer)
+    postal_code: str | None = None
+    city: str | None = None
+    country: str | None = None
+    phone_number: str | None = None
+    phone_mobile_number: str | None = None
+    email: str | None = None
+    no_emails: bool | None = None
+    no_sms: bool | None = None
+    id_client: int | None = None
+    active: bool | None = None
+    created_on: str | None = None
+    modified_on: str | None = None
+    created_by: int | None = None
+    modified_by: int | None = None
+
+
+class Consultant(ConsultantItem, kw_only=True):
+    """Consultant detail (GET /v1/CRM/Consultants/{id_consultant}): the list item and eight more."""
+
+    professional_profile: str | None = None
+    address: str | None = None
+    notes: str | None = None
+    custom1: str | None = None
+    custom2: str | None = None
+    custom3: str | None = None
+    custom4: str | None = None
+    custom5: str | None = None
+
+
+class CreatedEmployee(msgspec.Struct, kw_only=True, frozen=True):
+    """Employee creation response (POST /v1/HR/employees)."""
+
+    guid_employee: Guid
+    id_employee: int
+    is_standby: bool

@@ -1,0 +1,122 @@
+"""Whether a failed try is repeated, and after how long: a pure decision."""
+
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from bms.errors import (
+    BmsError,
+    ConnectionFailed,
+    MalformedAnswer,
+    Redirected,
+    ServiceUnavailable,
+    Throttled,
+    Timeout,
+)
+
+BASE: Final = 0.5
+"""Seconds; the first backoff, doubled from try to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How far repeating may go."""
+
+    attempts: int
+    backoff_cap: float
+    create_refused_by_429: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Try again after `delay` seconds."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Raise the error as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A create may have happened: raise `AmbiguousWrite` with this reason."""
+
+    reason: str
+
+
+Decision = Repeat | GiveUp | Doubt
+
+# After these a create that was sent is in doubt. Any other 4xx is a refusal, and a refused create
+# was not executed: not shown by the interface, our assumption.
+DOUBTS: Final[dict[type[BmsError], str]] = {
+    Timeout: "no answer in time",
+    ConnectionFailed: "connection lost",
+    ServiceUnavailable: "server error",
+    Throttled: "throttled",
+    MalformedAnswer: "unreadable answer",
+    Redirected: "redirected",
+}
+
+
+def decide(error: BmsError, *, safe: bool, attempt: int, policy: Policy, chance: float) -> Decision:
+    """Decide on one failed try.
+
+    `attempt` counts from 1, `chance` is uniform in [0, 1). A read is repeated for any retriable
+    error; a create only when it surely was not executed; after that a create is in doubt, never
+    repeated. Missing scopes and refusals are never repeated. A 401 is not for here: `bms.auth`
+    renews the token and the request is sent once more.
+    """
+    if not safe and not surely_not_executed(error, policy):
+        reason = DOUBTS.get(type(error))
+        return GiveUp() if reason is None else Doubt(reason)
+    if attempt >= policy.attempts or type(error) not in DOUBTS or not error.retriable:
+        return GiveUp()
+    return Repeat(backoff(attempt, cap=policy.backoff_cap, asked=asked_wait(error), chance=chance))
+
+
+def surely_not_executed(error: BmsError, policy: Policy) -> bool:
+    """Whether a request that failed so cannot have changed anything in the service."""
+    if isinstance(error, ConnectionFailed | Timeout):
+        return not error.sent
+    return isinstance(error, Throttled) and policy.create_refused_by_429
+
+
+def backoff(attempt: int, *, cap: float, asked: float | None, chance: float) -> float:
+    """Return the seconds to wait after try `attempt`: never more than `cap`.
+
+    Doubles from try to try; `chance` takes away up to half, so that many clients do not come back
+    at once. A wait the service asked for is kept, up to the cap, with a little chance on top.
+    """
+    if asked is not None:
+        return min(cap, asked + BASE * chance)
+    return min(cap, BASE * 2.0 ** min(attempt - 1, 60)) * (1 - chance / 2)
+
+
+def asked_wait(error: BmsError) -> float | None:
+    """Return the seconds the service asked to wait, if it did."""
+    return error.retry_after if isinstance(error, Throttled | ServiceUnavailable) else None
+
+
+def retry_after(value: str | None, *, now: float) -> float | None:
+    """Return a Retry-After header as seconds from `now` (Unix time), or None if it says nothing usable.
+
+    It may be seconds or an HTTP date; give `now` by the service's own clock where it tells it.
+    """
+    if value is None:
+        return None
+    text = value.strip()
+    try:
+        seconds = float(text) if text.isascii() and text.isdigit() else http_date(text) - now
+    except ValueError:
+        return None
+    return max(0.0, seconds)
+
+
+def http_date(value: str) -> float:
+    """Return an HTTP date as Unix time, or raise `ValueError`."""
+    moment = parsedate_to_datetime(value)
+    # An obsolete form without a zone is UTC by RFC 9110.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

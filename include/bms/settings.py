@@ -1,0 +1,111 @@
+"""What a client is told about its service: where it is, who asks, and what the interface leaves open."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+from zoneinfo import ZoneInfo
+
+ExpiresInUnit = Literal["seconds", "milliseconds", "minutes"]
+
+SECONDS_PER_UNIT: Final[Mapping[ExpiresInUnit, float]] = {
+    "seconds": 1.0,
+    "milliseconds": 0.001,
+    "minutes": 60.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything a `Client` needs to know; what the interface does not show is a field with a default.
+
+    `base_url` may carry a path prefix and a trailing slash. `verify`, `cert`, `proxies` and
+    `trust_env` mean what they mean to the HTTP provider's hook (and to requests): `verify` may be
+    the path of a CA file or folder, `cert` one PEM file or (certificate, key), `proxies` a mapping
+    by scheme or one URL. Fields that may hold a secret stay out of the repr.
+    """
+
+    base_url: str
+    client_id: str
+    application_id: str
+    secret: str = field(repr=False)
+    # not shown by the interface: our assumption, unless the token is a JWT with a readable `exp`
+    expires_in_unit: ExpiresInUnit = "seconds"
+    concurrency: int = 8
+    """Requests in flight."""
+    timeout: float = 60.0
+    """Seconds for one request, its body included."""
+    page_size: int = 100
+    """Rows asked for per page; 100 is the interface's own default."""
+    attempts: int = 6
+    """Tries of a request that may be repeated, the first included."""
+    backoff_cap: float = 30.0
+    """Seconds; no wait between two tries is longer."""
+    # not shown by the interface: our assumption, for date-times that come without a zone
+    time_zone: str = "Europe/Paris"
+    # not shown by the interface: our assumption; callers of the client always mean inclusive
+    end_date_inclusive: bool = True
+    # not shown by the interface: whether a create answered 429 surely was not executed
+    create_refused_by_429: bool = False
+    # the interface lists the token operation as bearer-secured too and does not say by which bearer
+    token_bearer_secret: str | None = field(default=None, repr=False)
+    verify: bool | str = True
+    cert: str | tuple[str, str] | None = None
+    proxies: Mapping[str, str] | str | None = field(default=None, repr=False)
+    trust_env: bool = True
+
+    def __post_init__(self) -> None:
+        # The texts below never quote a value: a secret typed into the wrong box must not be logged.
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in SECURE_BY_SCHEME or not parts.hostname:
+            raise ValueError("base_url must be an absolute http or https URL")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("base_url must carry neither credentials nor a query nor a fragment")
+        if self.expires_in_unit not in SECONDS_PER_UNIT:
+            raise ValueError(f"expires_in_unit must be one of {', '.join(SECONDS_PER_UNIT)}")
+        for name in ("concurrency", "page_size", "attempts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        for name in ("timeout", "backoff_cap"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be more than 0 seconds")
+        bearer = self.token_bearer_secret
+        if bearer is not None and not (bearer.isascii() and bearer.isprintable()):
+            raise ValueError("token_bearer_secret must be printable ASCII: it goes into a header")
+        ZoneInfo(self.time_zone)  # an unknown zone is told here, not in the middle of a load
+
+    @property
+    def secure(self) -> bool:
+        """Whether the service is reached over TLS."""
+        return SECURE_BY_SCHEME[urlsplit(self.base_url).scheme]
+
+    def url(self, path: str) -> str:
+        """Return the address of an endpoint's path, keeping the prefix of the base address."""
+        return self.base_url.rstrip("/") + path
+
+    def proxy(self) -> str | None:
+        """Return the proxy for this service, chosen as requests chooses it, or None."""
+        if isinstance(self.proxies, str):
+            return self.proxies or None
+        parts = urlsplit(self.base_url)
+        scheme, host = parts.scheme, parts.hostname or ""
+        table = dict(self.proxies or {})
+        if self.trust_env and not proxy_bypass(host):
+            table = getproxies() | table
+        for key in (f"{scheme}://{host}", scheme, f"all://{host}", "all"):
+            if table.get(key):
+                return table[key]
+        return None
+
+    def ca_path(self) -> str | None:
+        """Return the CA file or folder to trust instead of the system's, or None."""
+        if isinstance(self.verify, str):
+            return self.verify
+        if self.verify and self.trust_env:
+            return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        return None
+
+
+SECURE_BY_SCHEME: Final[Mapping[str, bool]] = {"http": False, "https": True}

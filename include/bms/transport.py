@@ -1,0 +1,226 @@
+"""One request on the wire and its whole answer; knows nothing of repeating or of tokens' lives."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from yarl import URL
+
+from bms.counters import Counters
+from bms.endpoints import Endpoint
+from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout
+from bms.retry import http_date
+from bms.settings import Settings
+
+MOST_REDIRECTS: Final = 5
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+READ_BUFFER: Final = 1 << 20  # bytes; answers run to hundreds of megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer; its body is not shown."""
+
+    status: int
+    retry_after: str | None
+    served_at: float | None
+    """The service's own clock, Unix time, from the Date header."""
+    body: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Passage:
+    """How far one request came."""
+
+    connected: bool = False
+    """Whether it had a connection, so that the service may have seen it."""
+
+
+class Transport:
+    """Sends requests, a bounded number at a time.
+
+    Reads keep their connections. Every create gets a connection of its own: on a kept one that
+    the service closes in the same moment, a create would be lost in doubt for nothing, and a
+    connection costs milliseconds where settling a doubt costs a search or a person.
+    aiohttp itself sends again only idempotent methods (its `IDEMPOTENT_METHODS`), never a POST.
+    """
+
+    def __init__(self, settings: Settings, counters: Counters) -> None:
+        self._settings = settings
+        self._counters = counters
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._origin = URL(settings.base_url).origin()
+        self._kept: aiohttp.ClientSession | None = None
+        self._fresh: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Prepare the sessions; nothing is sent."""
+        self._kept = self._session(force_close=False)
+        self._fresh = self._session(force_close=True)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in (self._kept, self._fresh):
+            if session is not None:
+                await session.close()
+        self._kept = self._fresh = None
+
+    async def send(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        bearer: str | None = None,
+    ) -> Answer:
+        """Send one request and read its whole answer, whatever its status.
+
+        Raises `ConnectionFailed` or `Timeout`, which say whether the request may have been sent,
+        and `Redirected`. A redirect is followed for a GET to the same scheme, host and port only.
+        """
+        session = self._kept if endpoint.safe else self._fresh
+        if session is None:
+            raise RuntimeError("the client is not open: use it as `async with Client(...)`")
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if bearer is not None:
+            headers["Authorization"] = f"Bearer {bearer}"
+        url = URL(self._settings.url(path)).with_query(query)
+        async with self._slots:
+            for _ in range(MOST_REDIRECTS + 1):
+                answer, location = await self._exchange(session, endpoint, url, body, headers)
+                if answer.status not in REDIRECTS:
+                    return answer
+                target = self._same_origin(url, location)
+                if endpoint.method != "GET" or target is None:
+                    raise Redirected(
+                        endpoint,
+                        f"redirected ({answer.status}) and not followed; base_url should be the "
+                        "address the service answers at",
+                        status=answer.status,
+                    )
+                url = target
+        raise Redirected(
+            endpoint, f"redirected more than {MOST_REDIRECTS} times", status=answer.status
+        )
+
+    async def _exchange(
+        self,
+        session: aiohttp.ClientSession,
+        endpoint: Endpoint,
+        url: URL,
+        body: bytes | None,
+        headers: Mapping[str, str],
+    ) -> tuple[Answer, str | None]:
+        passage = Passage()
+        started = time.monotonic()
+        failure: BmsError
+        try:
+            async with session.request(
+                endpoint.method,
+                url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                trace_request_ctx=passage,
+            ) as response:
+                content = await response.read()
+                answer = Answer(
+                    status=response.status,
+                    retry_after=response.headers.get("Retry-After"),
+                    served_at=_unix_time(response.headers.get("Date")),
+                    body=content,
+                )
+                location = response.headers.get("Location")
+        except TimeoutError:
+            failure = Timeout(
+                endpoint,
+                f"no answer within {self._settings.timeout:g} s",
+                sent=passage.connected,
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            # The kind only: an error of aiohttp may carry addresses, headers and proxy credentials.
+            what = "connection lost" if passage.connected else "no connection"
+            failure = ConnectionFailed(
+                endpoint, f"{what} ({type(error).__name__})", sent=passage.connected
+            )
+        else:
+            self._counters.answered(
+                endpoint,
+                status=answer.status,
+                size=len(content),
+                seconds=time.monotonic() - started,
+            )
+            return answer, location
+        raise failure
+
+    def _same_origin(self, url: URL, location: str | None) -> URL | None:
+        """Return where a redirect points, or None if it leads away from the service's own origin."""
+        if location is None:
+            return None
+        try:
+            target = url.join(URL(location))
+            return target if target.origin() == self._origin else None
+        except ValueError:
+            return None
+
+    def _session(self, *, force_close: bool) -> aiohttp.ClientSession:
+        settings = self._settings
+        passages = aiohttp.TraceConfig()
+        passages.on_connection_create_end.append(_connected)
+        passages.on_connection_reuseconn.append(_connected)
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=settings.concurrency, force_close=force_close, ssl=self._tls()
+            ),
+            timeout=aiohttp.ClientTimeout(total=settings.timeout),
+            # The proxy is chosen by the settings; aiohttp's own trust_env would also read .netrc.
+            proxy=settings.proxy(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "bms-airflow"},
+            read_bufsize=READ_BUFFER,
+            trace_configs=[passages],
+            middlewares=[self._count],
+        )
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        settings = self._settings
+        if not settings.secure:
+            return True
+        ca = settings.ca_path()
+        context = ssl.create_default_context()
+        if ca is not None:
+            folder = Path(ca).is_dir()
+            context.load_verify_locations(**{"capath" if folder else "cafile": ca})
+        if settings.verify is False:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if settings.cert is not None:
+            files = (settings.cert,) if isinstance(settings.cert, str) else settings.cert
+            context.load_cert_chain(*files)
+        return context
+
+    async def _count(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        # A middleware, since aiohttp may send an idempotent request a second time by itself.
+        self._counters.requests += 1
+        return await handler(request)
+
+
+async def _connected(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
+    context.trace_request_ctx.connected = True
+
+
+def _unix_time(date: str | None) -> float | None:
+    try:
+        return None if date is None else http_date(date)
+    except ValueError:
+        return None
