@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Engine, insert, update
+from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -33,6 +33,11 @@ class Total:
 
     invoices: int = 0
     amounts: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(AMOUNTS, Decimal(0)))
+
+    def as_dict(self) -> dict[str, int | str]:
+        """Return it as JSON can hold it; amounts as text, so that they stay exact."""
+        amounts = {name: f"{amount.normalize():f}" for name, amount in self.amounts.items()}
+        return {"invoices": self.invoices, **amounts}
 
 
 @dataclass
@@ -111,6 +116,23 @@ def finish(
             **(_service(service) if service else {}),
         )
     )
+
+
+def details(engine: Engine, step: Step) -> dict[str, Any]:
+    """Return what the latest complete `step` of this run kept under `details`."""
+    with engine.connect() as connection:
+        kept = connection.execute(
+            select(run.c.details)
+            .where(
+                run.c.flow == step.flow,
+                run.c.dag_run_id == step.dag_run_id,
+                run.c.step == step.name,
+                run.c.state == "complete",
+            )
+            .order_by(run.c.id.desc())
+            .limit(1)
+        ).scalar_one()
+    return dict(kept)
 
 
 def keep_totals(

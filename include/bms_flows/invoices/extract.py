@@ -1,10 +1,11 @@
 """Extracting a unit: read ahead, keep what came, load it, publish it, and say how it went."""
 
 import asyncio
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine
 from upath import UPath
@@ -30,7 +31,9 @@ class Work:
     settings: Settings
 
 
-async def extract(work: Work, unit: Unit, step: runs.Step, *, language: str) -> dict[str, Any]:
+async def extract_unit(
+    work: Work, unit: Unit, step: runs.Step, *, language: Literal["EN", "FR"]
+) -> dict[str, Any]:
     """Read and load one unit, all of it or nothing, and return a manifest without a row in it.
 
     The manifest holds the step's number, the entity, the days, the counts and where the files are.
@@ -51,28 +54,30 @@ async def extract(work: Work, unit: Unit, step: runs.Step, *, language: str) -> 
         raise
 
 
-async def _extract(work: Work, unit: Unit, run_id: int, language: str) -> dict[str, Any]:
+async def _extract(
+    work: Work, unit: Unit, run_id: int, language: Literal["EN", "FR"]
+) -> dict[str, Any]:
     landing = Landing(work.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
-    async with AsyncExitStack() as stack:
-        connection = stack.enter_context(work.warehouse.connect())
-        load = await asyncio.to_thread(Load, connection, unit.id_entity, work.settings.time_zone)
-        writer = stack.enter_context(ExitStack())
-        parquet: Any = None
-        windows = [w for window in unit.windows for w in window.cut(work.settings.window_days)]
-        ahead = work.client.settings.concurrency
-        async for window, answer in read(
-            work.client, unit.id_entity, windows, language=language, ahead=ahead
-        ):
-            rows, _ = await asyncio.gather(
-                asyncio.to_thread(load.take, window, answer),
-                asyncio.to_thread(keep_raw, landing.raw / _raw_name(unit, window), answer.body),
-            )
-            if parquet is None:
-                parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
-            await asyncio.to_thread(parquet.write_table, rows)
-        await asyncio.to_thread(writer.close)
-        names = Languages(language, work.settings.language)
-        await asyncio.to_thread(_publish, work, load, unit, run_id, names)
+    zone = ZoneInfo(work.client.settings.time_zone)
+    async with work.client:
+        with work.warehouse.connect() as connection, ExitStack() as writer:
+            load = await asyncio.to_thread(Load, connection, unit.id_entity, zone)
+            parquet: Any = None
+            windows = [w for window in unit.windows for w in window.cut(work.settings.window_days)]
+            ahead = work.client.settings.concurrency
+            async for window, answer in read(
+                work.client, unit.id_entity, windows, language=language, ahead=ahead
+            ):
+                rows, _ = await asyncio.gather(
+                    asyncio.to_thread(load.take, window, answer),
+                    asyncio.to_thread(keep_raw, landing.raw / _raw_name(unit, window), answer.body),
+                )
+                if parquet is None:
+                    parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
+                await asyncio.to_thread(parquet.write_table, rows)
+            await asyncio.to_thread(writer.close)
+            names = Languages(language, work.settings.language)
+            await asyncio.to_thread(_publish, work, load, unit, run_id, names)
     return {
         "run_id": run_id,
         "id_entity": unit.id_entity,
@@ -80,6 +85,7 @@ async def _extract(work: Work, unit: Unit, run_id: int, language: str) -> dict[s
         "raw": str(landing.raw),
         "parquet": str(landing.parquet),
         **vars(load.counts),
+        "totals": {currency: total.as_dict() for currency, total in load.tally.totals.items()},
     }
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from typing import Literal
 
 from bms.answers import Rows
 from bms.client import Client
@@ -14,7 +15,12 @@ Answer = tuple[Window, Rows[ClientInvoice]]
 
 
 async def read(
-    client: Client, id_entity: int, windows: Iterable[Window], *, language: str, ahead: int
+    client: Client,
+    id_entity: int,
+    windows: Iterable[Window],
+    *,
+    language: Literal["EN", "FR"],
+    ahead: int,
 ) -> AsyncIterator[Answer]:
     """Yield each window's answer in the windows' order, `ahead` requests under way at most.
 
@@ -36,7 +42,9 @@ async def read(
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def _answers(client: Client, id_entity: int, window: Window, language: str) -> list[Answer]:
+async def _answers(
+    client: Client, id_entity: int, window: Window, language: Literal["EN", "FR"]
+) -> list[Answer]:
     try:
         rows = await client.list_client_invoices(
             id_entity=id_entity, start_date=window.start, end_date=window.end, language=language

@@ -1,0 +1,74 @@
+"""What every DAG of the project shares: when a task is tried again, tags, params, assets."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import AssetAlias, Param, RetryDecision, RetryPolicy
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
+"""The company's days; `bms_flows.settings` reads the same variable for the tasks."""
+
+
+class ServiceRetryPolicy(RetryPolicy):
+    """Try again what may succeed later, never what can't or what may have happened already.
+
+    The client's typed errors say which is which; a service that names a time to wait gets it.
+    """
+
+    def evaluate(
+        self,
+        exception: BaseException,
+        try_number: int,  # noqa: ARG002 - Airflow's signature
+        max_tries: int,  # noqa: ARG002
+        context: Context | None = None,  # noqa: ARG002
+    ) -> RetryDecision:
+        """Decide by the error's own word; anything that isn't the service's takes Airflow's default."""
+        retriable = getattr(exception, "retriable", None)
+        if retriable is None:
+            return RetryDecision.default()
+        kind = type(exception).__name__
+        if not retriable:
+            return RetryDecision.fail(f"{kind} would end the same way again")
+        wait = getattr(exception, "retry_after", None)
+        return RetryDecision.retry(
+            timedelta(seconds=wait) if wait else None, reason=f"{kind} may pass"
+        )
+
+
+def dag_arguments(*tags: str) -> dict[str, Any]:
+    """Return what `@dag` gets in every file: no catch-up, a few patient retries, our tags."""
+    return {
+        "catchup": False,
+        "tags": ["bms", *tags],
+        "default_args": {
+            "owner": "bms",
+            "retries": 3,
+            "retry_delay": timedelta(minutes=1),
+            "retry_exponential_backoff": True,
+            "max_retry_delay": timedelta(minutes=30),
+            "retry_policy": ServiceRetryPolicy(),
+        },
+    }
+
+
+INVOICES = AssetAlias("bms_client_invoice")
+"""Stands for the asset of each entity whose invoices were loaded."""
+
+ENTITIES = Param(
+    None,
+    type=["null", "array"],
+    items={"type": "integer"},
+    title="Entities",
+    description="Numbers of the entities; those of the connection by default.",
+)
+
+
+def day(title: str, description: str) -> Param:
+    """Return a param that takes a day, or nothing."""
+    return Param(None, type=["null", "string"], format="date", title=title, description=description)

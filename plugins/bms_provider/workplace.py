@@ -1,0 +1,121 @@
+"""What a task works with: the warehouse, the data root, the run it belongs to, its metrics.
+
+Everything here is read from Airflow once, before an event loop starts.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import AIRFLOW_HOME
+from airflow.sdk import BaseHook, ObjectStoragePath, get_current_context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow.sdk import Connection
+    from sqlalchemy import Engine
+    from upath import UPath
+
+    from bms.counters import Counters
+    from bms_flows.invoices.window import Window
+    from bms_flows.runs import Step
+    from bms_flows.settings import Settings
+
+WAREHOUSE_CONN_ID = "bms_warehouse"
+
+
+@contextmanager
+def warehouse() -> Iterator[Engine]:
+    """Yield an engine of the warehouse that connection ``bms_warehouse`` names."""
+    from bms_warehouse import database  # noqa: PLC0415 - only tasks need SQLAlchemy and psycopg
+
+    engine = database.connect(warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID)))
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def warehouse_uri(connection: Connection) -> str:
+    """Return the libpq URI of a connection of type postgres; a host may be a socket's folder."""
+    from sqlalchemy import URL  # noqa: PLC0415
+
+    host = connection.host or ""
+    socket = {"host": host} if host.startswith("/") else {}
+    options = {key: str(value) for key, value in connection.extra_dejson.items()}
+    return URL.create(
+        "postgresql",
+        username=connection.login or None,
+        password=connection.password or None,
+        host=None if socket else host,
+        port=connection.port,
+        database=connection.schema,
+        query={**options, **socket},
+    ).render_as_string(hide_password=False)
+
+
+def data_root() -> UPath:
+    """Return where files live: ``BMS_DATA_ROOT``, a folder under Airflow's home by default."""
+    root: Any = ObjectStoragePath(os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data")
+    return root  # type: ignore[no-any-return]  # it passes for a UPath, which mypy can't see
+
+
+def settings() -> Settings:
+    """Return the flows' settings, from ``BMS_*``."""
+    from bms_flows.settings import Settings  # noqa: PLC0415
+
+    return Settings.from_environment()
+
+
+def step(name: str, *, id_entity: int | None = None, window: Window | None = None) -> Step:
+    """Return who the current task is, as `bms.run` records it."""
+    from bms_flows.runs import Step  # noqa: PLC0415
+
+    run = get_current_context()["dag_run"]
+    return Step(
+        flow=run.dag_id,
+        dag_run_id=run.run_id,
+        name=name,
+        id_entity=id_entity,
+        window_start=window.start if window else None,
+        window_end=window.end if window else None,
+    )
+
+
+def asked_window() -> Window:
+    """Return the days the current run is asked for: its params, else its data interval, else yesterday."""
+    from bms_flows.invoices.window import asked  # noqa: PLC0415
+
+    context = get_current_context()
+    run = context["dag_run"]
+    return asked(
+        start_date=_day(context["params"].get("start_date")),
+        end_date=_day(context["params"].get("end_date")),
+        interval=(run.data_interval_start, run.data_interval_end)
+        if run.data_interval_start and run.data_interval_end
+        else None,
+        run_after=run.run_after,
+        zone=settings().time_zone,
+    )
+
+
+def emit(counters: Counters, operation: str) -> None:
+    """Send a client's counts to the metrics that Airflow is configured for."""
+    from airflow.sdk.observability import stats  # noqa: PLC0415
+
+    tags = {"operation": operation}
+    stats.incr("bms.requests", counters.requests, tags=tags)
+    stats.incr("bms.retries", counters.retries, tags=tags)
+    stats.incr("bms.throttles", counters.throttles, tags=tags)
+    stats.incr("bms.token_fetches", counters.token_fetches, tags=tags)
+    for endpoint, seconds in counters.latencies.items():
+        for second in seconds:
+            stats.timing("bms.latency", 1000 * second, tags={**tags, "endpoint": endpoint})
+
+
+def _day(given: Any) -> date | None:
+    return datetime.fromisoformat(given).date() if given else None
