@@ -306,8 +306,8 @@ def upgrade() -> None:
         sa.Column(
             "changed_at",
             sa.DateTime(timezone=True),
-            nullable=False,
-            comment="Last read that changed something.",
+            nullable=True,
+            comment="Last read that changed something; empty until then.",
         ),
         sa.PrimaryKeyConstraint("id_entity", "day", name=op.f("pk_client_invoice_day")),
         schema="bms",
@@ -483,10 +483,7 @@ def upgrade() -> None:
         sa.Column("field", sa.Text(), nullable=False, comment="Column that holds the code."),
         sa.Column("code", sa.Text(), nullable=False, comment="The code."),
         sa.Column(
-            "language",
-            sa.Text(),
-            nullable=False,
-            comment="The language asked for, EN or FR.",
+            "language", sa.Text(), nullable=False, comment="The language asked for, EN or FR."
         ),
         sa.Column("name", sa.Text(), nullable=False, comment="What the service calls the code."),
         sa.Column(
