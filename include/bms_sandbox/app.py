@@ -1,34 +1,75 @@
-"""The described service as a FastAPI application."""
+"""The described service as a FastAPI application, behind the gate."""
 
-from fastapi import FastAPI, Request, Response
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
+from bms_sandbox.control import control_app
 from bms_sandbox.errors import ServiceError, error_reply
-from bms_sandbox.operations import invoices, token
+from bms_sandbox.gate import Gate
+from bms_sandbox.operations import OPERATIONS, consultants, contacts, employees, invoices, token
 from bms_sandbox.operations.shapes import response
 from bms_sandbox.service import Service
 
+# The gate authorises before a request gets here; this documents it, on the token operation too.
+BEARER = HTTPBearer(bearerFormat="JWT", scheme_name="bearer", auto_error=False)
+
+
+def sandbox_app(service: Service) -> Gate:
+    """Return everything that the program serves: the gate with both applications behind it."""
+    return Gate(service, service_app(service), control_app(service))
+
 
 def service_app(service: Service) -> FastAPI:
-    """Return the application with the operations of the interface on `service`."""
-    app = FastAPI(title="BMS", docs_url=None, redoc_url=None, redirect_slashes=False)
-    for module in (token, invoices):
-        app.include_router(module.router(service))
-
-    @app.get("/_sandbox/health", include_in_schema=False)
-    async def health() -> dict[str, str]:
-        return {"status": "ok"}
+    """Return the application with the eleven operations of the interface on `service`."""
+    app = FastAPI(
+        title="Business Management Service",
+        description="HR, CRM and invoices, as the interface describes them.",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for module in (token, employees, invoices, contacts, consultants):
+        app.include_router(
+            module.router(service),
+            dependencies=[Depends(BEARER)],
+            responses={"4XX": {"description": "Refused; statuses and bodies are a dialect's."}},
+        )
 
     async def refuse(_: Request, error: Exception) -> Response:
-        if isinstance(error, RequestValidationError):
-            error = ServiceError(422, "invalid_request", "the request isn't valid")
-        elif isinstance(error, HTTPException):
-            error = ServiceError(error.status_code, "http_error", str(error.detail))
-        if not isinstance(error, ServiceError):
-            raise error
-        return response(error_reply(error, service.dialect))
+        return response(error_reply(_as_service_error(error), service.dialect))
 
     for kind in (ServiceError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refuse)
+    _name_scopes(app)
     return app
+
+
+def _name_scopes(app: FastAPI) -> None:
+    """Put the scope of each operation into the document: OpenAPI 3.1 allows it for any scheme."""
+    published: dict[str, Any] = app.openapi()
+    for operation in OPERATIONS:
+        scopes = [operation.scope] if operation.scope else []
+        published["paths"][operation.path][operation.method.lower()]["security"] = [
+            {"bearer": scopes}
+        ]
+
+
+def _as_service_error(error: Exception) -> ServiceError:
+    """Return what the service answers for an exception; raise what isn't an answer."""
+    match error:
+        case ServiceError():
+            return error
+        case RequestValidationError():
+            details = tuple(
+                {"field": ".".join(map(str, e["loc"][1:])), "message": str(e["msg"])}
+                for e in error.errors()
+            )
+            return ServiceError(422, "invalid_request", "the request isn't valid", details)
+        case HTTPException():
+            return ServiceError(error.status_code, "refused", str(error.detail))
+    raise error

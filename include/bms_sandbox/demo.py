@@ -13,7 +13,8 @@ from bms_sandbox.invoices import Invoice, at_noon
 from bms_sandbox.vocabulary import FIRMS, SUBJECTS
 
 EPOCH = date(2015, 1, 1)
-PER_DAY_MAX = 100_000
+PER_DAY_MAX = 50_000
+SMALL_DAY = 4_000  # a swing of a fifth stays within half of 10,000
 # Days from an invoice's date to its cancellation, the day its credit note is dated.
 CANCEL_AFTER = (2, 9, 24)
 CANCEL_ONE_IN = 24
@@ -54,10 +55,17 @@ class DemoInvoices:
         """Return the invoice date that an id stands for."""
         return EPOCH + timedelta(days=min(max(id_invoice, 0) // self._span, 40_000))
 
+    def sample(self, id_entity: int, day: date) -> Invoice:
+        """Return one more invoice of `day`, whose id and reference none of the others has."""
+        return self._bare(id_entity, day, self._span // 2)
+
     @property
     def _span(self) -> int:
-        """Ids set aside for one day: stays within 32 bits for the days of this century's half."""
-        return 10_000 if self.per_day <= 5_000 else PER_DAY_MAX
+        """Return how many ids a day has: half for demo invoices, the rest for those put in.
+
+        Within 32 bits until 2070.
+        """
+        return 10_000 if self.per_day <= SMALL_DAY else 2 * PER_DAY_MAX
 
     def _id(self, day: date, index: int) -> int:
         return (day - EPOCH).days * self._span + index + 1

@@ -65,7 +65,9 @@ class Dialect:
     employee_starts_standby: bool = _gap(True, "a created employee starts on standby")
 
     # State filters
-    default_filter: EmployeeFilter = _gap("ACTIVE", "filter of the employee list when not given")
+    default_filter: Literal["ACTIVE", "STANDBY", "FORMER", "ALL"] = _gap(
+        "ACTIVE", "filter of the employee list when not given"
+    )
     all_includes_deleted: bool = _gap(True, "filter=ALL of the contact list shows deleted contacts")
     unknown_entity: Literal["empty", "not_found"] = _gap(
         "empty", "a list for an id_entity that doesn't exist: an empty array, or 404"
@@ -79,7 +81,9 @@ class Dialect:
         "invoice_date", "the date that start_date and end_date filter"
     )
     longest_range: int = _gap(0, "days of the longest range answered, longer ones are 422; 0: any")
-    default_language: Language = _gap("EN", "language of the *_name fields when not given")
+    default_language: Literal["EN", "FR"] = _gap(
+        "EN", "language of the *_name fields when not given"
+    )
 
     # Paging and lists
     page_size_max: int = _gap(0, "largest page_size served; 0: any")

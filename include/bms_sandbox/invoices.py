@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 FAR = datetime.max.replace(tzinfo=UTC)
+DAYS_KEPT = 120
 
 STATUS_NAMES = {
     "DRAFT": ("Draft", "Brouillon"),
@@ -137,7 +138,10 @@ class Invoice:
 class InvoiceSource(Protocol):
     """Where a day's invoices come from before anyone touches them."""
 
-    entities: tuple[int, ...]
+    @property
+    def entities(self) -> tuple[int, ...]:
+        """Return the id_entity values that exist."""
+        ...
 
     def invoices_of(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
         """Return the invoices dated `day`, ascending by id."""
@@ -147,6 +151,10 @@ class InvoiceSource(Protocol):
         """Return the invoice date that an id of this source stands for."""
         ...
 
+    def sample(self, id_entity: int, day: date) -> Invoice:
+        """Return an invoice dated `day` that none of the source's has the key of."""
+        ...
+
 
 class InvoiceBook:
     """All client invoices: made on demand day by day, changed days kept."""
@@ -154,10 +162,9 @@ class InvoiceBook:
     # Reach of created_on, due_date and sent_on around invoice_date in any source.
     BEFORE, AFTER = timedelta(days=100), timedelta(days=40)
 
-    def __init__(self, source: InvoiceSource, keep: int = 400) -> None:
+    def __init__(self, source: InvoiceSource) -> None:
         self.source = source
         self.version = 0
-        self._keep = keep
         self._made: OrderedDict[tuple[int, date], tuple[Invoice, ...]] = OrderedDict()
         self._changed: dict[tuple[int, date], tuple[Invoice, ...]] = {}
 
@@ -169,7 +176,7 @@ class InvoiceBook:
         if key not in self._made:
             known = id_entity in self.source.entities
             self._made[key] = self.source.invoices_of(id_entity, day) if known else ()
-            if len(self._made) > self._keep:
+            if len(self._made) > DAYS_KEPT:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return self._made[key]
@@ -179,16 +186,23 @@ class InvoiceBook:
         for ordinal in range(first.toordinal(), last.toordinal() + 1):
             yield from self.day(id_entity, date.fromordinal(ordinal))
 
-    def within(self, id_entity: int, first: date, last: date, by: str) -> Iterator[Invoice]:
-        """Yield the invoices whose field `by` lies in `first` to `last`, by invoice date."""
-        if by == "invoice_date":
-            yield from self.dated(id_entity, first, last)
-            return
-        earliest = _moved(first, -self.BEFORE)
-        for invoice in self.dated(id_entity, earliest, _moved(last, self.AFTER)):
+    def last_day(self, today: date) -> date:
+        """Return the last day that can hold a visible invoice: today, or a day put in ahead."""
+        return max([today, *(day for _, day in self._changed)])
+
+    def within(
+        self, id_entity: int, first: date, last: date, by: str, now: datetime
+    ) -> Iterator[Invoice]:
+        """Yield the invoices visible at `now` whose field `by` lies in `first` to `last`.
+
+        The instants of an invoice that lie ahead of `now` haven't happened: they don't count.
+        """
+        latest = min(_moved(last, self.AFTER), self.last_day(now.date()))
+        for invoice in self.dated(id_entity, _moved(first, -self.BEFORE), latest):
             value = getattr(invoice, by)
-            day = value.date() if isinstance(value, datetime) else value
-            if day is not None and first <= day <= last:
+            if isinstance(value, datetime):
+                value = value.date() if value <= now else None
+            if invoice.created_on <= now and value is not None and first <= value <= last:
                 yield invoice
 
     def find(self, id_entity: int, id_invoice: int) -> Invoice | None:

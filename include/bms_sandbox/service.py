@@ -1,39 +1,108 @@
-"""The state of one running service: dialect, clock, tokens, rows; what every operation works on."""
+"""The state of one running service: what every operation reads and the control routes change."""
 
-from collections import OrderedDict
-from datetime import date, datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
+from bms_sandbox import people
 from bms_sandbox.clock import Clock
 from bms_sandbox.demo import DemoInvoices
 from bms_sandbox.dialect import Dialect
-from bms_sandbox.invoices import FAR, InvoiceBook
+from bms_sandbox.faults import Fault, Faults
+from bms_sandbox.invoices import InvoiceBook
+from bms_sandbox.store import Table
 from bms_sandbox.tokens import Credentials, Tokens
-from bms_sandbox.wire import Wire
+from bms_sandbox.truth import Truth
+from bms_sandbox.wire import Row, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service starts, and what a reset returns it to."""
+
+    credentials: Credentials
+    dialect: Dialect = field(default_factory=Dialect)
+    faults: tuple[Fault, ...] = ()
+    demo: DemoInvoices = field(default_factory=DemoInvoices)
+    employees: int = 40  # per entity
+    contacts: int = 250
+    consultants: int = 120
+    now: datetime | None = None
+    frozen: bool = False
+    latency: float = 0.0
+    latency_jitter: float = 0.0
+    fast: bool = False
 
 
 class Service:
-    """Hold what one running service knows; the control routes change it live."""
+    """Hold what one running service knows."""
 
-    def __init__(
-        self, credentials: Credentials, dialect: Dialect, clock: Clock, demo: DemoInvoices
-    ):
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.tokens = Tokens(settings.credentials)
+        self.truth = Truth()
+        self.tables = {
+            "employees": Table("guid_employee", "id_employee"),
+            "contacts": Table("id", "id"),
+            "consultants": Table("id", "id"),
+        }
+        self.invoices = InvoiceBook(settings.demo)
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the state of the start: settings, rows, counts; every token dies."""
+        settings = self.settings
+        self.faults = Faults(seed=settings.demo.seed)
+        for fault in settings.faults:
+            self.faults.add(Fault.from_json(fault.parameters()))
+        self.clock = Clock(settings.now, frozen=settings.frozen)
+        self.latency, self.latency_jitter = settings.latency, settings.latency_jitter
+        self.tokens.revoke_all()
+        self.truth.forget()
+        self.speak(settings.dialect)
+        self.fill(settings.demo, settings.employees, settings.contacts, settings.consultants)
+
+    def speak(self, dialect: Dialect) -> None:
+        """Change the dialect from the next request on."""
         self.dialect = dialect
-        self.clock = clock
-        self.tokens = Tokens(credentials)
-        self.invoices = InvoiceBook(demo)
         self.wire = Wire(dialect)
+
+    def fill(self, demo: DemoInvoices, employees: int, contacts: int, consultants: int) -> None:
+        """Replace all rows by demo rows: employees are per entity."""
+        seed = demo.seed
+        self.invoices.reset(demo)
+        rows: dict[str, Iterable[Row]] = {
+            "employees": (
+                people.employee(seed, entity, n + 1)
+                for entity in demo.entities
+                for n in range(employees)
+            ),
+            "contacts": (people.contact(seed, n + 1) for n in range(contacts)),
+            "consultants": (people.consultant(seed, n + 1) for n in range(consultants)),
+        }
+        for name, made in rows.items():
+            self.tables[name].clear()
+            for row in made:
+                self.tables[name].add(row)
 
     @property
     def entities(self) -> tuple[int, ...]:
         """Return the id_entity values that exist."""
         return self.invoices.source.entities
 
-    def invoice_pieces(self, id_entity: int, first: date, last: date, language: str) -> list[bytes]:
-        """Return comma-joined encoded rows."""
-        from bms_sandbox.operations.invoices import FIELDS
-
+    def commit(self, resource: str, row: Row, operation: str) -> None:
+        """Store a created row, late if a lag strikes, and note it in the truth."""
         now = self.clock.now()
-        last = min(last, now.date())
-        rows = self.invoices.within(id_entity, first, last, self.dialect.range_date)
-        shown = (r.as_of(now, language) for r in rows if r.created_on <= now)
-        return [self.wire.joined(shown, FIELDS)]
+        commit, listed = (self.faults.lag(k, operation) for k in ("commit_lag", "list_lag"))
+        table = self.tables[resource]
+        table.add(
+            row,
+            seen_from=now + timedelta(seconds=commit) if commit else None,
+            listed_from=now + timedelta(seconds=commit + listed) if listed else None,
+        )
+        self.truth.record(resource, row[table.key], row)
+
+    @property
+    def version(self) -> tuple[object, ...]:
+        """Return what changes whenever a remembered answer may be stale."""
+        return (self.wire, self.invoices.version, *(t.version for t in self.tables.values()))

@@ -12,8 +12,6 @@ import jwt
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.errors import ServiceError
 
-PER_SECOND = {"seconds": 1, "milliseconds": 1000, "minutes": 1 / 60}
-
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -49,7 +47,7 @@ class Tokens:
             (application_id, known.application_id),
             (secret, known.secret),
         )
-        if not all([hmac.compare_digest(a.encode(), b.encode()) for a, b in pairs]):
+        if not all(hmac.compare_digest(a.encode(), b.encode()) for a, b in pairs):
             raise ServiceError(
                 401, "invalid_client", "client_id, application_id or secret is wrong"
             )

@@ -1,24 +1,19 @@
 """Words of the demo data: French names, towns and firms, accents and all."""
 
-FIRST_NAMES = tuple(
-    "Aurélie Benoît Camille Cédric Chloé Clément Élodie Émilie Étienne Fanny François Frédéric "
-    "Gaëlle Geneviève Grégoire Hélène Hervé Inès Irène Jérôme Joëlle Julien Kévin Laëtitia Léa "
-    "Loïc Lucie Maël Maëlys Margaux Mélanie Nadège Noémie Océane Raphaël Rémi Sébastien Solène "
-    "Stéphane Théo Thérèse Valérie Véronique Zoé Jean-François Marie-Hélène Anne-Cécile".split()
-)
-LAST_NAMES = (
-    *(
-        "Aubry Bénard Bérenger Besançon Bourdon Brûlé Chérel Clément Côté Crépin Dubois Dumont "
-        "Dupré Durand Élie Faure Féry Fournier Gérard Girard Guérin Hébert Hervé Jégou Joubert "
-        "Lacroix Lefèvre Lemaître Léger Mallet Maréchal Méheut Mercier Moreau Müller Noël Péron "
-        "Petit Prévost Quéré Renaud Rivière Rousseau Sénéchal Thébault Vasseur Véron Yvon"
-    ).split(),
-    "Le Goff",
-    "de La Tour",
-    "D'Hérouville",
-    "L'Hôpital",
-    "Saint-Léger",
-)
+_FIRST = """
+Aurélie Benoît Camille Cédric Chloé Clément Élodie Émilie Étienne Fanny François Frédéric Gaëlle
+Geneviève Grégoire Hélène Hervé Inès Irène Jérôme Joëlle Julien Kévin Laëtitia Léa Loïc Lucie Maël
+Maëlys Margaux Mélanie Nadège Noémie Océane Raphaël Rémi Sébastien Solène Stéphane Théo Thérèse
+Valérie Véronique Zoé Jean-François Marie-Hélène Anne-Cécile
+"""
+_LAST = """
+Aubry Bénard Bérenger Besançon Bourdon Brûlé Chérel Clément Côté Crépin Dubois Dumont Dupré Durand
+Élie Faure Féry Fournier Gérard Girard Guérin Hébert Hervé Jégou Joubert Lacroix Lefèvre Lemaître
+Léger Mallet Maréchal Méheut Mercier Moreau Müller Noël Péron Petit Prévost Quéré Renaud Rivière
+Rousseau Sénéchal Thébault Vasseur Véron Yvon D'Hérouville L'Hôpital Saint-Léger
+"""
+FIRST_NAMES = tuple(_FIRST.split())
+LAST_NAMES = (*_LAST.split(), "Le Goff", "de La Tour")
 TOWNS = (
     ("75011", "Paris"),
     ("69003", "Lyon"),

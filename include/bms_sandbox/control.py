@@ -1,0 +1,178 @@
+"""The sandbox's own routes under /_sandbox: truth and live control. No login, no faults."""
+
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from bms_sandbox.demo import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.dialect import UnknownReadingError
+from bms_sandbox.faults import Fault, UnknownFaultError
+from bms_sandbox.row_control import invoice_routes, life_routes, row_routes
+from bms_sandbox.service import Service
+
+Given = TypeVar("Given")
+
+
+class ClockMove(BaseModel):
+    """Where the clock goes: an instant, seconds ahead, standing or running."""
+
+    now: datetime | None = None
+    advance: float | None = None
+    frozen: bool | None = None
+
+
+class Population(BaseModel):
+    """Demo data to replace all rows by; what isn't given stays as at the start."""
+
+    seed: int | None = None
+    entities: tuple[int, ...] | None = None
+    invoices_per_day: Annotated[int, Field(ge=0, le=PER_DAY_MAX)] | None = None
+    flat: bool | None = None
+    employees: Annotated[int, Field(ge=0, lt=100_000)] | None = None
+    contacts: Annotated[int, Field(ge=0)] | None = None
+    consultants: Annotated[int, Field(ge=0)] | None = None
+
+
+class Latency(BaseModel):
+    """Seconds that every request waits, plus up to jitter more."""
+
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+    jitter: Annotated[float, Field(ge=0)] = 0.0
+
+
+def control_app(service: Service) -> FastAPI:
+    """Return the application behind /_sandbox/."""
+    app = FastAPI(title="Sandbox control", openapi_url="/_sandbox/openapi.json", docs_url=None)
+    made = (
+        _truth_routes,
+        _behaviour_routes,
+        _state_routes,
+        row_routes,
+        invoice_routes,
+        life_routes,
+    )
+    for routes in made:
+        app.include_router(routes(service), prefix="/_sandbox")
+
+    async def refuse(_: Request, error: Exception) -> Response:
+        return JSONResponse({"detail": str(error)}, 422)
+
+    for kind in (UnknownReadingError, UnknownFaultError):
+        app.add_exception_handler(kind, refuse)
+    return app
+
+
+def _truth_routes(service: Service) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/health")
+    async def health() -> dict[str, str]:
+        """Say that the service is up."""
+        return {"status": "ok"}
+
+    @routes.get("/truth")
+    async def truth() -> dict[str, Any]:
+        """Return what was asked, what was created, which faults fired."""
+        return service.truth.as_json() | {
+            "faults": service.faults.fired,
+            "tokens": {"issued": service.tokens.issued, "live": service.tokens.live()},
+            "rows": {name: len(table) for name, table in service.tables.items()},
+            "now": service.clock.now(),
+        }
+
+    @routes.post("/truth/forget")
+    async def forget() -> None:
+        """Start counting anew; rows, faults and dialect stay."""
+        service.truth.forget()
+        service.faults.fired.clear()
+        service.tokens.issued = 0
+
+    return routes
+
+
+def _behaviour_routes(service: Service) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/dialect")
+    async def dialect() -> dict[str, Any]:
+        """Return every reading in force."""
+        return service.dialect.as_json()
+
+    @routes.patch("/dialect")
+    async def speak(readings: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
+        """Change some readings; the others stay."""
+        service.speak(service.dialect.changed(readings))
+        return service.dialect.as_json()
+
+    @routes.get("/faults")
+    async def faults() -> list[dict[str, Any]]:
+        """Return the faults in force and how often each has fired."""
+        return service.faults.as_json()
+
+    @routes.post("/faults")
+    async def add_fault(fault: Annotated[dict[str, Any], Body()]) -> list[dict[str, Any]]:
+        """Put one more fault in force."""
+        service.faults.add(Fault.from_json(fault))
+        return service.faults.as_json()
+
+    @routes.put("/faults")
+    async def replace_faults(plan: Annotated[list[dict[str, Any]], Body()]) -> list[dict[str, Any]]:
+        """Replace all faults in force; an empty list ends them."""
+        service.faults.replace([Fault.from_json(fault) for fault in plan])
+        return service.faults.as_json()
+
+    @routes.put("/latency")
+    async def latency(wanted: Latency) -> None:
+        """Set what every request of the service waits."""
+        service.latency, service.latency_jitter = wanted.seconds, wanted.jitter
+
+    return routes
+
+
+def _state_routes(service: Service) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/reset")
+    async def reset() -> None:
+        """Return everything to the state of the start."""
+        service.reset()
+
+    @routes.post("/clock")
+    async def move_clock(move: ClockMove) -> dict[str, Any]:
+        """Set, advance, stop or start the clock."""
+        now = move.now or service.clock.now()
+        service.clock.set(now, frozen=move.frozen)
+        if move.advance:
+            service.clock.advance(move.advance)
+        return {"now": service.clock.now(), "frozen": service.clock.frozen}
+
+    @routes.post("/tokens/revoke")
+    async def revoke() -> dict[str, int]:
+        """End the life of every token."""
+        return {"revoked": service.tokens.revoke_all()}
+
+    @routes.post("/fill")
+    async def fill(wanted: Population) -> dict[str, Any]:
+        """Replace all rows by demo rows of this volume."""
+        start, demo = service.settings, service.settings.demo
+        service.fill(
+            DemoInvoices(
+                _or(wanted.seed, demo.seed),
+                _or(wanted.entities, demo.entities),
+                _or(wanted.invoices_per_day, demo.per_day),
+                _or(wanted.flat, demo.flat),
+            ),
+            employees=_or(wanted.employees, start.employees),
+            contacts=_or(wanted.contacts, start.contacts),
+            consultants=_or(wanted.consultants, start.consultants),
+        )
+        return {name: len(table) for name, table in service.tables.items()}
+
+    return routes
+
+
+def _or(given: Given | None, otherwise: Given) -> Given:
+    return otherwise if given is None else given

@@ -1,0 +1,234 @@
+"""The way in and out of the service: counting, faults, authorisation, then the operation.
+
+One ASGI application around the FastAPI one. It sees a request before anything is read and the
+answer before anything is sent, which is where faults happen; the operations know of none.
+"""
+
+import asyncio
+import time
+from random import Random
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bms_sandbox import transport
+from bms_sandbox.errors import Reply, ServiceError, error_reply
+from bms_sandbox.faults import Fault
+from bms_sandbox.operations import Operation, operation_of
+from bms_sandbox.rendering import Answers
+from bms_sandbox.service import Service
+from bms_sandbox.tokens import bearer
+from bms_sandbox.truth import Visit
+
+SLOW_PIECES = 20
+CONTROL = "/_sandbox"
+
+
+class RateLimit:
+    """A bucket that fills with the dialect's rate_limit per second and holds one second's worth."""
+
+    def __init__(self) -> None:
+        self._level, self._at = 0.0, 0.0
+
+    def wait_of(self, per_second: float) -> float:
+        """Take one request out of the bucket; return seconds to wait when it is empty, else 0."""
+        now = time.monotonic()
+        room = max(per_second, 1.0)
+        self._level = min(room, self._level + (now - self._at) * per_second)
+        self._at = now
+        if self._level >= 1:
+            self._level -= 1
+            return 0.0
+        return (1 - self._level) / per_second
+
+
+class Gate:
+    """Serve requests: /_sandbox/... to the control application, the rest to the service."""
+
+    def __init__(self, service: Service, operations: ASGIApp, control: ASGIApp) -> None:
+        self.service = service
+        self.operations = operations
+        self.control = control
+        self.answers = Answers()
+        self.rate_limit = RateLimit()
+        self._jitter = Random(service.settings.demo.seed)  # noqa: S311 -> made-up latency, not a secret
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request (ASGI)."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"the sandbox speaks HTTP only, not {scope['type']}")
+        if scope["path"].startswith(CONTROL + "/"):
+            await self.control(scope, receive, send)
+            return
+        prefix = self.service.dialect.base_path
+        if not scope["path"].startswith(prefix + "/"):
+            with self.service.truth.visit("unknown") as visit:
+                error = ServiceError(404, "unknown_path", "no such path")
+                await self._finish(visit, error_reply(error, self.service.dialect), send)
+            return
+        path = scope["path"][len(prefix) :]
+        scope = {**scope, "path": path, "raw_path": path.encode()}
+        operation = operation_of(scope["method"], path)
+        with self.service.truth.visit(operation.name if operation else "unknown") as visit:
+            if operation is None:
+                await self._finish(visit, await self._run(scope, receive), send)
+            else:
+                await self._serve(operation, visit, scope, receive, send)
+
+    async def _serve(
+        self, operation: Operation, visit: Visit, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve one request of `operation` with whatever faults strike it."""
+        service, take = self.service, self.service.faults.take
+        await self._delay(operation)
+        if take("reset_before_read", operation.name):
+            visit.outcome = "reset_before_read"
+            await transport.reset(scope, receive)
+            return
+        if take("reset_after_read", operation.name):
+            visit.outcome = "reset_after_read"
+            while (await receive()).get("more_body"):
+                pass
+            await transport.reset(scope, receive)
+            return
+        try:
+            self._admit(operation, dict(scope["headers"]))
+            reply = self._remembered(scope) or await self._run(scope, receive)
+        except ServiceError as error:
+            reply = error_reply(error, service.dialect)
+        if operation.creates and reply.status < 300:  # noqa: PLR2004 -> it was executed
+            if take("commit_then_lose_reply", operation.name):
+                visit.outcome = "reply_lost"
+                await transport.reset(scope, receive)
+                return
+            if take("commit_then_500", operation.name):
+                failure = ServiceError(500, "internal_error", "something went wrong")
+                reply = error_reply(failure, service.dialect)
+        elif reply.status == 200:  # noqa: PLR2004 -> every answer with a body to remember
+            self._remember(scope, reply)
+        await self._send(operation, visit, reply, scope, receive, send)
+
+    async def _delay(self, operation: Operation) -> None:
+        service = self.service
+        wait = service.latency
+        if service.latency_jitter:
+            wait += self._jitter.uniform(0, service.latency_jitter)
+        if fault := service.faults.take("latency", operation.name):
+            wait += fault.seconds
+        if wait:
+            await asyncio.sleep(wait)
+
+    def _admit(self, operation: Operation, headers: dict[bytes, bytes]) -> None:
+        """Raise the ServiceError that keeps this request out, if there is one."""
+        service, take = self.service, self.service.faults.take
+        if fault := take("429", operation.name):
+            raise _busy(429, fault.retry_after)
+        if fault := take("503", operation.name):
+            raise _busy(503, fault.retry_after)
+        if service.dialect.rate_limit:
+            wait = self.rate_limit.wait_of(service.dialect.rate_limit)
+            if wait:
+                raise _busy(429, wait)
+        if operation.scope is None:
+            service.tokens.check_token_request(headers, service.dialect)
+            return
+        if take("token_revoked", operation.name):
+            service.tokens.revoke(bearer(headers))
+        service.tokens.authorise(headers, operation.scope)
+
+    async def _run(self, scope: Scope, receive: Receive) -> Reply:
+        """Run the operation in the FastAPI application; return its answer unsent."""
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        await self.operations(scope, receive, keep)
+        start, *bodies = messages
+        headers = tuple((n, v) for n, v in start["headers"] if n != b"content-length")
+        return Reply(start["status"], headers, tuple(b.get("body", b"") for b in bodies))
+
+    def _question(self, scope: Scope) -> tuple[str, bytes] | None:
+        """Return what identifies a read in fast mode; None where answers aren't remembered."""
+        service = self.service
+        fixed = service.settings.fast and service.clock.frozen
+        if not fixed or scope["method"] != "GET" or service.faults.shifts_pages:
+            return None
+        return scope["path"], scope["query_string"]
+
+    def _version(self) -> tuple[object, ...]:
+        return (*self.service.version, self.service.clock.now())
+
+    def _remembered(self, scope: Scope) -> Reply | None:
+        question = self._question(scope)
+        return self.answers.get(question, self._version()) if question else None
+
+    def _remember(self, scope: Scope, reply: Reply) -> None:
+        question = self._question(scope)
+        if question and self.answers.get(question, self._version()) is None:
+            self.answers.put(question, reply)
+
+    async def _send(
+        self,
+        operation: Operation,
+        visit: Visit,
+        reply: Reply,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send `reply` whole, broken, slowly or in part."""
+        take = self.service.faults.take
+        if reply.size > 1 and take("malformed_json", operation.name):
+            body = b"".join(reply.pieces)
+            visit.outcome = "malformed_json"
+            await self._finish(
+                visit, Reply(reply.status, reply.headers, (body[: len(body) // 2],)), send
+            )
+        elif reply.size > 1 and take("truncated_body", operation.name):
+            visit.outcome = "truncated_body"
+            body = b"".join(reply.pieces)
+            await _start(reply, send)
+            await send(_piece(body[: len(body) // 2], more=True))
+            await transport.close(scope, receive)
+        elif fault := take("slow_body", operation.name):
+            visit.outcome = str(reply.status)
+            await _send_slowly(reply, fault, send)
+        else:
+            await self._finish(visit, reply, send)
+
+    async def _finish(self, visit: Visit, reply: Reply, send: Send) -> None:
+        if visit.outcome == "unfinished":
+            visit.outcome = str(reply.status)
+        self.service.truth.body_bytes += reply.size
+        await _start(reply, send)
+        for piece in reply.pieces:
+            await send(_piece(piece, more=True))
+        await send(_piece(b"", more=False))
+
+
+def _busy(status: int, retry_after: float | None) -> ServiceError:
+    code, text = {
+        429: ("too_many_requests", "too many requests"),
+        503: ("unavailable", "the service is unavailable"),
+    }[status]
+    return ServiceError(status, code, text, retry_after=retry_after)
+
+
+async def _start(reply: Reply, send: Send) -> None:
+    length = (b"content-length", str(reply.size).encode())
+    headers = [*reply.headers, length]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+
+
+def _piece(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _send_slowly(reply: Reply, fault: Fault, send: Send) -> None:
+    body = b"".join(reply.pieces)
+    size = max(1, -(-len(body) // SLOW_PIECES))
+    await _start(reply, send)
+    for at in range(0, len(body), size):
+        await asyncio.sleep(fault.seconds / SLOW_PIECES)
+        await send(_piece(body[at : at + size], more=True))
+    await send(_piece(b"", more=False))

@@ -1,0 +1,95 @@
+"""The paged list envelope of contacts and consultants, and what the dialect makes of paging."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bms_sandbox.dialect import Dialect
+from bms_sandbox.errors import Reply, ServiceError, json_reply
+from bms_sandbox.service import Service
+from bms_sandbox.wire import EXTRA, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What to answer: the slice of the rows, and the number of pages."""
+
+    first: int
+    last: int
+    total_pages: int
+
+
+def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
+    """Cut page `number` of `size` out of `count` rows as the dialect says.
+
+    Numbers below 1 are refused with 422: not shown by the interface, our assumption.
+    """
+    if number < 1 or size < 1:
+        raise ServiceError(422, "invalid_page", "page_number and page_size start at 1")
+    if dialect.page_size_max and size > dialect.page_size_max:
+        if dialect.page_size_over == "refuse":
+            raise ServiceError(
+                422, "page_too_large", f"page_size is at most {dialect.page_size_max}"
+            )
+        size = dialect.page_size_max
+    pages = -(-count // size)
+    if number > max(pages, 1):
+        if dialect.past_end == "not_found":
+            raise ServiceError(404, "no_such_page", f"there are {pages} pages")
+        if dialect.past_end == "last_page":
+            number = max(pages, 1)
+    return Page((number - 1) * size, number * size, pages or dialect.total_pages_when_empty)
+
+
+def envelope(service: Service, page: Page, rows: Iterable[Row], names: tuple[str, ...]) -> Reply:
+    """Write the paged list envelope: total_pages, and the rows of the page as data."""
+    wire = service.wire
+    extra = EXTRA if service.dialect.extra_fields else {}
+    head = wire.encode({"total_pages": page.total_pages} | extra)
+    data = wire.joined(rows, names)
+    return json_reply(b"".join((head[:-1], b',"data":[', data, b"]}")))
+
+
+def created(service: Service, number: int, name: str) -> Reply:
+    """Answer a creation with its id in the shape of the dialect's created_id."""
+    dialect = service.dialect
+    if dialect.created_id == "empty":
+        return Reply(dialect.create_status, (), (b"",))
+    shapes = {
+        "number": number,
+        "string": str(number),
+        "object": {"id": number},
+        "named_object": {name: number},
+    }
+    return json_reply(service.wire.encode(shapes[dialect.created_id]), dialect.create_status)
+
+
+def need_names(service: Service, first_name: str | None, last_name: str | None) -> None:
+    """Refuse a creation without names where the dialect's required_fields says so."""
+    if service.dialect.required_fields == "none":
+        return
+    missing = [
+        name
+        for name, value in (("first_name", first_name), ("last_name", last_name))
+        if not (value or "").strip()
+    ]
+    if missing:
+        details = tuple({"field": name, "message": "is required"} for name in missing)
+        raise ServiceError(422, "invalid_request", f"missing: {', '.join(missing)}", details)
+
+
+def shift(service: Service, resource: str, operation: str, page: Page, shown: list[Row]) -> bool:
+    """Let the page-shift faults strike before a later page is answered; say if rows moved."""
+    if page.first == 0 or not shown:
+        return False
+    table = service.tables[resource]
+    moved = False
+    if service.faults.take("page_insert", operation):
+        # A copy of the first row with a number in front of it sorts before all, in any order.
+        backwards = service.dialect.list_order == "id_desc"
+        number = table.next_number() if backwards else table.lowest_number() - 1
+        table.add(shown[0] | {"id": number, "email": f"inserted.{number}@decalage.example"})
+        moved = True
+    if service.faults.take("page_delete", operation):
+        table.remove(shown[0]["id"])
+        moved = True
+    return moved

@@ -1,0 +1,86 @@
+"""Answers kept as bytes: a day of invoices rendered once, whole answers in fast mode."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from bms_sandbox.errors import Reply
+from bms_sandbox.invoices import FAR, Invoice
+from bms_sandbox.wire import Wire
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A piece of an answer, with what it was made from and until when it holds."""
+
+    content: bytes
+    source: Any
+    wire: Wire
+    made_at: datetime
+    holds_until: datetime
+
+
+@dataclass
+class InvoiceDays:
+    """Days of invoices as comma-joined JSON, kept up to `limit` bytes, oldest out first."""
+
+    names: tuple[str, ...]
+    limit: int = 64 * MEGABYTE
+    _kept: OrderedDict[tuple[int, date, str], Rendered] = field(default_factory=OrderedDict)
+    _size: int = 0
+
+    def piece(
+        self, key: tuple[int, date, str], rows: tuple[Invoice, ...], wire: Wire, now: datetime
+    ) -> bytes:
+        """Return the rows of `key` (entity, day, language) as they stand at `now`.
+
+        A kept piece serves again while rows, dialect and the state of every invoice are the same.
+        """
+        kept = self._kept.get(key)
+        if (
+            kept
+            and kept.wire is wire
+            and kept.source is rows
+            and kept.made_at <= now < kept.holds_until
+        ):
+            return kept.content
+        order = reversed(rows) if wire.dialect.list_order == "id_desc" else rows
+        shown = (row.as_of(now, key[2]) for row in order if row.created_on <= now)
+        content = wire.joined(shown, self.names)
+        until = min((row.next_change(now) for row in rows), default=FAR)
+        self._keep(key, Rendered(content, rows, wire, now, until))
+        return content
+
+    def _keep(self, key: tuple[int, date, str], rendered: Rendered) -> None:
+        old = self._kept.pop(key, None)
+        self._size += len(rendered.content) - (len(old.content) if old else 0)
+        self._kept[key] = rendered
+        while self._size > self.limit:
+            _, dropped = self._kept.popitem(last=False)
+            self._size -= len(dropped.content)
+
+
+@dataclass
+class Answers:
+    """Whole answers by what was asked; good for one version of everything, in fast mode only."""
+
+    limit: int = 2_000 * MEGABYTE
+    _version: Any = None
+    _kept: dict[tuple[str, bytes], Reply] = field(default_factory=dict)
+    _size: int = 0
+
+    def get(self, question: tuple[str, bytes], version: Any) -> Reply | None:
+        """Return the remembered answer, forgetting all when `version` has moved on."""
+        if version != self._version:
+            self._kept.clear()
+            self._version, self._size = version, 0
+        return self._kept.get(question)
+
+    def put(self, question: tuple[str, bytes], reply: Reply) -> None:
+        """Remember an answer while there is room."""
+        if self._size + reply.size <= self.limit:
+            self._kept[question] = reply
+            self._size += reply.size

@@ -1,0 +1,123 @@
+"""Employees, contacts and consultants: rows, what of them can be seen when, ordered lists."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bms_sandbox.invoices import FAR
+from bms_sandbox.wire import Row
+
+Key = int | str
+LISTS_KEPT = 200
+
+
+@dataclass(slots=True)
+class Record:
+    """A row and the instants from which it can be read and listed (None: from ever)."""
+
+    row: Row
+    seen_from: datetime | None = None
+    listed_from: datetime | None = None
+
+
+class Table:
+    """Rows of one resource by key; lists are cut once and kept until something changes."""
+
+    def __init__(self, key: str, number: str) -> None:
+        self.key, self.number = key, number
+        self.version = 0
+        self._records: dict[Key, Record] = {}
+        self._lists: dict[Hashable, tuple[datetime, list[Row]]] = {}
+        self._lists_version = 0
+        self._lagging: list[datetime] = []
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def next_number(self) -> int:
+        """Return a number that no row ever had."""
+        return self._last + 1
+
+    def lowest_number(self) -> int:
+        """Return the smallest number in use."""
+        return min((r.row[self.number] for r in self._records.values()), default=1)
+
+    def add(
+        self, row: Row, seen_from: datetime | None = None, listed_from: datetime | None = None
+    ) -> None:
+        """Put in a row, perhaps visible later only."""
+        self._records[row[self.key]] = Record(row, seen_from, listed_from)
+        self._lagging += [at for at in (seen_from, listed_from) if at]
+        self._last = max(self._last, row[self.number])
+        self.version += 1
+
+    def get(self, key: Key, now: datetime) -> Row | None:
+        """Return the row with `key` as far as it can be seen at `now`."""
+        record = self._records.get(key)
+        if record is None or (record.seen_from and record.seen_from > now):
+            return None
+        return record.row
+
+    def change(self, key: Key, changes: Row) -> Row | None:
+        """Change fields of a row; return it, or None where there is none."""
+        record = self._records.get(key)
+        if record is None:
+            return None
+        record.row = record.row | changes
+        self.version += 1
+        return record.row
+
+    def remove(self, key: Key) -> bool:
+        """Take a row out for good; say whether there was one."""
+        self.version += 1
+        return self._records.pop(key, None) is not None
+
+    def clear(self) -> None:
+        """Take out all rows."""
+        self._records.clear()
+        self._lagging.clear()
+        self._last = 0
+        self.version += 1
+
+    def rows(self) -> list[Row]:
+        """Return all rows whether they can be seen or not, by number."""
+        return sorted((r.row for r in self._records.values()), key=lambda row: row[self.number])
+
+    def valid_until(self, now: datetime) -> datetime:
+        """Return the instant at which a lagging row comes into sight next."""
+        return min((at for at in self._lagging if at > now), default=FAR)
+
+    def listing(
+        self, name: Hashable, keep: Callable[[Row], bool], order: str, now: datetime
+    ) -> list[Row]:
+        """Return the listed rows that `keep` keeps, in `order`; `name` stands for `keep`."""
+        if self._lists_version != self.version or len(self._lists) >= LISTS_KEPT:
+            self._lists.clear()
+            self._lists_version = self.version
+        cached = self._lists.get((name, order))
+        if cached and now < cached[0]:
+            return cached[1]
+        rows = [
+            record.row
+            for record in self._records.values()
+            if not (record.seen_from and record.seen_from > now)
+            and not (record.listed_from and record.listed_from > now)
+            and keep(record.row)
+        ]
+        rows.sort(key=self._ranking(order), reverse=order == "id_desc")
+        self._lists[(name, order)] = (self.valid_until(now), rows)
+        return rows
+
+    def _ranking(self, order: str) -> Callable[[Row], Any]:
+        number = self.number
+        if order == "name":
+            return lambda row: (
+                (row["last_name"] or "").casefold(),
+                (row["first_name"] or "").casefold(),
+                row[number],
+            )
+        if order == "modified_on":
+            return lambda row: (row["modified_on"] or row["created_on"], row[number])
+        return lambda row: row[number]
