@@ -36,8 +36,11 @@ class Total:
 
     def as_dict(self) -> dict[str, int | str]:
         """Return it as JSON can hold it; amounts as text, so that they stay exact."""
-        amounts = {name: f"{amount.normalize():f}" for name, amount in self.amounts.items()}
-        return {"invoices": self.invoices, **amounts}
+        return {"invoices": self.invoices, **{k: f"{v:f}" for k, v in self.exact().items()}}
+
+    def exact(self) -> dict[str, Decimal]:
+        """Return the amounts without the zeros that a column's fixed scale left behind."""
+        return {name: Decimal(f"{sum_.normalize():f}") for name, sum_ in self.amounts.items()}
 
 
 @dataclass
@@ -148,7 +151,7 @@ def keep_totals(
                     "id_entity": id_entity,
                     "currency": currency,
                     "invoices": total.invoices,
-                    **total.amounts,
+                    **total.exact(),
                 }
                 for currency, total in sorted(totals.items())
             ],

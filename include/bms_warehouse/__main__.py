@@ -4,9 +4,8 @@ import argparse
 import os
 import sys
 
-from sqlalchemy.exc import OperationalError
-
 from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
 
 URL_VARIABLE = "BMS_WAREHOUSE_URL"
 
@@ -29,9 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"warehouse at {database.migrate(engine)}")  # noqa: T201 - a command's answer
             return 0
         have, need = database.current(engine), database.head()
-    except OperationalError as error:
-        # The driver's own text names host and reason; the URI, which may hold a password, stays out.
-        print(f"the warehouse does not answer: {error.orig}", file=sys.stderr)  # noqa: T201
+    except WarehouseError as error:
+        print(f"the warehouse does not answer: {error}", file=sys.stderr)  # noqa: T201
         return 1
     finally:
         engine.dispose()

@@ -8,6 +8,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
+from bms_warehouse.errors import speak_without_data
 from bms_warehouse.tables.schema import SCHEMA
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -18,12 +19,18 @@ _MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions speak UTC, so that what is read back is what was written.
+    Sessions speak UTC, so that what is read back is what was written; errors are
+    `WarehouseError` and quote no row.
     """
     url = make_url(uri).set(drivername="postgresql+psycopg")
-    return create_engine(
-        url, connect_args={"options": "-c timezone=UTC", "application_name": "bms"}, **options
+    engine = create_engine(
+        url,
+        connect_args={"options": "-c timezone=UTC", "application_name": "bms"},
+        hide_parameters=True,
+        **options,
     )
+    speak_without_data(engine)
+    return engine
 
 
 def _config(connection: Connection | None = None) -> Config:
