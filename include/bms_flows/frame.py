@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from bms.dates import parse_date, parse_datetime
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, Numeric, Text
 from sqlalchemy.dialects.postgresql import JSONB
+
+from bms.dates import parse_date, parse_datetime
 
 MONEY_DIGITS, MONEY_SCALE = 38, 9
 """An amount with more decimals than this is set aside rather than rounded."""
@@ -39,12 +39,13 @@ class Frame:
 def frame(
     records: Sequence[Any],
     columns: Sequence[Column[Any]],
-    zone: ZoneInfo,
+    zone: str,
     constants: Mapping[str, Any] | None = None,
 ) -> Frame:
     """Turn `records` (attributes named as the columns) into an Arrow table.
 
-    `constants` are columns with one value for all rows; date-times without a zone are read in `zone`.
+    `constants` are columns with one value for all rows; date-times
+    without a zone are meant in `zone`, an IANA name.
     """
     kept: Sequence[int] = range(len(records))
     bad: list[BadCell] = []
@@ -76,7 +77,7 @@ def digests(rows: pa.Table, names: Sequence[str]) -> pa.Array:
 def _arrays(
     records: Sequence[Any],
     columns: Sequence[Column[Any]],
-    zone: ZoneInfo,
+    zone: str,
     constants: Mapping[str, Any],
 ) -> tuple[dict[str, pa.Array], list[BadCell]]:
     arrays: dict[str, pa.Array] = {}
@@ -112,16 +113,14 @@ def _fits(value: Any, kind: pa.DataType, prepare: Callable[[Any], Any] | None) -
     return True
 
 
-def _arrow(
-    column: Column[Any], zone: ZoneInfo
-) -> tuple[pa.DataType, Callable[[Any], Any] | None, str]:
+def _arrow(column: Column[Any], zone: str) -> tuple[pa.DataType, Callable[[Any], Any] | None, str]:
     """Return a column's Arrow type, how a value is made ready for it, and the code of a misfit."""
     kinds: dict[type, tuple[pa.DataType, Callable[[Any], Any] | None, str]] = {
         BigInteger: (pa.int64(), None, "bad_integer"),
         Integer: (pa.int64(), None, "bad_integer"),
         Numeric: (pa.decimal128(MONEY_DIGITS, MONEY_SCALE), None, "bad_amount"),
         Boolean: (pa.bool_(), None, "bad_boolean"),
-        Date: (pa.date32(), parse_date, "bad_date"),
+        Date: (pa.date32(), lambda value: parse_date(value, zone), "bad_date"),
         DateTime: (
             pa.timestamp("us", "UTC"),
             lambda value: parse_datetime(value, zone),

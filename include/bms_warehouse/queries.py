@@ -1,10 +1,33 @@
 """What people ask of the warehouse, as queries."""
 
+import hashlib
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, func, select
 
+from bms_warehouse import loads
+from bms_warehouse.errors import without_data
 from bms_warehouse.tables import control_total, run
+
+
+def fingerprint(connection: Connection, table: Table) -> str:
+    """Return a sha256 over the interface's columns of `table`, in the order of its key.
+
+    Columns that we added begin with `_` and don't count: two tables that hold the same rows have
+    the same fingerprint, whatever the runs that filled them.
+    """
+    columns = ", ".join(f'"{c.name}"' for c in table.columns if not c.name.startswith("_"))
+    key = ", ".join(f'"{c.name}"' for c in table.primary_key)
+    digest = hashlib.sha256()
+    statement = f"copy (select {columns} from {table} order by {key}) to stdout (format csv)"
+    with (
+        without_data(),
+        loads.driver(connection).cursor() as cursor,
+        cursor.copy(statement.encode()) as copy,
+    ):
+        for block in copy:
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def run_summary(connection: Connection, dag_run_id: str) -> list[dict[str, Any]]:
@@ -12,12 +35,12 @@ def run_summary(connection: Connection, dag_run_id: str) -> list[dict[str, Any]]
 
     `totals` maps a currency to its control totals.
     """
-    tries = (
-        select(run)
+    latest = (
+        select(func.max(run.c.id))
         .where(run.c.dag_run_id == dag_run_id, run.c.id_entity.is_not(None))
-        .distinct(run.c.flow, run.c.step, run.c.id_entity, run.c.window_start)
-        .order_by(run.c.flow, run.c.step, run.c.id_entity, run.c.window_start, run.c.id.desc())
+        .group_by(run.c.flow, run.c.step, run.c.id_entity, run.c.window_start)
     )
+    tries = select(run).where(run.c.id.in_(latest)).order_by(run.c.id)
     steps = [dict(row) for row in connection.execute(tries).mappings()]
     for step in steps:
         totals = select(control_total).where(control_total.c.run_id == step["id"])

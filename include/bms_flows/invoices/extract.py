@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine
 from upath import UPath
@@ -58,7 +57,7 @@ async def _extract(
     work: Work, unit: Unit, run_id: int, language: Literal["EN", "FR"]
 ) -> dict[str, Any]:
     landing = Landing(work.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
-    zone = ZoneInfo(work.client.settings.time_zone)
+    zone = work.client.settings.time_zone
     async with work.client:
         with work.warehouse.connect() as connection, ExitStack() as writer:
             load = await asyncio.to_thread(Load, connection, unit.id_entity, zone)

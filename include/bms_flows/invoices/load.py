@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
@@ -38,7 +37,8 @@ class Load:
 
     connection: Connection
     id_entity: int
-    zone: ZoneInfo
+    zone: str
+    """Zone of the service's date-times that carry none."""
     counts: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
     names: set[tuple[str, str, str]] = field(default_factory=set)
@@ -116,7 +116,7 @@ class Load:
         differs = [stored.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         self.counts.unchanged += differs.count(False)
         self.missing |= stored.keys() - set(ids)
-        loads.stage(self.connection, client_invoice, _staged(rows.filter(pa.array(differs))))
+        loads.stage(self.connection, client_invoice, _staged(rows.filter(pa.array(differs, pa.bool_()))))
         self.connection.commit()
 
     def _set_aside(

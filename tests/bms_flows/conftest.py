@@ -1,0 +1,81 @@
+"""A real sandbox and a real warehouse for the flows."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms_flows.invoices.extract import Work, extract_unit
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import Window
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_sandbox.serve import Sandbox, running
+
+TODAY = date(2026, 3, 31)
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Sandbox]:
+    """The sandbox of the whole session, its clock standing still."""
+    options = ("--today", TODAY.isoformat(), "--frozen", "--invoices-per-day", "5")
+    with running(options=options) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(service: Sandbox) -> Sandbox:
+    """The sandbox as it was at its start."""
+    service.reset()
+    service.forget()
+    return service
+
+
+@pytest.fixture
+def client_settings(sandbox: Sandbox) -> ClientSettings:
+    """Settings that are right for the sandbox's default dialect; waits are short."""
+    return ClientSettings(
+        base_url=sandbox.url,
+        client_id=sandbox.credentials.client_id,
+        application_id=sandbox.credentials.application_id,
+        secret=sandbox.credentials.secret,
+        timeout=5,
+        backoff_cap=0.02,
+    )
+
+
+Extract = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) -> Extract:
+    """Extract days of an entity, `extract("2026-03-01", "2026-03-31")`; returns the manifest."""
+
+    def run(
+        start: str,
+        end: str,
+        *,
+        id_entity: int = 1,
+        language: Any = "FR",
+        settings: Settings | None = None,
+        **client: Any,
+    ) -> dict[str, Any]:
+        window = Window(date.fromisoformat(start), date.fromisoformat(end))
+        work = Work(
+            Client(replace(client_settings, **client)),
+            warehouse,
+            UPath(tmp_path),
+            settings or Settings(),
+        )
+        step = Step("invoice_extraction", "test", "extract", id_entity, window.start, window.end)
+        return asyncio.run(extract_unit(work, Unit(id_entity, (window,)), step, language=language))
+
+    return run
