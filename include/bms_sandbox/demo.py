@@ -41,9 +41,8 @@ class DemoInvoices:
         """Return the invoices dated `day`, ascending by id: invoices first, then credit notes."""
         if day < EPOCH:
             return ()
-        count = self._count(id_entity, day)
-        credits_made = self._credits(id_entity, day)[:count]
-        plain = count - len(credits_made)
+        credits_made = self._credits(id_entity, day)
+        plain = self._plain(id_entity, day)
         canceled = self._canceled(id_entity, day)
         rows = [self._invoice(id_entity, day, i, canceled) for i in range(plain)]
         return (
@@ -57,7 +56,8 @@ class DemoInvoices:
 
     def sample(self, id_entity: int, day: date) -> Invoice:
         """Return one more invoice of `day`, whose id and reference none of the others has."""
-        return self._bare(id_entity, day, self._span // 2)
+        index = self._span // 2
+        return self._bare(id_entity, day, index, self._random(id_entity, day.toordinal(), index))
 
     @property
     def _span(self) -> int:
@@ -82,6 +82,11 @@ class DemoInvoices:
         swing = self._random(id_entity, day.toordinal()).uniform(0.8, 1.2)
         return round(self.per_day * WEEK[day.weekday()] * swing)
 
+    def _plain(self, id_entity: int, day: date) -> int:
+        """Return how many invoices a day has beside its credit notes, which stand after them."""
+        count = self._count(id_entity, day)
+        return count - len(self._credits(id_entity, day)) if self.flat else count
+
     def _canceled(self, id_entity: int, day: date) -> dict[int, int]:
         """Return index -> days until cancellation, among the first half of a day's invoices."""
         if day < EPOCH:
@@ -94,16 +99,18 @@ class DemoInvoices:
     def _credits(self, id_entity: int, day: date) -> list[tuple[date, int]]:
         """Return (invoice date, index) of the invoices whose credit note is dated `day`."""
         origins = [(day - timedelta(days=lag), lag) for lag in CANCEL_AFTER]
-        return [
+        found = [
             (origin, index)
             for origin, lag in origins
             for index, after in self._canceled(id_entity, origin).items()
             if after == lag
         ]
+        # In a flat day credit notes take the place of invoices, of those never canceled only.
+        return found[: self.per_day // 2] if self.flat else found
 
     def _invoice(self, id_entity: int, day: date, index: int, canceled: dict[int, int]) -> Invoice:
-        invoice = self._bare(id_entity, day, index)
-        random = self._random(id_entity, day.toordinal(), index, 1)
+        random = self._random(id_entity, day.toordinal(), index)
+        invoice = self._bare(id_entity, day, index, random)
         sent_on = invoice.created_on + timedelta(minutes=random.choice((30, 180, 1500, 4500)))
         if index in canceled:
             canceled_on = at_noon(day + timedelta(days=canceled[index]), -60)
@@ -126,14 +133,14 @@ class DemoInvoices:
         return replace(invoice, sent_on=sent_on, sent_by=12, payments=payments)
 
     def _credit_id(self, id_entity: int, day: date, origin: tuple[date, int]) -> int | None:
-        count = self._count(id_entity, day)
-        made = self._credits(id_entity, day)[:count]
+        made = self._credits(id_entity, day)
         if origin not in made:
             return None
-        return self._id(day, count - len(made) + made.index(origin))
+        return self._id(day, self._plain(id_entity, day) + made.index(origin))
 
     def _credit(self, id_entity: int, day: date, index: int, origin: tuple[date, int]) -> Invoice:
-        canceled = self._bare(id_entity, *origin)
+        random = self._random(id_entity, origin[0].toordinal(), origin[1])
+        canceled = self._bare(id_entity, *origin, random)
         created_on = at_noon(day, -60)
         return replace(
             canceled,
@@ -150,9 +157,8 @@ class DemoInvoices:
             sent_by=12,
         )
 
-    def _bare(self, id_entity: int, day: date, index: int) -> Invoice:
+    def _bare(self, id_entity: int, day: date, index: int, random: Random) -> Invoice:
         """Return the invoice as drafted: nothing has happened to it yet."""
-        random = self._random(id_entity, day.toordinal(), index)
         client = random.randrange(CLIENTS)
         currency = random.choice(CURRENCIES)
         rate = random.choice(VAT_RATES) if currency == "EUR" else 0

@@ -4,7 +4,7 @@ An invoice carries the instants of what happens to it (sent, paid, canceled); it
 moment follow from those and the clock. So a later day's re-read sees changes, for ever the same.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -165,6 +165,8 @@ class InvoiceBook:
     def __init__(self, source: InvoiceSource) -> None:
         self.source = source
         self.version = 0
+        self._fillings = 0
+        self._touches: Counter[tuple[int, date]] = Counter()
         self._made: OrderedDict[tuple[int, date], tuple[Invoice, ...]] = OrderedDict()
         self._changed: dict[tuple[int, date], tuple[Invoice, ...]] = {}
 
@@ -180,6 +182,10 @@ class InvoiceBook:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return self._made[key]
+
+    def stamp(self, id_entity: int, day: date) -> tuple[int, int]:
+        """Return what changes whenever the invoices dated `day` do."""
+        return self._fillings, self._touches[id_entity, day]
 
     def dated(self, id_entity: int, first: date, last: date) -> Iterator[Invoice]:
         """Yield the invoices dated `first` to `last`, both inclusive."""
@@ -223,6 +229,7 @@ class InvoiceBook:
         key = (invoice.id_entity, invoice.invoice_date)
         rows = (*self.day(*key), invoice)
         self._changed[key] = tuple(sorted(rows, key=lambda row: row.id_invoice))
+        self._touches[key] += 1
         self.version += 1
 
     def remove(self, invoice: Invoice) -> None:
@@ -230,12 +237,14 @@ class InvoiceBook:
         key = (invoice.id_entity, invoice.invoice_date)
         kept = (r for r in self.day(*key) if r.id_invoice != invoice.id_invoice)
         self._changed[key] = tuple(kept)
+        self._touches[key] += 1
         self.version += 1
 
     def reset(self, source: InvoiceSource) -> None:
         """Forget every change and start again from `source`."""
         self.source = source
         self.version += 1
+        self._fillings += 1
         self._made.clear()
         self._changed.clear()
 

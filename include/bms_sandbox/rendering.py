@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from bms_sandbox.errors import Reply
-from bms_sandbox.invoices import FAR, Invoice
+from bms_sandbox.invoices import FAR, InvoiceBook
 from bms_sandbox.wire import Wire
 
 MEGABYTE = 1_000_000
@@ -17,7 +17,7 @@ class Rendered:
     """A piece of an answer, with what it was made from and until when it holds."""
 
     content: bytes
-    source: Any
+    stamp: Any
     wire: Wire
     made_at: datetime
     holds_until: datetime
@@ -25,33 +25,35 @@ class Rendered:
 
 @dataclass
 class InvoiceDays:
-    """Days of invoices as comma-joined JSON, kept up to `limit` bytes, oldest out first."""
+    """Days of invoices as comma-joined JSON, kept up to `limit` bytes, longest unused out first."""
 
+    book: InvoiceBook
     names: tuple[str, ...]
     limit: int = 64 * MEGABYTE
     _kept: OrderedDict[tuple[int, date, str], Rendered] = field(default_factory=OrderedDict)
     _size: int = 0
 
-    def piece(
-        self, key: tuple[int, date, str], rows: tuple[Invoice, ...], wire: Wire, now: datetime
-    ) -> bytes:
-        """Return the rows of `key` (entity, day, language) as they stand at `now`.
+    def piece(self, id_entity: int, day: date, language: str, wire: Wire, now: datetime) -> bytes:
+        """Return the invoices dated `day` as they stand at `now`.
 
-        A kept piece serves again while rows, dialect and the state of every invoice are the same.
+        A kept piece serves again while dialect, day and the state of every invoice are the same.
         """
+        key, stamp = (id_entity, day, language), self.book.stamp(id_entity, day)
         kept = self._kept.get(key)
         if (
             kept
             and kept.wire is wire
-            and kept.source is rows
+            and kept.stamp == stamp
             and kept.made_at <= now < kept.holds_until
         ):
+            self._kept.move_to_end(key)
             return kept.content
+        rows = self.book.day(id_entity, day)
         order = reversed(rows) if wire.dialect.list_order == "id_desc" else rows
-        shown = (row.as_of(now, key[2]) for row in order if row.created_on <= now)
+        shown = (row.as_of(now, language) for row in order if row.created_on <= now)
         content = wire.joined(shown, self.names)
         until = min((row.next_change(now) for row in rows), default=FAR)
-        self._keep(key, Rendered(content, rows, wire, now, until))
+        self._keep(key, Rendered(content, stamp, wire, now, until))
         return content
 
     def _keep(self, key: tuple[int, date, str], rendered: Rendered) -> None:

@@ -74,10 +74,10 @@ def list_client_invoices(
         ordinals = range(max(first, EPOCH).toordinal(), last.toordinal() + 1)
         if dialect.list_order == "id_desc":
             ordinals = ordinals[::-1]
-        pieces = []
-        for day in map(date.fromordinal, ordinals):
-            rows = service.invoices.day(id_entity, day)
-            pieces.append(days.piece((id_entity, day, language), rows, service.wire, now))
+        pieces = [
+            days.piece(id_entity, date.fromordinal(ordinal), language, service.wire, now)
+            for ordinal in ordinals
+        ]
     else:
         found = service.invoices.within(id_entity, first, last, dialect.range_date, now)
         shown = [row.as_of(now, language) for row in found]
@@ -99,7 +99,8 @@ def _array(pieces: list[bytes]) -> tuple[bytes, ...]:
 def router(service: Service) -> APIRouter:
     """Return the route of the operation on `service`."""
     routes = APIRouter()
-    days = InvoiceDays(FIELDS, 2_000 * MEGABYTE if service.settings.fast else 64 * MEGABYTE)
+    limit = 2_000 * MEGABYTE if service.settings.fast else 64 * MEGABYTE
+    days = InvoiceDays(service.invoices, FIELDS, limit)
 
     @routes.get(
         "/v1/ERP/invoices/clients",

@@ -1,0 +1,43 @@
+from collections import deque
+from typing import Any
+
+from bms_sandbox.truth import Truth, percentiles
+
+
+def test_equal_natural_fields_are_shown_as_duplicates() -> None:
+    truth = Truth()
+    person: dict[str, Any] = {"first_name": "Zoé", "last_name": "Noël", "created_on": None}
+    for key, email in ((1, "a@x.example"), (2, "b@x.example"), (3, "a@x.example")):
+        truth.record("contacts", key, person | {"email": email, "id_client": 4, "notes": "x"})
+    content = truth.as_json()
+    assert [made["key"] for made in content["created"]["contacts"]] == [1, 2, 3]
+    assert content["duplicates"]["contacts"] == [
+        {
+            "first_name": "Zoé",
+            "last_name": "Noël",
+            "email": "a@x.example",
+            "id_client": 4,
+            "keys": [1, 3],
+        }
+    ]
+
+
+def test_highest_number_in_flight_is_kept() -> None:
+    truth = Truth()
+    with truth.visit("token") as one, truth.visit("token"):
+        one.outcome = "200"
+    with truth.visit("token"):
+        pass
+    content = truth.as_json()
+    assert (content["in_flight"], content["in_flight_max"]) == (0, 2)
+    assert content["requests"]["token"] == {"200": 1, "unfinished": 2}
+
+
+def test_percentiles_by_nearest_rank() -> None:
+    assert percentiles(deque(n / 1000 for n in range(1, 101))) == {
+        "p50": 50.0,
+        "p95": 95.0,
+        "p99": 99.0,
+        "max": 100.0,
+    }
+    assert percentiles(deque([0.004]))["p50"] == 4.0

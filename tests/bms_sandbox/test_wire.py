@@ -1,0 +1,62 @@
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bms_sandbox.dialect import Dialect
+from bms_sandbox.wire import Wire
+
+ROW = {
+    "id": 1,
+    "day": date(2026, 3, 31),
+    "at": datetime(2026, 3, 31, 7, 15, 30, 123456, tzinfo=UTC),
+    "money": Decimal("1200.50"),
+    "none": None,
+}
+
+
+def written(names: tuple[str, ...], **readings: Any) -> bytes:
+    return Wire(Dialect().changed(readings)).row(ROW, names)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("date", "2026-03-31"),
+        ("datetime", "2026-03-31T00:00:00"),
+        ("zone", "2026-03-31T00:00:00+02:00"),
+        ("ms", "2026-03-31T00:00:00.000"),
+    ],
+)
+def test_dates(form: str, expected: str) -> None:
+    assert json.loads(written(("day",), date_format=form)) == {"day": expected}
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("datetime", "2026-03-31T09:15:30"),
+        ("zone", "2026-03-31T09:15:30+02:00"),
+        ("ms", "2026-03-31T09:15:30.123"),
+        ("utc_ms", "2026-03-31T07:15:30.123Z"),
+    ],
+)
+def test_date_times(form: str, expected: str) -> None:
+    assert json.loads(written(("at",), datetime_format=form)) == {"at": expected}
+
+
+def test_money_is_written_digit_by_digit() -> None:
+    assert written(("money",)) == b'{"money":1200.50}'
+
+
+def test_nulls_are_written_or_left_out() -> None:
+    assert written(("id", "none")) == b'{"id":1,"none":null}'
+    assert written(("id", "none"), nulls="absent") == b'{"id":1}'
+
+
+def test_extra_fields_come_beside_the_known_ones() -> None:
+    fields = json.loads(written(("id",), extra_fields=True))
+    assert fields["id"] == 1
+    assert len(fields) > 1
