@@ -273,7 +273,7 @@ class Client:
                 refused = token
                 self.counters.retries += 1
                 return await once()
-            return read(self._accepted(endpoint, answer))
+            return self._read(endpoint, answer, read)
 
         return await self._until_answered(endpoint, once)
 
@@ -293,15 +293,19 @@ class Client:
             answer = await self._transport.send(
                 endpoint, endpoint.path, body=content, bearer=settings.token_bearer_secret
             )
-            token = read_token(
-                self._accepted(endpoint, answer),
-                asked_at=asked_at,
-                served_at=answer.served_at,
-                seconds_per_unit=SECONDS_PER_UNIT[settings.expires_in_unit],
-            )
-            if token is None:
-                raise MalformedAnswer(endpoint, "answered without a usable access_token")
-            return token
+
+            def read(body: bytes) -> Token:
+                token = read_token(
+                    body,
+                    asked_at=asked_at,
+                    served_at=answer.served_at,
+                    seconds_per_unit=SECONDS_PER_UNIT[settings.expires_in_unit],
+                )
+                if token is None:
+                    raise MalformedAnswer(endpoint, "answered without a usable access_token")
+                return token
+
+            return self._read(endpoint, answer, read)
 
         token = await self._until_answered(endpoint, once)
         self.counters.token_fetches += 1
@@ -338,14 +342,18 @@ class Client:
             break
         raise failure
 
-    def _accepted(self, endpoint: Endpoint, answer: Answer) -> bytes:
-        """Return the body of a 2xx, or raise what the status means."""
+    def _read(self, endpoint: Endpoint, answer: Answer, read: Callable[[bytes], T]) -> T:
+        """Return what `read` makes of the body of a 2xx, or raise what the status means."""
         now = self._clock() if answer.served_at is None else answer.served_at
         wait = retry.retry_after(answer.retry_after, now=now)
         failure = error_for(endpoint, answer.status, wait)
         if failure is not None:
             raise failure
-        return answer.body
+        try:
+            return read(answer.body)
+        except BmsError as error:
+            error.status = answer.status
+            raise
 
 
 def wire_text(value: str | int | bool) -> str:

@@ -19,8 +19,8 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncIterator
 
     `fetch` takes a page number from 1 and repeats what is worth repeating itself. An empty list
     has one page, whether `total_pages` says 0 or 1. When the total grows on the way, the new pages
-    are fetched too; when it shrinks and a page past the end is refused, that is the end.
-    A list that changes on the way may still shift items between pages: the interface offers no
+    are fetched too; when it shrinks, what the service gives for a page past the end (nothing,
+    a refusal, the last page again: not shown by the interface) is not yielded. A list that changes on the way may still shift items between pages: the interface offers no
     snapshot, so a caller that needs one compares two passes.
     """
     first = await fetch(1)
@@ -38,11 +38,14 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncIterator
             try:
                 page = await task
             except Refused:
-                if (await fetch(1)).total_pages >= number:
+                page = await fetch(1)  # is the page past an end that has moved, or really refused?
+                if page.total_pages >= number:
                     raise
-                return
-            yield page
+            if page.total_pages < number:
+                total = page.total_pages
+                continue
             total = max(total, page.total_pages)
+            yield page
     finally:
         for _, task in waiting:
             task.cancel()

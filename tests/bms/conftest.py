@@ -1,0 +1,101 @@
+"""A real service to call: the sandbox as a program, and odd servers made for one test."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from bms.client import Client
+from bms.settings import Settings
+from tests.bms.fake_services import INVOICE, SECRET, Odd, Open, Sandbox, Serve, Sleeps
+
+
+@pytest.fixture(scope="session")
+def sandbox_url() -> Iterator[str]:
+    process = subprocess.Popen(  # noqa: S603 -- our own program, arguments fixed here
+        [
+            *(sys.executable, "-m", "bms_sandbox", "--port", "0", "--today", "2026-03-31"),
+            "--until-stdin-closes",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"BMS_SANDBOX_SECRET": SECRET},
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    first_line = process.stdout.readline()
+    assert first_line.startswith("http"), "the sandbox prints its address once it is served"
+    yield first_line.strip()
+    process.stdin.close()
+    process.wait(timeout=10)
+    process.stdout.close()
+
+
+@pytest.fixture
+def sandbox(sandbox_url: str) -> Sandbox:
+    box = Sandbox(sandbox_url)
+    box.control("POST", "reset")
+    return box
+
+
+@pytest.fixture
+def sleeps() -> Sleeps:
+    return Sleeps()
+
+
+@pytest.fixture
+async def open_client(sleeps: Sleeps) -> AsyncIterator[Open]:
+    """Open clients that do not really wait; closed after the test."""
+    opened: list[Client] = []
+
+    async def opening(settings: Settings, **given: Any) -> Client:
+        client = Client(settings, **{"sleep": sleeps} | given)
+        opened.append(client)
+        return await client.__aenter__()
+
+    yield opening
+    for client in opened:
+        await client.__aexit__(None, None, None)
+
+
+@pytest.fixture
+async def client(sandbox: Sandbox, open_client: Open) -> Client:
+    return await open_client(sandbox.settings())
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    runners: list[web.AppRunner] = []
+
+    async def serving(**site: Any) -> Odd:
+        odd = Odd()
+        app = web.Application(client_max_size=1 << 26)
+        app.router.add_route("*", "/{path:.*}", odd.handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        runners.append(runner)
+        await web.TCPSite(runner, "127.0.0.1", 0, **site).start()
+        odd.stop = runner.cleanup
+        host, port = runner.addresses[0][:2]
+        odd.url = f"{'https' if site else 'http'}://{host}:{port}"
+        return odd
+
+    yield serving
+    for runner in runners:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def odd(serve: Serve) -> Odd:
+    return await serve()
+
+
+@pytest.fixture
+def invoice() -> dict[str, Any]:
+    return dict(INVOICE)

@@ -1,0 +1,110 @@
+"""What the client's tests call: the sandbox as a program, and a service that answers at will."""
+
+import json
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from bms.client import Client
+from bms.settings import Settings
+
+TOKEN = "canary-token-91c2"
+SECRET = "canary-secret-7f3a"
+INVOICE = {
+    "id_invoice": 1,
+    "total_excl_vat": 100.0,
+    "total_vat": 20.0,
+    "total_incl_vat": 120.0,
+    "total_due": 0,
+}
+
+
+class Sandbox:
+    """The sandbox over HTTP: its address, and the controls of its fault and truth side."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(  # noqa: S310 -- the loopback address it printed
+            f"{self.url}/_sandbox/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 -- as above
+            return json.loads(answer.read() or b"null")
+
+    def speak(self, **readings: Any) -> None:
+        self.control("PATCH", "dialect", readings)
+
+    def fail(self, *plan: dict[str, Any]) -> None:
+        self.control("PUT", "faults", plan)
+
+    @property
+    def truth(self) -> Any:
+        return self.control("GET", "truth")
+
+    def settings(self, **given: Any) -> Settings:
+        return Settings(**service_settings(self.url) | given)
+
+
+def service_settings(url: str) -> dict[str, Any]:
+    return {
+        "base_url": url,
+        "client_id": "demo-client",
+        "application_id": "demo-application",
+        "secret": SECRET,
+        "trust_env": False,
+    }
+
+
+class Odd:
+    """A service that answers as one test wants; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[web.Request] = []
+        self.connections: set[int] = set()
+        self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.empty_array
+        self.token: dict[str, Any] = {
+            "access_token": TOKEN,
+            "token_type": "Bearer",
+            "expires_in": 3600,
+        }
+
+        self.stop: Callable[[], Awaitable[None]] = self.not_started
+
+    @staticmethod
+    async def not_started() -> None:
+        raise RuntimeError("the service was not started")
+
+    @staticmethod
+    async def empty_array(_request: web.Request) -> web.StreamResponse:
+        return web.json_response([])
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        await request.read()
+        if request.path.endswith("/v1/token"):
+            return web.json_response(self.token)
+        self.asked.append(request)
+        self.connections.add(id(request.transport))
+        return await self.answer(request)
+
+    def settings(self, **given: Any) -> Settings:
+        return Settings(**service_settings(self.url) | given)
+
+
+class Sleeps(list[float]):
+    """Stands in for asyncio.sleep: remembers the waits and takes no time."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+Open = Callable[..., Awaitable[Client]]
+
+
+Serve = Callable[..., Awaitable[Odd]]
