@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -20,9 +21,9 @@ from stack.progress import Progress
 
 DAYS = 7
 LIMIT = 300.0
+PATIENCE = 30.0
 LOOK_EVERY = 0.5
-FINISHED = {"success", "failed"}
-DONE = {"success", "skipped"}
+TROUBLED = {"failed", "up_for_retry"}
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined")
 SUMS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
@@ -98,24 +99,36 @@ def perform(
     progress.begin(act.dag_id)
     run_id = api.trigger(act.dag_id, act.conf(datetime.now(UTC).date()))
     api.pause(act.dag_id, paused=False)
-    looked, state = 0.0, "queued"
-    # Its schedule, let loose with it, may have asked for a run of its own: that one ends too.
-    while state not in FINISHED or api.active_runs(act.dag_id):
-        pause()
-        check()
-        progress.tick()
-        if time.monotonic() - looked < LOOK_EVERY:
-            continue
-        looked = time.monotonic()
+
+    def finished() -> bool:
         state = str(api.run(act.dag_id, run_id)["state"])
-        tasks = api.tasks(act.dag_id, run_id)
-        done = sum(task["state"] in DONE for task in tasks)
-        progress.note(act.dag_id, f"{state}, {done} of {len(tasks)} tasks done")
-        if looked - began > LIMIT:
-            raise StackError(f"{act.dag_id}: run {run_id} is {state} after {LIMIT:.0f} s")
+        tasks = Counter(str(task["state"]) for task in api.tasks(act.dag_id, run_id))
+        told = ", ".join(f"{count} {name}" for name, count in sorted(tasks.items()))
+        progress.note(act.dag_id, f"{state}; tasks: {told or 'none yet'}")
+        if state == "failed":
+            raise StackError(_failure(act.dag_id, run_id, running))
+        return state == "success"
+
+    def wait(condition: Callable[[], bool], limit: float) -> bool:
+        end = time.monotonic() + limit
+        looked = 0.0
+        while time.monotonic() < end:
+            pause()
+            check()
+            progress.tick()
+            if time.monotonic() - looked > LOOK_EVERY:
+                looked = time.monotonic()
+                if condition():
+                    return True
+        return False
+
+    if not wait(finished, LIMIT):
+        raise StackError(
+            f"after {LIMIT:.0f} s it still runs.\n{_failure(act.dag_id, run_id, running)}"
+        )
+    # Let loose, its schedule may have asked for a run of its own: better ended than cut short.
+    wait(lambda: not api.active_runs(act.dag_id), PATIENCE)
     api.pause(act.dag_id, paused=True)
-    if state == "failed":
-        raise StackError(_failure(act.dag_id, run_id, running))
     took = time.monotonic() - began
     progress.done(act.dag_id, took)
     progress.settle()
@@ -153,13 +166,16 @@ def _days(row: Mapping[str, Any]) -> str:
 
 
 def _failure(dag_id: str, run_id: str, running: Running) -> str:
-    """Return which tasks of a run failed, and the end of each one's log."""
-    told = [f"{dag_id}: the run {run_id} failed."]
+    """Return which tasks of a run are in trouble, and the end of each one's log."""
+    told = [f"{dag_id}: the run {run_id} did not succeed."]
     folder = airflow.task_logs(running.place) / f"dag_id={dag_id}" / f"run_id={run_id}"
     for task in running.api.tasks(dag_id, run_id):
-        if task["state"] == "failed":
-            logs = sorted((folder / f"task_id={task['task_id']}").rglob("attempt=*.log"))
-            told.append(f"Task {task['task_id']} failed.")
+        if task["state"] in TROUBLED:
+            place = folder / f"task_id={task['task_id']}"
+            if task["map_index"] >= 0:
+                place /= f"map_index={task['map_index']}"
+            logs = sorted(place.glob("attempt=*.log"), key=lambda log: log.stat().st_mtime)
+            told.append(f"Task {task['task_id']} is {task['state']}.")
             told.extend(_readable(log) for log in logs[-1:])
     told.append("Mend it and run `make demo` again, or look at the run under `make up`.")
     return "\n".join(told)

@@ -30,12 +30,20 @@ SHIPPED: Mapping[str, float] = {
 }
 
 
+class _Console(Console):
+    """A console whose reader may go away, as of `make up | head`."""
+
+    def on_broken_pipe(self) -> None:
+        """Fall silent; rich would end the process, and with it the stop of the stack."""
+        self.quiet = True
+
+
 class Progress:
     """A live table on a terminal, plain lines elsewhere."""
 
     def __init__(self, expected: Mapping[str, float], stream: TextIO | None = None) -> None:
         self._expected = {**SHIPPED, **expected}
-        self._console = Console(file=stream or sys.stdout, highlight=False)
+        self._console = _Console(file=stream or sys.stdout, highlight=False)
         self._names: list[str] = []
         self._begun: dict[str, float] = {}
         self._took: dict[str, float] = {}
@@ -94,7 +102,7 @@ class Progress:
             act()
         except OSError:
             self._live = None
-            self._console = Console(file=Path(os.devnull).open("w"))  # noqa: SIM115 - for the rest of the process
+            self._console = _Console(file=Path(os.devnull).open("w"))  # noqa: SIM115 - for the rest of the process
 
     def _about(self, name: str) -> str:
         return f"about {max(1, round(self._expected[name]))} s" if name in self._expected else ""

@@ -1,0 +1,99 @@
+import json
+
+import psycopg
+import pytest
+
+from stack.connections import WAREHOUSE, embedded_warehouse, warehouse_url
+from stack.processes import StackError
+
+
+def parsed(preset: str) -> dict[str, object]:
+    """Return what libpq itself reads from the URI we make."""
+    url = warehouse_url({WAREHOUSE: preset})
+    assert url is not None
+    return dict(psycopg.conninfo.conninfo_to_dict(url))
+
+
+def test_no_preset_means_the_embedded_server() -> None:
+    assert warehouse_url({}) is None
+    assert warehouse_url({WAREHOUSE: "  "}) is None
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        "postgres://loader:p%40ss%2Fw%3Ard@db.example:6432/bms?sslmode=require",
+        "postgresql://loader:p%40ss%2Fw%3Ard@db.example:6432/bms?sslmode=require&cursor=dictcursor",
+        json.dumps(
+            {
+                "conn_type": "postgres",
+                "host": "db.example",
+                "port": "6432",
+                "login": "loader",
+                "password": "p@ss/w:rd",
+                "schema": "bms",
+                "extra": {"sslmode": "require", "iam": False},
+            }
+        ),
+        json.dumps(
+            {
+                "conn_type": "postgres",
+                "host": "db.example",
+                "port": 6432,
+                "login": "loader",
+                "password": "p@ss/w:rd",
+                "schema": "bms",
+                "extra": '{"sslmode": "require"}',
+            }
+        ),
+        "postgres://loader:p%40ss%2Fw%3Ard@db.example:6432/bms?__extra__=%7B%22sslmode%22%3A+%22require%22%7D",
+    ],
+    ids=["uri", "uri-with-an-extra-of-the-hook", "json", "json-in-json", "uri-with-json"],
+)
+def test_every_form_that_airflow_reads_leads_to_the_same_database(preset: str) -> None:
+    assert parsed(preset) == {
+        "host": "db.example",
+        "port": "6432",
+        "user": "loader",
+        "password": "p@ss/w:rd",
+        "dbname": "bms",
+        "sslmode": "require",
+    }
+
+
+def test_embedded_connection_is_read_back_as_its_own_socket() -> None:
+    found = parsed(embedded_warehouse("/a folder/with ünicode", 5432, "bms"))
+    assert found == {
+        "host": "/a folder/with ünicode",
+        "port": "5432",
+        "user": "postgres",
+        "dbname": "bms",
+    }
+
+
+def test_socket_folder_in_a_uri_is_kept_with_its_case() -> None:
+    found = parsed("postgres://me@%2FVar%2FRun/bms")
+    assert found == {"host": "/Var/Run", "user": "me", "dbname": "bms"}
+
+
+def test_ipv6_address_keeps_its_brackets() -> None:
+    assert parsed("postgres://me@[::1]:5433/bms")["host"] == "::1"
+    assert parsed('{"conn_type": "postgres", "host": "::1", "schema": "bms"}')["host"] == "::1"
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        '{"conn_type": "postgres", "password": "hunter2-hunter2"',
+        '{"conn_type": "postgres", "password": "hunter2-hunter2", "port": "hunter2-hunter2"}',
+        "postgres://me:hunter2-hunter2@host:port/bms",
+        "mysql://me:hunter2-hunter2@host/bms",
+    ],
+    ids=["broken-json", "broken-port", "broken-uri", "other-database"],
+)
+def test_unreadable_preset_is_refused_without_its_password(preset: str) -> None:
+    with pytest.raises(StackError, match=WAREHOUSE) as caught:
+        warehouse_url({WAREHOUSE: preset})
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None

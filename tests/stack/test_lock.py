@@ -1,0 +1,58 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stack.lock import Lock
+from stack.processes import StackError
+
+HOLD = """
+import sys
+from pathlib import Path
+from stack.lock import Lock
+Lock(Path(sys.argv[1])).acquire({"pid": 4711, "command": "make up", "url": "http://x:1"})
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_second_launcher_is_told_who_runs_and_where(tmp_path: Path) -> None:
+    first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
+    first.acquire({"pid": 4711, "command": "make up", "root": "/clone", "url": "http://x:1"})
+    with pytest.raises(StackError, match=r"4711.*make up.*/clone.*http://x:1"):
+        second.acquire({"pid": 4712})
+    assert not second.held
+
+
+def test_released_lock_leaves_no_file_and_is_free(tmp_path: Path) -> None:
+    first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
+    first.acquire({"pid": 1})
+    first.release()
+    assert list(tmp_path.iterdir()) == []
+    second.acquire({"pid": 2})
+    assert second.held
+
+
+def test_lock_of_a_killed_launcher_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "stack.lock"
+    with subprocess.Popen(  # noqa: S603 - our own code above
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StackError, match="4711"):
+            Lock(path).acquire({})
+        holder.kill()
+        holder.wait()
+    assert path.exists()
+    lock = Lock(path)
+    lock.acquire({"pid": 2})
+    assert lock.held
+
+
+def test_release_without_the_lock_leaves_the_holders_file(tmp_path: Path) -> None:
+    first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
+    first.acquire({"pid": 1})
+    second.release()
+    assert (tmp_path / "stack.lock").exists()
