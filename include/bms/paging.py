@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final, TypeVar
 
 from bms.answers import Page
@@ -14,7 +14,7 @@ AHEAD: Final = 16
 """Pages asked for before their turn: keeps any concurrency of a client busy, and memory bounded."""
 
 
-async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncIterator[Page[R]]:
+async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerator[Page[R], None]:
     """Yield every page in order: the first, then the rest fetched concurrently.
 
     `fetch` takes a page number from 1 and repeats what is worth repeating itself. An empty list

@@ -1,0 +1,202 @@
+"""A token's life as its answer tells it, and one fetch at a time."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms.auth import Token, Tokens, read_token
+from bms.endpoints import BY_NAME
+from bms.errors import TokenRefused
+
+NOW = 1_000_000.0
+
+
+def jwt(**claims: Any) -> str:
+    parts = (json.dumps(part).encode() for part in ({"alg": "HS256"}, claims))
+    return ".".join([*(base64.urlsafe_b64encode(p).decode().rstrip("=") for p in parts), "sig"])
+
+
+def read(
+    answer: Any, *, unit: float = 1.0, served_at: float | None = None, asked_at: float = NOW
+) -> Token | None:
+    body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    return read_token(body, asked_at=asked_at, served_at=served_at, seconds_per_unit=unit)
+
+
+def life(**given: Any) -> float | None:
+    served_at, asked_at = given.pop("served_at", None), given.pop("asked_at", NOW)
+    token = read({"access_token": "opaque"} | given, served_at=served_at, asked_at=asked_at)
+    assert token is not None
+    return token.life
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"access_token": None},
+        {"access_token": ""},
+        {"access_token": 12},
+        {"access_token": "two\r\nX-Header: lines"},
+        {"access_token": "é"},
+        [],
+        "opaque",
+        b"<html>",
+        b"",
+        b'{"access_token": "\xff"}',
+    ],
+    ids=repr,
+)
+def test_an_answer_without_a_token_that_could_be_sent_is_none(answer: Any) -> None:
+    assert read(answer) is None
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [(1.0, 3600), (0.001, 3.6), (60.0, 216_000)])
+def test_expires_in_counts_in_its_unit(unit: float, seconds: float) -> None:
+    token = read({"access_token": "opaque", "expires_in": 3600}, unit=unit)
+    assert token is not None
+    assert token.life == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("expires_in", [None, 0, -5, "soon", True, [], "nan"])
+def test_a_life_that_cannot_be_told_is_unknown(expires_in: Any) -> None:
+    assert life(expires_in=expires_in) is None
+
+
+def test_a_readable_exp_wins_over_expires_in() -> None:
+    assert life(access_token=jwt(iat=NOW, exp=NOW + 600), expires_in=3600) == 600
+
+
+@pytest.mark.parametrize("skew", [-7200.0, 0.0, 7200.0])
+def test_a_wrong_local_clock_does_not_change_a_life(skew: float) -> None:
+    asked_at = NOW + skew
+    assert life(access_token=jwt(iat=NOW, exp=NOW + 600), asked_at=asked_at) == 600
+    assert life(access_token=jwt(exp=NOW + 600), served_at=NOW, asked_at=asked_at) == 600
+
+
+def test_a_token_issued_before_lives_only_what_is_left() -> None:
+    assert life(access_token=jwt(iat=NOW - 3000, exp=NOW + 600), served_at=NOW) == 600
+
+
+def test_a_date_that_runs_ahead_of_the_issuer_does_not_kill_a_token() -> None:
+    assert life(access_token=jwt(iat=NOW, exp=NOW + 600), served_at=NOW + 7200) == 600
+
+
+def test_exp_alone_is_measured_on_the_local_clock() -> None:
+    assert life(access_token=jwt(exp=NOW + 600)) == 600
+
+
+@pytest.mark.parametrize(
+    "token", ["opaque", "a.b.c", "a.b", jwt(exp="never"), jwt(exp=None), jwt(), "..", "a.W10.c"]
+)
+def test_a_token_without_a_readable_exp_lives_by_expires_in(token: str) -> None:
+    assert life(access_token=token, expires_in=3600) == 3600
+
+
+@given(st.floats(0.001, 1e8))
+def test_renewal_is_ahead_of_expiry_and_not_at_once(seconds: float) -> None:
+    token = Token("t", None, asked_at=NOW, life=seconds)
+    assert NOW < token.renew_at < NOW + seconds or seconds < 1e-2
+    assert NOW + seconds - token.renew_at <= 60 + 1e-6
+
+
+@given(st.text())
+def test_no_text_in_place_of_a_token_makes_reading_fail(text: str) -> None:
+    found = read({"access_token": f"a.{text}.c", "expires_in": 5})
+    assert found is None or found.life is not None
+
+
+def test_the_value_is_not_shown() -> None:
+    assert "canary" not in repr(Token("canary", None, asked_at=NOW, life=1))
+
+
+class Fetching:
+    """Hands out numbered tokens of 600 s, when told to."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.now = NOW
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.failure: TokenRefused | None = None
+
+    async def __call__(self) -> Token:
+        await self.gate.wait()
+        self.count += 1
+        if self.failure is not None:
+            raise self.failure
+        return Token(str(self.count), None, asked_at=self.now, life=600)
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def fetching() -> Fetching:
+    return Fetching()
+
+
+@pytest.fixture
+def tokens(fetching: Fetching) -> Tokens:
+    return Tokens(fetching, clock=fetching.clock)
+
+
+async def test_nothing_is_fetched_before_it_is_wanted(fetching: Fetching, tokens: Tokens) -> None:
+    assert fetching.count == 0
+    assert (await tokens.take()).value == "1"
+
+
+async def test_one_fetch_serves_all_who_wait(fetching: Fetching, tokens: Tokens) -> None:
+    fetching.gate.clear()
+    waiting = [asyncio.ensure_future(tokens.take()) for _ in range(50)]
+    await asyncio.sleep(0)
+    fetching.gate.set()
+    assert {token.value for token in await asyncio.gather(*waiting)} == {"1"}
+
+
+async def test_the_next_is_fetched_a_tenth_of_the_life_ahead(
+    fetching: Fetching, tokens: Tokens
+) -> None:
+    await tokens.take()
+    fetching.now = NOW + 539
+    assert (await tokens.take()).value == "1"
+    fetching.now = NOW + 540
+    assert (await tokens.take()).value == "2"
+
+
+async def test_a_refused_token_is_renewed_once_however_many_hold_it(tokens: Tokens) -> None:
+    first = await tokens.take()
+    found = await asyncio.gather(*(tokens.take(instead_of=first) for _ in range(20)))
+    assert {token.value for token in found} == {"2"}
+
+
+async def test_those_who_waited_share_a_failure_and_the_next_asks_anew(
+    fetching: Fetching, tokens: Tokens
+) -> None:
+    fetching.failure = TokenRefused(BY_NAME["request_token"], "refused", status=401)
+    fetching.gate.clear()
+    waiting = [asyncio.ensure_future(tokens.take()) for _ in range(20)]
+    await asyncio.sleep(0)
+    fetching.gate.set()
+    found = await asyncio.gather(*waiting, return_exceptions=True)
+    assert set(found) == {fetching.failure}
+    assert fetching.count == 1
+    fetching.failure = None
+    assert (await tokens.take()).value == "2"
+
+
+async def test_a_cancelled_fetch_lets_the_next_in_line_fetch(
+    fetching: Fetching, tokens: Tokens
+) -> None:
+    fetching.gate.clear()
+    first, second = (asyncio.ensure_future(tokens.take()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    fetching.gate.set()
+    assert (await second).value == "1"
+    assert first.cancelled()

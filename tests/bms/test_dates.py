@@ -1,0 +1,117 @@
+"""Every reading of a date the interface leaves open, and none that is not a date."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms.dates import parse_date, parse_datetime
+
+PARIS = "Europe/Paris"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2026-03-31",
+        "2026-03-31T00:00:00",
+        "2026-03-31 00:00:00",
+        "2026-03-31T00:00",
+        "2026-03-31T00:00:00.000",
+        "2026-03-31T00:00:00.0000000",
+        "2026-03-31T00:00:00Z",
+        "2026-03-31T00:00:00z",
+        "2026-03-31T00:00:00+02:00",
+        "2026-03-31T00:00:00.000+0200",
+        "2026-03-30T22:00:00Z",
+        "2026-03-30T22:00:00.000Z",
+        "2026-03-31T23:59:59+02:00",
+    ],
+)
+def test_one_day_in_every_form(value: str) -> None:
+    assert parse_date(value, PARIS) == date(2026, 3, 31)
+
+
+def test_without_a_zone_to_stand_in_the_day_is_the_one_written() -> None:
+    assert parse_date("2026-03-30T22:00:00Z") == date(2026, 3, 30)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2026-03-31T09:15:30",
+        "2026-03-31T09:15:30+02:00",
+        "2026-03-31T09:15:30.000",
+        "2026-03-31T07:15:30Z",
+        "2026-03-31T07:15:30.000Z",
+        "2026-03-31T02:15:30-05:00",
+        "2026-03-31 09:15:30",
+    ],
+)
+def test_one_moment_in_every_form(value: str) -> None:
+    moment = parse_datetime(value, PARIS)
+    assert moment == datetime(2026, 3, 31, 7, 15, 30, tzinfo=UTC)
+    assert moment is not None
+    assert moment.tzinfo is UTC
+
+
+def test_a_bare_date_as_a_moment_is_its_midnight_in_the_zone() -> None:
+    assert parse_datetime("2026-01-31", PARIS) == datetime(2026, 1, 30, 23, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_nothing_is_no_date(value: str | None) -> None:
+    assert parse_date(value) is None
+    assert parse_datetime(value, PARIS) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("31/03/2026", "20260331", "2026-W14-2", "2026-3-31", "2026-02-30", "2026-13-01"),
+        *("2026-03-31T25:00:00", "2026-03-31x09:15:30", " 2026-03-31", "2026-03-31\n", "soon"),
+        *("2026-03-31T09:15:30 Europe/Paris", "٢٠٢٦-٠٣-٣١", "0000-01-01"),
+    ],
+)
+def test_what_is_no_date_is_refused_without_quoting_it(value: str) -> None:
+    for parse in (lambda: parse_date(value, PARIS), lambda: parse_datetime(value, PARIS)):
+        with pytest.raises(ValueError, match="not a") as caught:
+            parse()
+        assert value.strip() not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-02:00"])
+def test_a_moment_outside_of_the_calendar_is_refused(value: str) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        parse_datetime(value, PARIS)
+
+
+moments = st.datetimes(datetime(1900, 1, 2), datetime(2100, 1, 1))  # noqa: DTZ001 -- zones are drawn apart
+offsets = st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m)))
+
+
+@given(moments, offsets)
+def test_a_moment_with_its_zone_is_read_back(moment: datetime, offset: timezone) -> None:
+    aware = moment.replace(tzinfo=offset)
+    assert parse_datetime(aware.isoformat(), PARIS) == aware
+
+
+@given(moments)
+def test_a_moment_without_a_zone_is_meant_in_the_services(moment: datetime) -> None:
+    expected = moment.replace(tzinfo=ZoneInfo(PARIS)).astimezone(UTC)
+    assert parse_datetime(moment.isoformat(), PARIS) == expected
+
+
+@given(st.dates())
+def test_a_date_is_read_back_in_every_zone(day: date) -> None:
+    assert parse_date(day.isoformat(), PARIS) == day
+    assert parse_date(f"{day.isoformat()}T00:00:00Z", "America/Lima") == day
+
+
+@given(st.text(min_size=5))
+def test_any_other_text_is_refused_without_quoting_it(text: str) -> None:
+    with pytest.raises(ValueError, match="not a") as caught:
+        parse_date(text, PARIS)
+    assert text not in str(caught.value)

@@ -1,0 +1,275 @@
+"""Bytes to records: nothing lost, nothing rounded, nothing bent into shape."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms.answers import CreatedId
+from bms.decoding import MOST_LEARNED, RecordReader, read_created_employee, read_created_id
+from bms.endpoints import BY_NAME
+from bms.errors import InvalidRecords, MalformedAnswer
+from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem
+
+INVOICES = BY_NAME["list_client_invoices"]
+GOOD = {
+    "id_invoice": 1,
+    "total_excl_vat": 1,
+    "total_vat": 0.2,
+    "total_incl_vat": 1.2,
+    "total_due": 0,
+}
+
+
+@pytest.fixture
+def invoices() -> RecordReader[ClientInvoice]:
+    return RecordReader(INVOICES, ClientInvoice)
+
+
+@pytest.fixture
+def contacts() -> RecordReader[ContactItem]:
+    return RecordReader(BY_NAME["list_contacts"], ContactItem)
+
+
+def array(*rows: Any) -> bytes:
+    return json.dumps([GOOD | row if isinstance(row, dict) else row for row in rows]).encode()
+
+
+def money_text() -> st.SearchStrategy[str]:
+    whole = st.integers(0, 10**20).map(str)
+    fraction = st.one_of(
+        st.just(""), st.text("0123456789", min_size=1, max_size=12).map(".{}".format)
+    )
+    power = st.one_of(st.just(""), st.integers(-9, 9).map("e{}".format))
+    return st.builds("{}{}{}{}".format, st.sampled_from(["", "-"]), whole, fraction, power)
+
+
+@given(money_text())
+def test_money_is_exactly_the_digits_on_the_wire(text: str) -> None:
+    body = array({}).replace(b'"total_due": 0', b'"total_due": ' + text.encode())
+    reader = RecordReader(INVOICES, ClientInvoice)
+    for answer in (body, body.replace(b'"id_invoice": 1,', b'"id_invoice": 1.0,')):
+        [record] = reader.rows(answer).records
+        assert record.total_due == Decimal(text)
+        assert record.total_due.as_tuple().exponent == Decimal(text).as_tuple().exponent
+
+
+def test_null_and_absent_are_one(invoices: RecordReader[ClientInvoice]) -> None:
+    rows = invoices.rows(array({"sent_on": None, "canceled": None}, {}))
+    assert rows.records[0] == rows.records[1]
+    assert rows.extra == {}
+
+
+def test_unknown_fields_are_kept_and_learned(invoices: RecordReader[ClientInvoice]) -> None:
+    body = array({}, {"new": {"a": 1.10}, "class": [1.0]}, {"new": None})
+    first = invoices.rows(body)
+    again = invoices.rows(body)
+    for rows in (first, again):
+        assert rows.extra == {
+            1: {"new": {"a": Decimal("1.1")}, "class": [Decimal("1.0")]},
+            2: {"new": None},
+        }
+        assert [type(r) for r in rows] == [ClientInvoice] * 3
+        assert rows.records[0] == rows.records[1] == rows.records[2]
+    assert invoices._fast(invoices._array, body) is not None, "the second answer decodes at once"
+
+
+def test_names_that_never_end_are_kept_without_end(invoices: RecordReader[ClientInvoice]) -> None:
+    rows = invoices.rows(array(*({f"new_{i}": i} for i in range(3 * MOST_LEARNED))))
+    assert rows.extra == {i: {f"new_{i}": i} for i in range(3 * MOST_LEARNED)}
+    assert len(invoices._learned) == MOST_LEARNED
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "field", "code"),
+    [
+        ({"id_invoice": None}, None, "id_invoice", "missing_key"),
+        ({"id_invoice": "12"}, None, "id_invoice", "bad_type"),
+        ({"id_invoice": True}, None, "id_invoice", "bad_type"),
+        ({"id_invoice": 1.5}, None, "id_invoice", "bad_type"),
+        ({"total_due": None}, 1, "total_due", "missing_money"),
+        ({"total_due": "12.50"}, 1, "total_due", "bad_type"),
+        ({"total_due": "NaN"}, 1, "total_due", "bad_type"),
+        ({"total_due": True}, 1, "total_due", "bad_type"),
+        ({"total_due": []}, 1, "total_due", "bad_type"),
+        (12, None, None, "not_an_object"),
+        (None, None, None, "not_an_object"),
+        ([GOOD], None, None, "not_an_object"),
+    ],
+    ids=str,
+)
+def test_a_row_without_usable_key_or_money_is_set_aside_alone(
+    invoices: RecordReader[ClientInvoice], row: Any, key: Any, field: str | None, code: str
+) -> None:
+    body = array({"id_invoice": 7}, row, {"id_invoice": 8})
+    rows = invoices.rows(body)
+    assert [r.id_invoice for r in rows] == [7, 8]
+    [rejected] = rows.rejected
+    assert (rejected.index, rejected.key, rejected.field, rejected.code) == (1, key, field, code)
+    assert json.loads(rejected.raw) == (GOOD | row if isinstance(row, dict) else row)
+    with pytest.raises(InvalidRecords, match=f"row 1: {field or 'row'} {code}"):
+        rows.require_all()
+
+
+@pytest.mark.parametrize("name", [n for n in GOOD if n != "id_invoice"])
+def test_an_absent_total_is_no_zero(invoices: RecordReader[ClientInvoice], name: str) -> None:
+    body = json.dumps([{n: v for n, v in GOOD.items() if n != name}]).encode()
+    [rejected] = invoices.rows(body).rejected
+    assert (rejected.field, rejected.code) == (name, "missing_money")
+
+
+def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[ClientInvoice]) -> None:
+    body = array({}).replace(b'"total_due": 0', b'"total_due": 1e99999999999999999999')
+    [rejected] = invoices.rows(body).rejected
+    assert rejected.code == "bad_type"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id_client", "12"), ("sent", "oui"), ("invoice_date", 20260331), ("po_number", ["a"])],
+)
+def test_another_field_of_another_type_loses_neither_row_nor_value(
+    invoices: RecordReader[ClientInvoice], name: str, value: Any
+) -> None:
+    rows = invoices.rows(array({}, {name: value}))
+    assert rows.rejected == []
+    assert getattr(rows.records[1], name) is None
+    assert rows.extra == {1: {name: value}}
+
+
+def test_integers_may_be_written_as_integral_numbers(
+    invoices: RecordReader[ClientInvoice],
+) -> None:
+    rows = invoices.rows(array({"id_invoice": 12.0, "id_client": 3.0, "sent_by": 2.5}))
+    assert rows.records[0].id_invoice == 12
+    assert type(rows.records[0].id_client) is int
+    assert rows.extra == {0: {"sent_by": Decimal("2.5")}}
+
+
+def test_a_text_that_looks_like_quoted_money_is_just_a_text(
+    invoices: RecordReader[ClientInvoice],
+) -> None:
+    rows = invoices.rows(array({"invoice_subject": '{"total_due": "12"}'}))
+    assert rows.records[0].invoice_subject == '{"total_due": "12"}'
+    assert rows.rejected == []
+
+
+def test_optional_money_may_be_absent_but_not_mistyped() -> None:
+    reader = RecordReader(BY_NAME["list_consultants"], ConsultantItem)
+    body = b'{"total_pages": 1, "data": [{"id": 1}, {"id": 2, "rate": 612.50}, {"id": 3, "rate": "6"}]}'
+    page = reader.page(body, number=1, size=100)
+    assert [c.rate for c in page] == [None, Decimal("612.50")]
+    assert [(r.key, r.field, r.code) for r in page.rejected] == [(3, "rate", "bad_type")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b" ", b"null", b"12", b'"[]"', b"{}", b'{"error": "x"}', b"<html></html>", b"[] x"),
+        *(b"[", b'[{"id_invoice": 1', b'[{"id_invoice": 1}', b'[{"id_invoice": NaN}]', b"[1,]"),
+        b'[{"id_invoice": 1, "status": "\xff"}]',
+    ],
+    ids=repr,
+)
+def test_an_answer_that_is_not_the_array_is_malformed(
+    invoices: RecordReader[ClientInvoice], body: bytes
+) -> None:
+    with pytest.raises(MalformedAnswer) as caught:
+        invoices.rows(body)
+    assert caught.value.retriable
+    assert caught.value.__context__ is None, "the decoder's error holds pieces of the body"
+
+
+@given(st.integers(1, 400))
+def test_a_truncated_answer_is_never_taken_for_a_short_one(cut: int) -> None:
+    body = array({"id_invoice": 1}, {"id_invoice": 2}, {"id_invoice": 3}).replace(b" ", b"")
+    with pytest.raises(MalformedAnswer):
+        RecordReader(INVOICES, ClientInvoice).rows(body[: -(cut % (len(body) - 1) + 1)])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"[]", b"{}", b'{"data": []}', b'{"total_pages": 1}', b'{"total_pages": 1, "data": {}}'),
+        *(b'{"total_pages": null, "data": []}', b'{"total_pages": "1", "data": []}'),
+    ],
+    ids=repr,
+)
+def test_an_answer_that_is_not_the_envelope_is_malformed(
+    contacts: RecordReader[ContactItem], body: bytes
+) -> None:
+    with pytest.raises(MalformedAnswer):
+        contacts.page(body, number=1, size=100)
+
+
+def test_a_page_keeps_its_good_rows_and_what_is_new(contacts: RecordReader[ContactItem]) -> None:
+    body = b'{"total_pages": 3, "total": 7, "data": [{"id": 1, "actif": true, "x": 1}, {}]}'
+    for _ in range(2):
+        page = contacts.page(body, number=2, size=2)
+        assert (page.number, page.size, page.total_pages, page.body) == (2, 2, 3, body)
+        assert page.records == [ContactItem(id=1, actif=True)]
+        assert page.extra == {0: {"x": 1}}
+        assert [r.code for r in page.rejected] == ["missing_key"]
+
+
+def test_a_byte_order_mark_does_not_matter(invoices: RecordReader[ClientInvoice]) -> None:
+    body = b"\xef\xbb\xbf" + array({}, {"new": 1})
+    assert len(invoices.rows(body)) == len(invoices.rows(body)) == 2
+
+
+def test_a_detail_keeps_what_is_new_and_tells_what_is_wrong() -> None:
+    reader = RecordReader(BY_NAME["read_contact"], Contact)
+    detail = reader.detail(b'{"id": 1, "domains": [2, 3], "active": "x", "new": 5}')
+    assert (detail.record.id, detail.record.domains, detail.record.active) == (1, [2, 3], None)
+    assert detail.extra == {"active": "x", "new": 5}
+    assert reader.detail(b'{"id": 2, "new": 5}').extra == {"new": 5}
+    with pytest.raises(InvalidRecords, match="id missing_key"):
+        reader.detail(b"{}")
+    for body in (b"[]", b"", b"12", b'{"id": 1'):
+        with pytest.raises(MalformedAnswer):
+            reader.detail(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"12", b'"12"', b'{"id": 12}', b'{"id_contact": "12"}', b'{"id": 12, "x": 1}', b" 12\n"],
+)
+def test_the_id_of_a_created_record_is_read_in_every_shape(body: bytes) -> None:
+    found = read_created_id(BY_NAME["create_contact"], "id_contact", body)
+    assert found == CreatedId(12)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"true",
+        b"12.5",
+        b'"x"',
+        b'""',
+        b"[12]",
+        b"{}",
+        b'{"id": null}',
+        b'{"id": true}',
+    ],
+)
+def test_anything_else_is_no_id(body: bytes) -> None:
+    with pytest.raises(MalformedAnswer):
+        read_created_id(BY_NAME["create_contact"], "id_contact", body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"12", b"{}", b'{"guid_employee": "", "id_employee": 1, "is_standby": true}'),
+        b'{"guid_employee": "x", "id_employee": 1}',
+        b'{"guid_employee": "x", "id_employee": "1", "is_standby": true}',
+    ],
+)
+def test_half_an_employee_is_not_created(body: bytes) -> None:
+    with pytest.raises(MalformedAnswer):
+        read_created_employee(BY_NAME["create_employee"], body)

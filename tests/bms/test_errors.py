@@ -1,0 +1,75 @@
+"""The tree as drawn is the tree as built, and statuses mean what they should."""
+
+import inspect
+import re
+
+import pytest
+
+from bms import errors
+from bms.endpoints import BY_NAME
+from bms.errors import BmsError, InvalidRecords, error_for
+
+EMPLOYEES = BY_NAME["list_employees"]
+
+
+def test_the_drawing_names_every_error_under_its_parent() -> None:
+    drawn: dict[str, str] = {}
+    parents = {0: "BmsError"}
+    for bars, name in re.findall(
+        r"^((?:│   |├── |└── )+)(\w+)", errors.__doc__ or "", re.MULTILINE
+    ):
+        depth = len(bars) // 4
+        drawn[name] = parents[depth - 1]
+        parents[depth] = name
+    built = {
+        name: kind.__bases__[0].__name__
+        for name, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, BmsError) and kind is not BmsError
+    }
+    assert drawn == built
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "status", "kind"),
+    [
+        ("list_employees", 200, None),
+        ("list_employees", 204, None),
+        ("list_employees", 304, "Redirected"),
+        ("list_employees", 400, "Refused"),
+        ("list_employees", 401, "Unauthorized"),
+        ("list_employees", 403, "Forbidden"),
+        ("list_employees", 404, "NotFound"),
+        ("list_employees", 408, "ServiceUnavailable"),
+        ("list_employees", 422, "Refused"),
+        ("list_employees", 429, "Throttled"),
+        ("list_employees", 500, "ServiceUnavailable"),
+        ("list_employees", 599, "ServiceUnavailable"),
+        ("list_client_invoices", 422, "RangeRefused"),
+        ("list_client_invoices", 404, "NotFound"),
+        ("request_token", 401, "TokenRefused"),
+        ("request_token", 403, "TokenRefused"),
+        ("request_token", 404, "TokenRefused"),
+        ("request_token", 429, "Throttled"),
+        ("request_token", 503, "ServiceUnavailable"),
+    ],
+)
+def test_a_status_becomes_its_error(endpoint: str, status: int, kind: str | None) -> None:
+    error = error_for(BY_NAME[endpoint], status, retry_after=3.0)
+    assert kind == (error and type(error).__name__)
+    if error is not None:
+        assert error.status == status
+        assert error.endpoint == endpoint
+        assert str(status) in str(error)
+
+
+def test_a_text_says_tries_and_seconds_once_they_are_known() -> None:
+    error = BmsError(EMPLOYEES, "failed")
+    assert str(error) == "GET /v1/HR/employees: failed"
+    error.tries, error.elapsed = 6, 42.06
+    assert str(error) == "GET /v1/HR/employees: failed (tries: 6, seconds: 42.1)"
+
+
+def test_invalid_records_are_named_up_to_ten() -> None:
+    error = InvalidRecords(EMPLOYEES, [(i, "total_vat", "bad_type") for i in range(12)])
+    assert "12 invalid rows: row 0: total_vat bad_type; row 1:" in str(error)
+    assert str(error).endswith("row 9: total_vat bad_type; and 2 more")

@@ -1,0 +1,128 @@
+"""Every page once and in order, whatever the list does on the way."""
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from bms.answers import Page
+from bms.endpoints import BY_NAME
+from bms.errors import NotFound, ServiceUnavailable
+from bms.paging import AHEAD, all_pages
+
+LIST = BY_NAME["list_contacts"]
+
+
+class Listing:
+    """A paged list of numbers that may change its length at a given request."""
+
+    def __init__(self, total: int, *, past_end: str = "empty") -> None:
+        self.total = total
+        self.past_end = past_end
+        self.asked: list[int] = []
+        self.in_flight = self.most_in_flight = 0
+        self.changes: dict[int, int] = {}  # page number -> total from then on
+
+    async def __call__(self, number: int) -> Page[int]:
+        self.asked.append(number)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(0)
+        self.in_flight -= 1
+        self.total = self.changes.pop(number, self.total)
+        records = [number]
+        if number > max(self.total, 1):
+            if self.past_end == "not_found":
+                raise NotFound(LIST, "x", status=404)
+            records = [] if self.past_end == "empty" else [self.total]
+        return Page(
+            endpoint=LIST,
+            records=records if self.total else [],
+            rejected=[],
+            extra={},
+            body=b"",
+            number=number,
+            size=1,
+            total_pages=self.total,
+        )
+
+
+async def read(fetch: Any) -> list[int]:
+    return [page.number async for page in all_pages(fetch)]
+
+
+@pytest.mark.parametrize("total", [0, 1])
+async def test_an_empty_list_is_one_page(total: int) -> None:
+    listing = Listing(total)
+    assert await read(listing) == [1]
+    assert listing.asked == [1]
+
+
+@pytest.mark.parametrize("total", [2, 3, AHEAD, AHEAD + 1, 5 * AHEAD + 3])
+async def test_every_page_comes_once_and_in_order(total: int) -> None:
+    listing = Listing(total)
+    assert await read(listing) == list(range(1, total + 1))
+    assert sorted(listing.asked) == list(range(1, total + 1))
+
+
+async def test_pages_are_fetched_ahead_but_boundedly() -> None:
+    listing = Listing(10 * AHEAD)
+    await read(listing)
+    assert 1 < listing.most_in_flight <= AHEAD
+
+
+async def test_pages_that_come_in_the_middle_are_fetched_too() -> None:
+    listing = Listing(3)
+    listing.changes = {3: 5}
+    assert await read(listing) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("past_end", ["empty", "not_found", "last_page"])
+async def test_a_list_that_shrinks_ends_where_it_ends(past_end: str) -> None:
+    listing = Listing(6, past_end=past_end)
+    listing.changes = {4: 4}
+    assert await read(listing) == [1, 2, 3, 4]
+
+
+async def test_a_refusal_of_a_page_that_exists_is_an_error() -> None:
+    listing = Listing(4)
+
+    async def fetch(number: int) -> Page[int]:
+        if number == 3:
+            raise NotFound(LIST, "x", status=404)
+        return await listing(number)
+
+    with pytest.raises(NotFound):
+        await read(fetch)
+
+
+async def test_no_fetch_is_left_running_after_an_error() -> None:
+    listing = Listing(40)
+    before = asyncio.all_tasks()
+
+    async def fetch(number: int) -> Page[int]:
+        if number == 5:
+            raise ServiceUnavailable(LIST, "x", status=503, retry_after=None)
+        return await listing(number)
+
+    with pytest.raises(ServiceUnavailable):
+        await read(fetch)
+    assert asyncio.all_tasks() == before
+
+
+async def test_no_fetch_is_left_running_when_the_reader_leaves() -> None:
+    listing = Listing(40)
+    never = asyncio.Event()
+    before = asyncio.all_tasks()
+
+    async def fetch(number: int) -> Page[int]:
+        if number > 2:
+            await never.wait()
+        return await listing(number)
+
+    async with aclosing(all_pages(fetch)) as pages:
+        await anext(pages)
+        await anext(pages)
+        assert asyncio.all_tasks() > before
+    assert asyncio.all_tasks() == before

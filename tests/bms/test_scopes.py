@@ -1,0 +1,50 @@
+"""Granted scopes as they come, and the decision before anything is sent."""
+
+from typing import Any
+
+import pytest
+
+from bms.endpoints import BY_NAME, ENDPOINTS
+from bms.errors import MissingScope
+from bms.scopes import granted_scopes, require_scope
+
+
+@pytest.mark.parametrize(
+    ("scope", "granted"),
+    [
+        (["read:contact", "write:contact"], {"read:contact", "write:contact"}),
+        ("read:contact write:contact", {"read:contact", "write:contact"}),
+        ("read:contact, write:contact", {"read:contact", "write:contact"}),
+        (["read:contact write:contact"], {"read:contact", "write:contact"}),
+        ([], None),
+        ("", None),
+        ("  ", None),
+        (None, None),
+        ({"read:contact": True}, None),
+        ([1, None], None),
+    ],
+)
+def test_scopes_are_read_in_every_shape_and_unknown_otherwise(
+    scope: Any, granted: set[str] | None
+) -> None:
+    assert granted_scopes(scope) == granted
+
+
+@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.scope], ids=lambda e: e.name)
+def test_each_endpoint_needs_its_own_scope(endpoint: Any) -> None:
+    every = {e.scope for e in ENDPOINTS if e.scope}
+    require_scope(endpoint, {endpoint.scope})
+    with pytest.raises(MissingScope) as caught:
+        require_scope(endpoint, every - {endpoint.scope})
+    assert caught.value.needed == endpoint.scope
+    assert not caught.value.retriable
+    assert f"grant {endpoint.scope}" in str(caught.value)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
+def test_unknown_scopes_stop_nothing(endpoint: Any) -> None:
+    require_scope(endpoint, None)
+
+
+def test_a_token_is_asked_for_whatever_is_granted() -> None:
+    require_scope(BY_NAME["request_token"], frozenset())

@@ -1,0 +1,99 @@
+"""What settings accept, refuse, choose and keep to themselves."""
+
+from typing import Any
+
+import pytest
+
+from bms.settings import Settings
+
+
+def make(**given: Any) -> Settings:
+    known = {
+        "base_url": "https://bms.example/tenant/api/",
+        "client_id": "c",
+        "application_id": "a",
+        "secret": "s3cret",
+    }
+    return Settings(**known | given)
+
+
+@pytest.mark.parametrize(
+    "base", ["https://h", "https://h/", "http://h:8443/a/b/", "http://[::1]:1"]
+)
+def test_addresses_keep_prefix_and_need_no_slash(base: str) -> None:
+    assert make(base_url=base).url("/v1/token") == base.rstrip("/") + "/v1/token"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"base_url": "bms.example"},
+        {"base_url": "ftp://bms.example"},
+        {"base_url": "https://"},
+        {"base_url": "https://user:canary@bms.example"},
+        {"base_url": "https://bms.example/?token=canary"},
+        {"base_url": "https://bms.example/#canary"},
+        {"expires_in_unit": "canary"},
+        {"concurrency": 0},
+        {"page_size": 0},
+        {"attempts": 0},
+        {"timeout": 0},
+        {"backoff_cap": -1},
+        {"token_bearer_secret": "canary\r\nX: 1"},
+    ],
+    ids=str,
+)
+def test_what_cannot_work_is_refused_without_quoting_it(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must") as caught:
+        make(**given)
+    assert "canary" not in str(caught.value)
+
+
+def test_an_unknown_time_zone_is_refused() -> None:
+    with pytest.raises(KeyError):
+        make(time_zone="Europe/Nowhere")
+
+
+def test_secrets_stay_out_of_the_repr() -> None:
+    settings = make(token_bearer_secret="b3arer", proxies="http://me:pr0xy@proxy:3128")
+    for secret in ("s3cret", "b3arer", "pr0xy"):
+        assert secret not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("proxies", "chosen"),
+    [
+        ("http://p:1", "http://p:1"),
+        ({"https": "http://p:1", "http": "http://q:1"}, "http://p:1"),
+        ({"https://bms.example": "http://own:1", "https": "http://p:1"}, "http://own:1"),
+        ({"all": "http://any:1"}, "http://any:1"),
+        ({"http": "http://q:1"}, None),
+        ({}, None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_the_proxy_is_chosen_as_requests_chooses(proxies: Any, chosen: str | None) -> None:
+    assert make(proxies=proxies, trust_env=False).proxy() == chosen
+
+
+@pytest.mark.parametrize(
+    ("trusted", "no_proxy", "chosen"),
+    [(True, "", "http://env:1"), (True, "bms.example", None), (False, "", None)],
+)
+def test_the_environment_proxy_counts_where_it_is_trusted(
+    monkeypatch: pytest.MonkeyPatch, trusted: bool, no_proxy: str, chosen: str | None
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://env:1")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    assert make(trust_env=trusted).proxy() == chosen
+
+
+def test_a_ca_path_comes_from_verify_or_a_trusted_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/env/ca.pem")
+    assert make(verify="/own/ca.pem").ca_path() == "/own/ca.pem"
+    assert make().ca_path() == "/env/ca.pem"
+    assert make(trust_env=False).ca_path() is None
+    assert make(verify=False).ca_path() is None
