@@ -1,0 +1,73 @@
+from typing import Any
+
+import pytest
+
+from tests.bms_sandbox.caller import Caller
+
+PATH = "/v1/CRM/Consultants"
+GIVEN = {
+    "first_name": "Loïc",
+    "last_name": "Jégou",
+    "type": "FREELANCE",
+    "affinity": 4,
+    "rate": 512.5,
+    "availability_date": "2026-05-01",
+    "skills": [{"id": 3, "level": 4, "favorite": True}],
+    "languages": [{"code": "BR", "level": 2}],
+    "professional_profile": "Développeur",
+    "custom5": "x",
+}
+
+
+def test_created_consultant_comes_back_with_a_currency_of_the_service(caller: Caller) -> None:
+    number = caller.post(PATH, GIVEN | {"currency": "USD"}).json()["id"]
+    detail = caller.get(f"{PATH}/{number}").json()
+    assert {name: detail[name] for name in GIVEN} == GIVEN
+    assert (detail["currency"], detail["active"]) == ("EUR", True)
+
+
+def test_list_item_is_the_detail_without_the_long_fields(caller: Caller) -> None:
+    (item,) = caller.get(PATH, page_size=1).json()["data"]
+    detail = caller.get(f"{PATH}/{item['id']}").json()
+    assert item.items() <= detail.items()
+    assert set(detail) - set(item) == {
+        "professional_profile",
+        "address",
+        "notes",
+        *(f"custom{n}" for n in range(1, 6)),
+    }
+
+
+def test_filters_and_defaults(caller: Caller) -> None:
+    content = caller.get(PATH).json()
+    assert (content["total_pages"], len(content["data"])) == (2, 100)
+    kinds = {row["type"] for row in content["data"]}
+    counts = [len(caller.get(PATH, type=kind, page_size=500).json()["data"]) for kind in kinds]
+    assert len(kinds) == 3
+    assert sum(counts) == 120
+    client = next(row["id_client"] for row in content["data"] if row["id_client"])
+    found = caller.get(PATH, id_client=client).json()["data"]
+    assert {row["id_client"] for row in found} == {client}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rate": "512"},
+        {"affinity": 1.5},
+        {"skills": [3]},
+        {"skills": [{"id": "3"}]},
+        {"languages": "BR"},
+        {"no_sms": 0},
+        {"last_name": None},
+    ],
+)
+def test_wrong_body_is_422(caller: Caller, wrong: dict[str, Any]) -> None:
+    assert caller.post(PATH, GIVEN | wrong).status == 422
+
+
+def test_named_id_and_unknown_id(caller: Caller) -> None:
+    caller.sandbox.set_dialect(created_id="named_object")
+    assert caller.post(PATH, GIVEN).json() == {"id_consultant": 621}
+    assert caller.get(f"{PATH}/1").status == 404
+    assert caller.get(f"{PATH}/one").status == 422

@@ -1,0 +1,64 @@
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bms_sandbox.serve import running
+from bms_sandbox.tokens import Credentials
+from tests.bms_sandbox.caller import Caller
+
+
+def test_running_takes_dialect_faults_options_and_credentials() -> None:
+    own = Credentials("É client", "app", "a secret of its own")
+    with running(
+        dialect={"granted_scopes": ["read:contact"], "one_live_token": True},
+        faults=["503@read_contact:count=1"],
+        options=("--contacts", "7", "--frozen"),
+        credentials=own,
+    ) as sandbox:
+        caller = Caller(sandbox)
+        assert caller.login().json()["scope"] == ["read:contact"]
+        assert [caller.get("/v1/CRM/contacts/1001").status for _ in range(2)] == [503, 200]
+        assert sandbox.truth()["rows"]["contacts"] == 7
+        process = sandbox.process
+    assert process is not None
+    assert process.returncode == 0
+
+
+def test_wrong_option_says_why_it_did_not_start(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError, match="exit status 2"), running(dialect={"nulls": "blank"}):
+        pytest.fail("it must not start")
+    assert "nulls can't be 'blank'" in capfd.readouterr().err
+
+
+def test_end_of_the_parent_is_the_end_of_the_sandbox() -> None:
+    script = (
+        "import time\nfrom bms_sandbox.serve import running\n"
+        "with running() as s:\n    print(s.process.pid, flush=True)\n    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:  # noqa: S603 -> ours
+        assert parent.stdout is not None
+        child = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+        ended, _, _ = select.select([child], [], [], 10)
+        os.close(child)
+    assert ended
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_stops_it_cleanly_and_ready_file_names_its_url(tmp_path: Path, number: int) -> None:
+    ready = tmp_path / "ready"
+    command = [sys.executable, "-m", "bms_sandbox", "--port", "0", "--ready-file", str(ready)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -> our own module
+        assert process.stdout is not None
+        url = process.stdout.readline()
+        assert ready.read_text() == url
+        assert url.startswith("http://127.0.0.1:")
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["ready"]
