@@ -75,6 +75,7 @@ class Odd:
             "expires_in": 3600,
         }
 
+        self.answer_token: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.hand_token
         self.stop: Callable[[], Awaitable[None]] = self.not_started
 
     @staticmethod
@@ -85,10 +86,13 @@ class Odd:
     async def empty_array(_request: web.Request) -> web.StreamResponse:
         return web.json_response([])
 
+    async def hand_token(self, _request: web.Request) -> web.StreamResponse:
+        return web.json_response(self.token)
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
         await request.read()
         if request.path.endswith("/v1/token"):
-            return web.json_response(self.token)
+            return await self.answer_token(request)
         self.asked.append(request)
         self.connections.add(id(request.transport))
         return await self.answer(request)

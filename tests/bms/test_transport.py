@@ -1,0 +1,321 @@
+"""Odd behaviour of the wire, on real sockets."""
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from bms.counters import Counters
+from bms.endpoints import BY_NAME
+from bms.errors import ConnectionFailed, Redirected, Timeout
+from bms.settings import Settings
+from bms.transport import MOST_REDIRECTS, Transport
+from tests.bms.fake_services import TOKEN, Odd, Serve
+
+READ = BY_NAME["list_employees"]
+CREATE = BY_NAME["create_employee"]
+
+Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@pytest.fixture
+async def open_transport() -> Any:
+    opened: list[Transport] = []
+
+    async def opening(settings: Settings) -> Transport:
+        transport = Transport(settings, Counters())
+        opened.append(transport)
+        await transport.open()
+        return transport
+
+    yield opening
+    for transport in opened:
+        await transport.close()
+
+
+async def reset(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def truncated(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Length": "100"})
+    await response.prepare(request)
+    await response.write(b'[{"id": 1')
+    assert request.transport is not None
+    request.transport.close()
+    return response
+
+
+async def broken_gzip(_request: web.Request) -> web.StreamResponse:
+    return web.Response(body=b"not gzip", headers={"Content-Encoding": "gzip"})
+
+
+@pytest.mark.parametrize("answer", [reset, truncated, broken_gzip])
+@pytest.mark.parametrize("endpoint", [READ, CREATE], ids=str)
+async def test_a_broken_answer_says_that_the_request_was_sent(
+    open_transport: Any, odd: Odd, endpoint: Any, answer: Answering
+) -> None:
+    odd.answer = answer
+    transport = await open_transport(odd.settings())
+    with pytest.raises(ConnectionFailed) as caught:
+        await transport.send(endpoint, "/x", body=None if endpoint.safe else b"{}")
+    assert caught.value.sent
+    assert caught.value.__context__ is None
+    if not endpoint.safe:
+        assert len(odd.asked) == 1, "aiohttp must never send a create again by itself"
+
+
+async def test_a_create_never_goes_out_on_a_kept_connection(open_transport: Any, odd: Odd) -> None:
+    """The service drops each connection after one answer without saying so: a kept one is dead."""
+
+    async def answer_and_drop(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        asyncio.get_running_loop().call_later(0.01, request.transport.abort)
+        return web.json_response(1)
+
+    odd.answer = answer_and_drop
+    transport = await open_transport(odd.settings())
+    for count in range(1, 6):
+        answer = await transport.send(CREATE, "/x", body=b"{}")
+        assert answer.status == 200
+        assert len(odd.asked) == count
+    assert len(odd.connections) == 5
+
+
+async def test_reads_keep_their_connection(open_transport: Any, odd: Odd) -> None:
+    transport = await open_transport(odd.settings())
+    for _ in range(5):
+        await transport.send(READ, "/x")
+    assert len(odd.connections) == 1
+
+
+async def test_every_request_on_the_wire_is_counted(open_transport: Any, odd: Odd) -> None:
+    """A GET that aiohttp sends again by itself, after a kept connection broke, is counted too."""
+    transport = await open_transport(odd.settings())
+    await transport.send(READ, "/x")
+    odd.answer = reset
+    with pytest.raises(ConnectionFailed):
+        await transport.send(READ, "/x")
+    assert transport._counters.requests == len(odd.asked)
+
+
+async def test_a_service_that_is_not_there_was_sent_nothing(open_transport: Any, odd: Odd) -> None:
+    settings = odd.settings()
+    await odd.stop()
+    transport = await open_transport(settings)
+    for endpoint in (READ, CREATE):
+        with pytest.raises(ConnectionFailed, match="no connection") as caught:
+            await transport.send(endpoint, "/x")
+        assert not caught.value.sent
+
+
+async def test_a_name_that_does_not_resolve_was_sent_nothing(open_transport: Any, odd: Odd) -> None:
+    transport = await open_transport(odd.settings(base_url="http://nowhere.invalid"))
+    with pytest.raises(ConnectionFailed) as caught:
+        await transport.send(CREATE, "/x", body=b"{}")
+    assert not caught.value.sent
+
+
+async def test_a_slow_body_runs_into_the_time_of_the_whole_request(
+    open_transport: Any, odd: Odd
+) -> None:
+    stop = asyncio.Event()
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"[")
+        await stop.wait()
+        return response
+
+    odd.answer = drip
+    transport = await open_transport(odd.settings(timeout=0.2))
+    with pytest.raises(Timeout, match=r"within 0\.2 s") as caught:
+        await transport.send(READ, "/x")
+    assert caught.value.sent
+    stop.set()
+
+
+def to(location: str, status: int = 302) -> Answering:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/there":
+            return web.json_response({"query": dict(request.query)})
+        return web.Response(status=status, headers={"Location": location})
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_read_follows_a_redirect_at_home(
+    open_transport: Any, odd: Odd, status: int
+) -> None:
+    odd.answer = to("/there?a=1", status)
+    transport = await open_transport(odd.settings())
+    answer = await transport.send(READ, "/x", bearer=TOKEN)
+    assert answer.body == b'{"query": {"a": "1"}}'
+    assert [r.headers["Authorization"] for r in odd.asked] == [f"Bearer {TOKEN}"] * 2
+
+
+@pytest.mark.parametrize("scheme", ["http://", "//"])
+async def test_nothing_follows_a_redirect_to_another_host(
+    open_transport: Any, serve: Serve, scheme: str
+) -> None:
+    home, away = await serve(), await serve()
+    home.answer = to(scheme + away.url.removeprefix("http://") + "/there")
+    transport = await open_transport(home.settings())
+    for endpoint in (READ, CREATE):
+        with pytest.raises(Redirected) as caught:
+            await transport.send(endpoint, "/x", bearer=TOKEN)
+        assert caught.value.status == 302
+        assert away.url.removeprefix("http://") not in str(caught.value)
+    assert away.asked == []
+
+
+@pytest.mark.parametrize("location", ["ftp://h/", "http://", "http://[", "javascript:1", ""])
+async def test_a_redirect_to_nowhere_is_not_followed(
+    open_transport: Any, odd: Odd, location: str
+) -> None:
+    odd.answer = to(location)
+    transport = await open_transport(odd.settings())
+    with pytest.raises(Redirected):
+        await transport.send(READ, "/x")
+
+
+async def test_a_create_follows_no_redirect_at_all(open_transport: Any, odd: Odd) -> None:
+    odd.answer = to("/there", 307)
+    transport = await open_transport(odd.settings())
+    with pytest.raises(Redirected):
+        await transport.send(CREATE, "/x", body=b"{}")
+    assert len(odd.asked) == 1
+
+
+async def test_redirects_in_a_circle_end(open_transport: Any, odd: Odd) -> None:
+    odd.answer = to("/x")
+    transport = await open_transport(odd.settings())
+    with pytest.raises(Redirected, match="more than"):
+        await transport.send(READ, "/x")
+    assert len(odd.asked) == MOST_REDIRECTS + 1
+
+
+async def test_a_proxy_is_used_and_shown_its_own_credentials_only(
+    open_transport: Any, odd: Odd
+) -> None:
+    proxy = odd.url.replace("http://", "http://me:pr0xy@")
+    settings = odd.settings(base_url="http://service.invalid", proxies={"http": proxy})
+    transport = await open_transport(settings)
+    assert (await transport.send(READ, "/x")).status == 200
+    assert odd.asked[0].headers["Host"] == "service.invalid"
+    assert odd.asked[0].headers["Proxy-Authorization"].startswith("Basic ")
+
+
+async def test_cookies_are_not_kept(open_transport: Any, odd: Odd) -> None:
+    async def biscuit(_request: web.Request) -> web.StreamResponse:
+        return web.Response(headers={"Set-Cookie": "session=1"})
+
+    odd.answer = biscuit
+    transport = await open_transport(odd.settings())
+    await transport.send(READ, "/x")
+    await transport.send(READ, "/x")
+    assert "Cookie" not in odd.asked[1].headers
+
+
+async def test_date_and_retry_after_are_handed_on(open_transport: Any, odd: Odd) -> None:
+    async def busy(_request: web.Request) -> web.StreamResponse:
+        when = {"Date": "Tue, 31 Mar 2026 12:00:00 GMT", "Retry-After": "7"}
+        return web.Response(status=503, headers=when, body=b"canary")
+
+    odd.answer = busy
+    transport = await open_transport(odd.settings())
+    answer = await transport.send(READ, "/x")
+    moment = dt.datetime(2026, 3, 31, 12, tzinfo=dt.UTC)
+    assert (answer.status, answer.retry_after) == (503, "7")
+    assert answer.served_at == moment.timestamp()
+    assert "canary" not in repr(answer)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate and its key for 127.0.0.1, in one PEM file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "service.pem"
+    path.write_bytes(
+        signed.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return path
+
+
+@pytest.fixture
+async def secure(serve: Serve, certificate: Path) -> Odd:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate))
+    context.load_cert_chain(certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return await serve(ssl_context=context)
+
+
+async def test_an_unknown_certificate_is_refused_before_anything_is_sent(
+    open_transport: Any, secure: Odd
+) -> None:
+    transport = await open_transport(secure.settings())
+    with pytest.raises(ConnectionFailed, match="Certificate") as caught:
+        await transport.send(CREATE, "/x", body=b"{}")
+    assert not caught.value.sent
+    assert secure.asked == []
+
+
+@pytest.mark.parametrize("verify", ["own", False])
+async def test_a_certificate_is_trusted_by_its_file_or_not_looked_at(
+    open_transport: Any, secure: Odd, certificate: Path, verify: Any
+) -> None:
+    chosen = str(certificate) if verify == "own" else verify
+    transport = await open_transport(secure.settings(verify=chosen))
+    assert (await transport.send(READ, "/x")).status == 200
+
+
+async def test_a_client_certificate_is_shown(
+    open_transport: Any, secure: Odd, certificate: Path
+) -> None:
+    shown: list[Any] = []
+
+    async def look(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        shown.append(request.transport.get_extra_info("peercert"))
+        return web.json_response([])
+
+    secure.answer = look
+    path = str(certificate)
+    transport = await open_transport(secure.settings(verify=path, cert=(path, path)))
+    await transport.send(READ, "/x")
+    assert shown[0]["serialNumber"] == "01"
