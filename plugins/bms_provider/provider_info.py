@@ -3,30 +3,29 @@
 This module imports nothing: an exception here would keep every provider of Airflow from loading.
 """
 
-from __future__ import annotations
-
 
 def _text(label: str, description: str, **schema: object) -> dict[str, object]:
-    return {
-        "label": label,
-        "description": description,
-        "schema": {"type": ["string", "null"], **schema},
-    }
+    return _field(label, description, "string", schema)
 
 
-def _number(label: str, description: str, **schema: object) -> dict[str, object]:
-    return {
-        "label": label,
-        "description": description,
-        "schema": {"type": ["number", "null"], **schema},
-    }
+def _count(label: str, description: str, *, default: int) -> dict[str, object]:
+    return _field(label, description, "integer", {"default": default, "minimum": 1})
+
+
+def _seconds(label: str, description: str, *, default: int) -> dict[str, object]:
+    return _field(label, description, "number", {"default": default, "minimum": 1})
 
 
 def _yes_no(label: str, description: str, *, default: bool) -> dict[str, object]:
+    return _field(label, description, "boolean", {"default": default})
+
+
+def _field(label: str, description: str, kind: str, schema: dict[str, object]) -> dict[str, object]:
+    # Null beside the type: what Airflow's form sends for a field left empty.
     return {
         "label": label,
         "description": description,
-        "schema": {"type": ["boolean", "null"], "default": default},
+        "schema": {"type": [kind, "null"], **schema},
     }
 
 
@@ -34,23 +33,28 @@ CONNECTION_FIELDS = {
     "application_id": _text("Application ID", "Sent with client id and secret to get a token."),
     "entities": _text(
         "Entities",
-        "Entities whose invoices and employees are read, by number: 1, 2, 5.",
+        "Numbers of the entities whose invoices and employees are read: 1, 2, 5.",
     ),
     "expires_in_unit": _text(
         "Unit of expires_in",
-        "The interface does not show in what the token's life is given. A readable JWT exp wins.",
+        "In what the token's life is given; not shown by the interface. A readable JWT exp wins.",
         default="seconds",
         enum=["seconds", "milliseconds", "minutes"],
     ),
-    "concurrency": _number(
-        "Concurrency", "Requests in flight at most, for one task.", default=8, minimum=1
+    "concurrency": _count("Concurrency", "Requests in flight at most, for one task.", default=8),
+    "timeout": _seconds("Timeout", "Seconds that one request may take.", default=60),
+    "attempts": _count(
+        "Attempts",
+        "Tries of a request that may be repeated, the first included.",
+        default=6,
     ),
-    "timeout": _number("Timeout", "Seconds that one request may take.", default=60, minimum=1),
-    "page_size": _number(
+    "backoff_cap": _seconds(
+        "Longest wait", "Seconds between two tries at most, whatever the service asks.", default=30
+    ),
+    "page_size": _count(
         "Page size",
         "Contacts and consultants asked for in one page; the service may give fewer.",
         default=100,
-        minimum=1,
     ),
     "time_zone": _text(
         "Time zone",
@@ -72,19 +76,25 @@ CONNECTION_FIELDS = {
         "Only where the service wants a bearer for POST /v1/token itself.",
         format="password",
     ),
-    "verify": _text("Verify TLS", "true, false, or the path of a CA bundle.", default="true"),
+    "verify": _text(
+        "Verify TLS", "true, false, or the path of a CA file or folder.", default="true"
+    ),
     "cert": _text("Client certificate", "Path of a PEM file with certificate and key."),
-    "proxies": {
-        "label": "Proxies",
-        "description": 'By scheme, as JSON: {"https": "http://proxy.example:3128"}.',
-        "schema": {"type": ["object", "null"]},
-    },
+    "proxies": _field(
+        "Proxies",
+        'By scheme, as JSON: {"https": "http://proxy.example:3128"}. Without passwords: this '
+        "field is shown to whoever may see connections.",
+        "object",
+        {},
+    ),
     "trust_env": _yes_no(
         "Proxies from the environment",
-        "Take proxies from HTTPS_PROXY and NO_PROXY where none are given.",
+        "Take proxies from HTTPS_PROXY and NO_PROXY, and CA files from REQUESTS_CA_BUNDLE, where "
+        "none are given here.",
         default=True,
     ),
 }
+"""The extras of a connection of type bms by their name: what the form asks and the hook reads."""
 
 
 def get_provider_info() -> dict[str, object]:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import amask_secret
 
+from bms_provider.hooks.connection import (
+    FIELDS,
+    BadConnection,
+    client_settings,
+    entity_list,
+    given_extras,
+)
+
 if TYPE_CHECKING:
-    import msgspec
+    from collections.abc import Mapping
+
     from airflow.sdk import Connection
 
+    from bms.answers import Access
     from bms.client import Client
     from bms.counters import Counters
+    from bms.errors import BmsError
     from bms.settings import Settings
 
-OWN_EXTRAS = ("entities",)
-"""Extras that say what to work on; every other one is a setting of the client, by its name."""
-
-
-class BadConnection(ValueError):
-    """A connection of type bms can't be used; the text names the field and what it takes."""
+TEST_SECONDS = 10.0
+"""The longest that one request of a connection's test may take: it runs inside the API server."""
 
 
 class BmsHook(BaseHook):
@@ -48,14 +55,19 @@ class BmsHook(BaseHook):
         return self.get_connection(self.bms_conn_id)
 
     @cached_property
+    def extras(self) -> Mapping[str, Any]:
+        """The connection's extras that hold something; raises `BadConnection`."""
+        return given_extras(self.connection)
+
+    @cached_property
     def settings(self) -> Settings:
         """What the connection says, as the client's settings; raises `BadConnection`."""
-        return client_settings(self.connection)
+        return client_settings(self.connection, self.extras)
 
     @cached_property
     def entities(self) -> list[int]:
         """The entities to work on where a run names none; raises `BadConnection`."""
-        return entity_list(self.connection.extra_dejson.get("entities"))
+        return entity_list(self.extras.get("entities"))
 
     def client(self, counters: Counters | None = None) -> Client:
         """Return a client (an async context manager); its tokens are masked before their first use."""
@@ -64,87 +76,76 @@ class BmsHook(BaseHook):
         return Client(self.settings, counters=counters, on_token=amask_secret)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Fetch a token and say which scopes it grants and which are missing; never shows it."""
-        from bms.endpoints import ENDPOINTS  # noqa: PLC0415
+        """Fetch a token and say which scopes it grants and which are missing; never shows it.
+
+        One try and no long wait, since Airflow runs this inside the API server. Never raises.
+        """
         from bms.errors import BmsError  # noqa: PLC0415
 
         try:
-            access = asyncio.run(self._access())
-        except (BmsError, BadConnection) as error:
+            settings, _ = self.settings, self.entities
+            hurried = replace(settings, attempts=1, timeout=min(settings.timeout, TEST_SECONDS))
+            access = asyncio.run(_access(hurried))
+        except BmsError as error:
+            return False, f"{error}. {remedy(error)}"
+        except BadConnection as error:
             return False, str(error)
-        if access.scopes is None:
-            return True, "Token received; the service does not say which scopes it grants."
-        granted = sorted(access.scopes)
-        needed = {endpoint.scope for endpoint in ENDPOINTS if endpoint.scope}
-        missing = sorted(needed - access.scopes)
-        return True, (
-            f"Token received. Granted: {', '.join(granted) or 'no scope'}. "
-            f"Missing: {', '.join(missing) or 'none'}."
-        )
-
-    async def _access(self) -> Any:
-        from bms.client import Client  # noqa: PLC0415
-
-        async with Client(self.settings) as client:
-            return await client.access()
+        except OSError as error:
+            # Those of the network are the client's own errors; what is left are the files of TLS.
+            files = f"{FIELDS['verify']} or {FIELDS['cert']}"
+            return False, f"{files}: the file can't be used ({type(error).__name__})."
+        except Exception as error:  # noqa: BLE001 - a test answers, and a foreign text may quote a secret
+            return False, f"The test itself failed ({type(error).__name__})."
+        return True, said_of(access)
 
 
-def client_settings(connection: Connection) -> Settings:
-    """Read the client's settings off a connection; raise `BadConnection` naming what is wrong."""
-    import msgspec  # noqa: PLC0415 - not wanted at import
+async def _access(settings: Settings) -> Access:
+    from bms.client import Client  # noqa: PLC0415
 
-    from bms.settings import Settings  # noqa: PLC0415
+    async with Client(settings) as client:
+        return await client.access()
 
-    given: dict[str, object] = {
-        name: value
-        for name, value in connection.extra_dejson.items()
-        if name not in OWN_EXTRAS and value not in (None, "")
-    }
-    given.update(
-        base_url=_base_url(connection),
-        client_id=connection.login or "",
-        secret=connection.password or "",
+
+def missing_scopes(access: Access) -> list[str] | None:
+    """Return the scopes that some operation needs and the token lacks; None where it doesn't say."""
+    from bms.endpoints import ENDPOINTS  # noqa: PLC0415
+
+    if access.scopes is None:
+        return None
+    return sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope} - access.scopes)
+
+
+def said_of(access: Access) -> str:
+    """Return what a received token allows, as a sentence for people."""
+    life = access.expires_in_s
+    lives = "" if life is None else f", for {life:.0f} seconds"
+    missing = missing_scopes(access)
+    if access.scopes is None or missing is None:
+        return f"Token received{lives}; the service does not say which scopes it grants."
+    granted = ", ".join(sorted(access.scopes))
+    return f"Token received{lives}. Granted: {granted}. Missing: {', '.join(missing) or 'none'}."
+
+
+def remedy(error: BmsError) -> str:
+    """Return what to look at when no token could be had."""
+    from bms import errors  # noqa: PLC0415
+
+    host = FIELDS["base_url"]
+    if error.status in {404, 405}:
+        return f"Something answers there, but not the service: look at {host} and its path."
+    remedies: tuple[tuple[type[BmsError], str], ...] = (
+        (
+            errors.TokenRefused,
+            f"Look at {FIELDS['client_id']}, {FIELDS['application_id']} and {FIELDS['secret']}.",
+        ),
+        (
+            errors.ConnectionFailed,
+            f"Look at {host}, its port, {FIELDS['proxies']} and, for https, {FIELDS['verify']}.",
+        ),
+        (errors.Timeout, f"Look at {host}, its port and {FIELDS['proxies']}."),
+        (errors.Redirected, f"Give the address it points to as {host}."),
+        (errors.MalformedAnswer, f"Is that the service? Look at {host} and its path."),
+        (errors.Throttled, "Too many requests just now: try again in a while."),
+        (errors.ServiceUnavailable, "The service itself fails: try again in a while."),
     )
-    if given.get("verify") in ("true", "false"):
-        given["verify"] = given["verify"] == "true"
-    for name, field in (
-        ("base_url", "host"),
-        ("client_id", "login"),
-        ("application_id", "extra application_id"),
-    ):
-        if not given.get(name):
-            raise BadConnection(f"Connection {connection.conn_id}: {field} is empty.")
-    try:
-        return msgspec.convert(given, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        # The error's own text may quote what stands in the field, and that may be a secret.
-        raise BadConnection(f"Connection {connection.conn_id}: {_complaint(error)}") from None
-    except ValueError as error:
-        raise BadConnection(f"Connection {connection.conn_id}: {error}.") from None
-
-
-def entity_list(given: object) -> list[int]:
-    """Read entities as a list or as comma-separated text; raise `BadConnection` otherwise."""
-    parts = given.split(",") if isinstance(given, str) else given or []
-    try:
-        return [int(part) for part in parts if str(part).strip()]  # type: ignore[attr-defined]  # a wrong type is told below
-    except (TypeError, ValueError):
-        raise BadConnection("Extra entities takes numbers, as in 1, 2, 5.") from None
-
-
-def _base_url(connection: Connection) -> str:
-    host = connection.host or ""
-    if not host:
-        return ""
-    url = host if "://" in host else f"https://{host}"
-    parts = urlsplit(url)
-    if connection.port and parts.port is None:
-        parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
-    return parts.geturl()
-
-
-def _complaint(error: msgspec.ValidationError) -> str:
-    _, _, place = str(error).partition(" - at `$.")
-    if place:
-        return f"extra {place.rstrip('`')} holds what it can't take; the form's help says what it takes."
-    return f"{error}."
+    return next((text for kind, text in remedies if isinstance(error, kind)), "")

@@ -1,0 +1,1 @@
+"""An operator for each operation of the service."""

@@ -1,0 +1,102 @@
+"""Consultants (CRM): list, read, create."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bms.endpoints import BY_NAME, Endpoint
+from bms_provider.operators.arguments import argument
+from bms_provider.operators.base import BmsListOperator, BmsReadOperator
+from bms_provider.operators.creation import BmsCreateOperator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from bms.answers import CreatedId, Detail, Page
+    from bms.client import Client
+    from bms.records import Consultant, ConsultantItem
+
+
+class BmsListConsultantsOperator(BmsListOperator):
+    """Write all pages of the consultants to a file (GET /v1/CRM/Consultants).
+
+    :param id_client: only the consultants of this client (templated).
+    :param type: only those of this type (templated); the types are not shown by the interface.
+    :param page_size: rows asked for in one page (templated); the connection's by default.
+    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
+        ``.gz``.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
+    template_fields: Sequence[str] = (
+        *BmsListOperator.template_fields,
+        "id_client",
+        "type",
+        "page_size",
+    )
+
+    def __init__(
+        self,
+        *,
+        id_client: int | str | None = None,
+        type: str | None = None,  # noqa: A002 - the interface's own name
+        page_size: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.id_client = id_client
+        self.type = type
+        self.page_size = page_size
+
+    def answers(self, client: Client) -> AsyncGenerator[Page[ConsultantItem], None]:
+        """Yield all pages in order."""
+        from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
+
+        page = partial(
+            client.list_consultants,
+            id_client=argument("id_client", self.id_client, int | None),
+            type=argument("type", self.type, str | None),
+            page_size=argument("page_size", self.page_size, int | None),
+        )
+        return all_pages(lambda number: page(page_number=number))
+
+
+class BmsReadConsultantOperator(BmsReadOperator):
+    """Write one consultant to a file (GET /v1/CRM/Consultants/{id_consultant}).
+
+    :param id_consultant: number of the consultant (templated).
+    :param path: file below ``BMS_DATA_ROOT`` (templated), one JSON object; compressed where it
+        ends in ``.gz``.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``path``, ``rows`` (1), ``sha256`` and ``bytes`` of the file.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["read_consultant"]
+    template_fields: Sequence[str] = (*BmsReadOperator.template_fields, "id_consultant")
+
+    def __init__(self, *, id_consultant: int | str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.id_consultant = id_consultant
+
+    async def read(self, client: Client) -> Detail[Consultant]:
+        """Return the consultant."""
+        return await client.read_consultant(argument("id_consultant", self.id_consultant, int))
+
+
+class BmsCreateConsultantOperator(BmsCreateOperator):
+    """Create a consultant (POST /v1/CRM/Consultants), never twice: see `BmsCreateOperator`.
+
+    :param body_path: JSON file of the consultant creation body, below ``BMS_DATA_ROOT``
+        (templated). Only the path is stored by Airflow, the body isn't.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``id``.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["create_consultant"]
+
+    async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedId:
+        """Create the consultant."""
+        return await client.create_consultant(body)

@@ -1,0 +1,108 @@
+"""Contacts (CRM): list, read, create."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bms.endpoints import BY_NAME, Endpoint
+from bms_provider.operators.arguments import argument
+from bms_provider.operators.base import BmsListOperator, BmsReadOperator
+from bms_provider.operators.creation import BmsCreateOperator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from bms.answers import CreatedId, Detail, Page
+    from bms.client import Client
+    from bms.records import Contact, ContactItem
+
+
+class BmsListContactsOperator(BmsListOperator):
+    """Write all pages of the contacts to a file (GET /v1/CRM/contacts).
+
+    :param filter: ``ALL``, ``ACTIVE``, ``ASSIGNED`` or ``DELETED`` (templated).
+    :param id_client: only the contacts of this client (templated).
+    :param is_lead: only leads, or only others (templated).
+    :param page_size: rows asked for in one page (templated); the connection's by default.
+    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
+        ``.gz``.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
+    template_fields: Sequence[str] = (
+        *BmsListOperator.template_fields,
+        "filter",
+        "id_client",
+        "is_lead",
+        "page_size",
+    )
+
+    def __init__(
+        self,
+        *,
+        filter: str,  # noqa: A002 - the interface's own name
+        id_client: int | str | None = None,
+        is_lead: bool | str | None = None,
+        page_size: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.filter = filter
+        self.id_client = id_client
+        self.is_lead = is_lead
+        self.page_size = page_size
+
+    def answers(self, client: Client) -> AsyncGenerator[Page[ContactItem], None]:
+        """Yield all pages in order."""
+        from bms.client import ContactFilter  # noqa: PLC0415 - with the task, not at import
+        from bms.paging import all_pages  # noqa: PLC0415
+
+        page = partial(
+            client.list_contacts,
+            filter=argument("filter", self.filter, ContactFilter),
+            id_client=argument("id_client", self.id_client, int | None),
+            is_lead=argument("is_lead", self.is_lead, bool | None),
+            page_size=argument("page_size", self.page_size, int | None),
+        )
+        return all_pages(lambda number: page(page_number=number))
+
+
+class BmsReadContactOperator(BmsReadOperator):
+    """Write one contact to a file (GET /v1/CRM/contacts/{id_contact}).
+
+    :param id_contact: number of the contact (templated).
+    :param path: file below ``BMS_DATA_ROOT`` (templated), one JSON object; compressed where it
+        ends in ``.gz``.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``path``, ``rows`` (1), ``sha256`` and ``bytes`` of the file.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["read_contact"]
+    template_fields: Sequence[str] = (*BmsReadOperator.template_fields, "id_contact")
+
+    def __init__(self, *, id_contact: int | str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.id_contact = id_contact
+
+    async def read(self, client: Client) -> Detail[Contact]:
+        """Return the contact."""
+        return await client.read_contact(argument("id_contact", self.id_contact, int))
+
+
+class BmsCreateContactOperator(BmsCreateOperator):
+    """Create a contact (POST /v1/CRM/contacts), never twice: see `BmsCreateOperator`.
+
+    :param body_path: JSON file of the contact creation body, below ``BMS_DATA_ROOT`` (templated).
+        Only the path is stored by Airflow, the body isn't.
+    :param bms_conn_id: connection of type ``bms`` (templated).
+    :return: to XCom: ``id``.
+    """
+
+    endpoint: ClassVar[Endpoint] = BY_NAME["create_contact"]
+
+    async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedId:
+        """Create the contact."""
+        return await client.create_contact(body)
