@@ -18,6 +18,19 @@ from bms_sandbox.service import Service
 BEARER = HTTPBearer(bearerFormat="JWT", scheme_name="bearer", auto_error=False)
 
 
+class ServiceApp(FastAPI):
+    """FastAPI with the scope of each operation in its document: OpenAPI 3.1 allows it there."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the document, made at the first request for it."""
+        published = super().openapi()
+        for operation in OPERATIONS:
+            scopes = [operation.scope] if operation.scope else []
+            method = published["paths"][operation.path][operation.method.lower()]
+            method["security"] = [{"bearer": scopes}]
+        return published
+
+
 def sandbox_app(service: Service) -> Gate:
     """Return everything that the program serves: the gate with both applications behind it."""
     return Gate(service, service_app(service), control_app(service))
@@ -25,7 +38,7 @@ def sandbox_app(service: Service) -> Gate:
 
 def service_app(service: Service) -> FastAPI:
     """Return the application with the eleven operations of the interface on `service`."""
-    app = FastAPI(
+    app = ServiceApp(
         title="Business Management Service",
         description="HR, CRM and invoices, as the interface describes them.",
         version="1",
@@ -45,18 +58,7 @@ def service_app(service: Service) -> FastAPI:
 
     for kind in (ServiceError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refuse)
-    _name_scopes(app)
     return app
-
-
-def _name_scopes(app: FastAPI) -> None:
-    """Put the scope of each operation into the document: OpenAPI 3.1 allows it for any scheme."""
-    published: dict[str, Any] = app.openapi()
-    for operation in OPERATIONS:
-        scopes = [operation.scope] if operation.scope else []
-        published["paths"][operation.path][operation.method.lower()]["security"] = [
-            {"bearer": scopes}
-        ]
 
 
 def _as_service_error(error: Exception) -> ServiceError:
