@@ -60,8 +60,9 @@ class Transport:
 
     async def open(self) -> None:
         """Prepare the sessions; nothing is sent."""
-        self._kept = self._session(force_close=False)
-        self._fresh = self._session(force_close=True)
+        tls = self._tls()
+        self._kept = self._session(tls, force_close=False)
+        self._fresh = self._session(tls, force_close=True)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -171,14 +172,14 @@ class Transport:
         except ValueError:
             return None
 
-    def _session(self, *, force_close: bool) -> aiohttp.ClientSession:
+    def _session(self, tls: ssl.SSLContext | bool, *, force_close: bool) -> aiohttp.ClientSession:
         settings = self._settings
         passages = aiohttp.TraceConfig()
         passages.on_connection_create_end.append(_connected)
         passages.on_connection_reuseconn.append(_connected)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=settings.concurrency, force_close=force_close, ssl=self._tls()
+                limit=settings.concurrency, force_close=force_close, ssl=tls
             ),
             timeout=aiohttp.ClientTimeout(total=settings.timeout),
             # The proxy is chosen by the settings; aiohttp's own trust_env would also read .netrc.
@@ -195,10 +196,10 @@ class Transport:
         if not settings.secure:
             return True
         ca = settings.ca_path()
-        context = ssl.create_default_context()
-        if ca is not None:
-            folder = Path(ca).is_dir()
-            context.load_verify_locations(**{"capath" if folder else "cafile": ca})
+        folder = ca is not None and Path(ca).is_dir()
+        context = ssl.create_default_context(
+            cafile=None if folder else ca, capath=ca if folder else None
+        )
         if settings.verify is False:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -147,6 +147,26 @@ async def test_a_slow_body_runs_into_the_time_of_the_whole_request(
     stop.set()
 
 
+async def test_an_answer_that_is_not_http_says_that_the_request_was_sent(
+    open_transport: Any, odd: Odd
+) -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/9.9 canary maybe\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(babble, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    transport = await open_transport(odd.settings(base_url=f"http://127.0.0.1:{port}"))
+    with pytest.raises(ConnectionFailed) as caught:
+        await transport.send(CREATE, "/x")
+    assert caught.value.sent
+    assert "canary" not in str(caught.value)
+    server.close()
+    await server.wait_closed()
+
+
 def to(location: str, status: int = 302) -> Answering:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/there":
