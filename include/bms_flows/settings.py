@@ -23,6 +23,20 @@ class Settings:
     """Days asked for in one invoice request; bounds an answer's size."""
     unit_days: int = 366
     """Days of one entity that one task reads and loads at once."""
+    lookback_days: int = 35
+    """Days before the last one asked for that every run reads again."""
+    lookback_budget: int = 120
+    """Older days with open invoices that a run reads again at most."""
+    lookback_rotation: int = 90
+    """Every older day is read again once in so many runs, open or not."""
+    lookback_gap: int = 2
+    """Days so near to each other are asked for in one request."""
+    invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
+        "invoice_date"
+    )
+    """The date that start_date and end_date filter; not shown by the interface."""
+    holidays: str = "FR"
+    """Country, by its ISO code, whose public holidays bring no invoices."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -43,6 +57,8 @@ def _read(variable: str, text: str, kind: Any) -> Any:
         if text.isdecimal() and int(text):
             return int(text)
         wanted = "a whole number from 1"
+    elif kind is str:
+        return text
     elif kind is ZoneInfo:
         if text in available_timezones():
             return ZoneInfo(text)

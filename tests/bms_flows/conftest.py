@@ -13,7 +13,7 @@ from upath import UPath
 
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.invoices.extract import Work, extract_unit
+from bms_flows.invoices.extract import Workplace, extract_unit
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import Window
 from bms_flows.runs import Step
@@ -69,13 +69,16 @@ def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) 
         **client: Any,
     ) -> dict[str, Any]:
         window = Window(date.fromisoformat(start), date.fromisoformat(end))
-        work = Work(
-            Client(replace(client_settings, **client)),
-            warehouse,
-            UPath(tmp_path),
-            settings or Settings(),
-        )
+        place = Workplace(warehouse, UPath(tmp_path), settings or Settings())
         step = Step("invoice_extraction", "test", "extract", id_entity, window.start, window.end)
-        return asyncio.run(extract_unit(work, Unit(id_entity, (window,)), step, language=language))
+        return asyncio.run(
+            extract_unit(
+                Client(replace(client_settings, **client)),
+                place,
+                Unit(id_entity, (window,)),
+                step,
+                language=language,
+            )
+        )
 
     return run

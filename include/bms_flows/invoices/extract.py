@@ -1,7 +1,8 @@
-"""Extracting a unit: read ahead, keep what came, load it, publish it, and say how it went."""
+"""Extracting a unit: read ahead, keep what came, load it, check it, publish it, say how it went."""
 
 import asyncio
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -10,96 +11,112 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms.client import Client
+from bms.counters import Counters
 from bms_flows import runs
+from bms_flows.invoices import history, lease
+from bms_flows.invoices.check import Tolerance, check
 from bms_flows.invoices.load import Load
+from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
 from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.publish import RESOURCE, Languages, publish
-from bms_flows.invoices.read import read
-from bms_flows.invoices.window import Window
+from bms_flows.invoices.raw import raw_name
+from bms_flows.invoices.read import Answer, read
 from bms_flows.landing import Landing, keep_raw, parquet_file
 from bms_flows.settings import Settings
 
 
-@dataclass(frozen=True)
-class Work:
-    """What an extraction works with: the service, the warehouse, the data root, its settings."""
+class Suspect(RuntimeError):
+    """A load can't be believed; it was kept, and nothing of it was published."""
 
-    client: Client
+    retriable = False
+
+
+DEFAULT_TOLERANCE = Tolerance()
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What the flows work with: the warehouse, the data root, their settings."""
+
     warehouse: Engine
     data_root: UPath
     settings: Settings
 
 
 async def extract_unit(
-    work: Work, unit: Unit, step: runs.Step, *, language: Literal["EN", "FR"]
+    client: Client,
+    place: Workplace,
+    unit: Unit,
+    step: runs.Step,
+    *,
+    language: Literal["EN", "FR"],
+    tolerance: Tolerance = DEFAULT_TOLERANCE,
 ) -> dict[str, Any]:
     """Read and load one unit, all of it or nothing, and return a manifest without a row in it.
 
-    The manifest holds the step's number, the entity, the days, the counts and where the files are.
+    The manifest holds the step's number, the entity, the days, the counts, the totals and where
+    the files are. Raises `Suspect` when the load can't be believed, `DaysTaken` when another run
+    works on some of its days, and the client's and the warehouse's errors.
     """
-    run_id = await asyncio.to_thread(runs.begin, work.warehouse, step)
+    zone, settings = client.settings.time_zone, place.settings
+    windows = [piece for each in unit.windows for piece in each.cut(settings.window_days)]
+    async with client:
+        with recorded(place, step, client.counters) as run_id:
+            landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            with (
+                lease.leased(place.warehouse, unit, run_id=run_id, task=step.task),
+                place.warehouse.connect() as connection,
+            ):
+                load = Load(connection, unit.id_entity, zone, settings.invoice_range_date)
+                ahead = client.settings.concurrency
+                answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
+                await _take_in(load, answers, landing, run_id)
+                names = Languages(language, settings.language)
+                outcome = Outcome(unit, run_id, landing.raw, landing.parquet, names, zone)
+                doubts = check(
+                    load.found,
+                    history.of(connection, unit, load.tally.days),
+                    holidays=history.holidays(settings.holidays, load.tally.days),
+                    tolerance=tolerance,
+                )
+                with connection.begin():
+                    if doubts:
+                        outcome.suspect(connection, load, doubts, client.counters)
+                    else:
+                        lease.fence(connection, run_id, len(unit.windows))
+                        outcome.complete(connection, load, client.counters)
+    if doubts:
+        raise Suspect(outcome.told(doubts))
+    return outcome.manifest(load)
+
+
+@contextmanager
+def recorded(place: Workplace, step: runs.Step, counters: Counters) -> Iterator[int]:
+    """Enter `step` in `bms.run` for the block; one that ends by an error is recorded as failed."""
+    run_id = runs.begin(place.warehouse, step)
     try:
-        return await _extract(work, unit, run_id, language)
+        yield run_id
     except BaseException as error:
         # Only the kind of error goes on record: a text from below might quote a row.
-        with work.warehouse.begin() as connection:
-            runs.finish(
-                connection,
-                run_id,
-                state="failed",
-                service=work.client.counters,
-                reason=f"{type(error).__name__}; the task's log has the whole of it.",
-            )
+        reason = f"{type(error).__name__}; the task's log has the whole of it."
+        with place.warehouse.begin() as connection:
+            runs.finish(connection, run_id, state="failed", service=counters, reason=reason)
         raise
 
 
-async def _extract(
-    work: Work, unit: Unit, run_id: int, language: Literal["EN", "FR"]
-) -> dict[str, Any]:
-    landing = Landing(work.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
-    zone = work.client.settings.time_zone
-    async with work.client:
-        with work.warehouse.connect() as connection, ExitStack() as writer:
-            load = await asyncio.to_thread(Load, connection, unit.id_entity, zone)
-            parquet: Any = None
-            windows = [w for window in unit.windows for w in window.cut(work.settings.window_days)]
-            ahead = work.client.settings.concurrency
-            async for window, answer in read(
-                work.client, unit.id_entity, windows, language=language, ahead=ahead
-            ):
-                rows, _ = await asyncio.gather(
-                    asyncio.to_thread(load.take, window, answer),
-                    asyncio.to_thread(keep_raw, landing.raw / _raw_name(unit, window), answer.body),
-                )
-                if parquet is None:
-                    parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
-                await asyncio.to_thread(parquet.write_table, rows)
-            await asyncio.to_thread(writer.close)
-            names = Languages(language, work.settings.language)
-            await asyncio.to_thread(_publish, work, load, unit, run_id, names)
-    return {
-        "run_id": run_id,
-        "id_entity": unit.id_entity,
-        "days": str(unit.span),
-        "raw": str(landing.raw),
-        "parquet": str(landing.parquet),
-        **vars(load.counts),
-        "totals": {currency: total.as_dict() for currency, total in load.tally.totals.items()},
-    }
-
-
-def _raw_name(unit: Unit, window: Window) -> str:
-    return f"entity-{unit.id_entity}_{window.start}_{window.end}.json.zst"
-
-
-def _publish(work: Work, load: Load, unit: Unit, run_id: int, names: Languages) -> None:
-    connection = load.connection
-    with connection.begin():
-        publish(connection, load, unit, run_id, names)
-        runs.finish(
-            connection,
-            run_id,
-            state="complete",
-            counts=load.counts,
-            service=work.client.counters,
-        )
+async def _take_in(
+    load: Load, answers: AsyncIterator[Answer], landing: Landing, run_id: int
+) -> None:
+    """Keep each answer as it came and as columns, and stage what differs."""
+    parquet: Any = None
+    with ExitStack() as writer:
+        async for window, answer in answers:
+            raw = landing.raw / raw_name(load.id_entity, window)
+            rows, _ = await asyncio.gather(
+                asyncio.to_thread(load.take, window, answer),
+                asyncio.to_thread(keep_raw, raw, answer.body),
+            )
+            if parquet is None:
+                parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
+            await asyncio.to_thread(parquet.write_table, rows)
+            lease.renew(load.connection, run_id)
+            load.connection.commit()

@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 from bms.answers import Rows
 from bms.records import ClientInvoice
 from bms_flows.frame import digests, frame
-from bms_flows.invoices.tally import Tally
+from bms_flows.invoices.check import Found, WindowFound
+from bms_flows.invoices.tally import Tally, listed_days
 from bms_flows.invoices.window import Window
 from bms_flows.quarantine import Bad
 from bms_flows.runs import Counts
@@ -39,6 +40,8 @@ class Load:
     id_entity: int
     zone: str
     """Zone of the service's date-times that carry none."""
+    range_date: str
+    """The date that the service's range filters."""
     counts: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
     names: set[tuple[str, str, str]] = field(default_factory=set)
@@ -47,6 +50,7 @@ class Load:
     seen: set[int] = field(default_factory=set)
     missing: set[int] = field(default_factory=set)
     """Stored, of a day that was read, and not in that day's answer."""
+    windows: list[WindowFound] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         loads.create_staging(self.connection, client_invoice)
@@ -67,12 +71,27 @@ class Load:
             "_extra",
             pa.array(extra, pa.string()) if extra else pa.nulls(framed.rows.num_rows, pa.string()),
         )
+        rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
         rows = rows.append_column("_row_hash", digests(rows, _HASHED))
         self._stage(rows, window)
         self.tally.add(rows, window)
         for name, code in NAMES.items():
             self.names |= {(code, *pair) for pair in _pairs(rows, code, name)}
         return rows
+
+    @property
+    def found(self) -> Found:
+        """What a check needs to know."""
+        return Found(
+            rows_read=self.counts.rows_read,
+            quarantined=self.counts.quarantined,
+            duplicates=sum(bad.code == "duplicate_id" for bad in self.bad),
+            outside=self.tally.outside,
+            amounts_differ=self.tally.amounts_differ,
+            days={day: found.invoices for day, found in self.tally.days.items()},
+            windows=self.windows,
+            currencies={currency: total.invoices for currency, total in self.tally.totals.items()},
+        )
 
     @property
     def vanished(self) -> list[int]:
@@ -104,19 +123,29 @@ class Load:
         """COPY what is new or differs; unchanged rows cost a look at their hash and no write."""
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
-        stored = loads.stored_hashes(
+        given = {"entity": self.id_entity, "ids": ids, "start": window.start, "end": window.end}
+        ours = "id_entity = %(entity)s and _vanished_at is null and "
+        listed = loads.stored_hashes(
             self.connection,
             client_invoice,
-            where=(
-                "id_entity = %(entity)s and _vanished_at is null and "
-                "(id_invoice = any(%(ids)s) or invoice_date between %(start)s and %(end)s)"
-            ),
-            given={"entity": self.id_entity, "ids": ids, "start": window.start, "end": window.end},
+            where=ours + "_day between %(start)s and %(end)s",
+            given=given,
         )
+        moved = loads.stored_hashes(
+            self.connection,
+            client_invoice,
+            where=ours + "id_invoice = any(%(ids)s)",
+            given={**given, "ids": list(set(ids) - listed.keys())},
+        )
+        stored = moved | listed
         differs = [stored.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         self.counts.unchanged += differs.count(False)
-        self.missing |= stored.keys() - set(ids)
-        loads.stage(self.connection, client_invoice, _staged(rows.filter(pa.array(differs, pa.bool_()))))
+        missing = listed.keys() - self.seen
+        self.missing |= missing
+        self.windows.append(WindowFound(window, len(listed), len(missing)))
+        loads.stage(
+            self.connection, client_invoice, _staged(rows.filter(pa.array(differs, pa.bool_())))
+        )
         self.connection.commit()
 
     def _set_aside(

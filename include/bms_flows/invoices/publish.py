@@ -1,7 +1,7 @@
 """Publishing a load: rows, versions, watermark, quarantine and totals, in one transaction."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Connection, func, text
 from sqlalchemy.dialects.postgresql import insert
@@ -18,6 +18,7 @@ from bms_warehouse.tables import (
 )
 
 RESOURCE = client_invoice.name
+"""The resource by its table's name, as quarantine, files and names of codes know it."""
 
 
 class NotBalanced(RuntimeError):
@@ -32,9 +33,10 @@ class Languages:
     shown: str
 
 
-def publish(connection: Connection, load: Load, unit: Unit, run_id: int, names: Languages) -> None:
-    """Write all of `load` within the caller's transaction, and count what it did."""
-    at = datetime.now(UTC)
+def publish(
+    connection: Connection, load: Load, unit: Unit, run_id: int, names: Languages, at: datetime
+) -> None:
+    """Write all of `load` within the caller's transaction, seen at `at`, and count what it did."""
     _name_codes(connection, load, names, at)
     merged = loads.merge(
         connection, client_invoice, client_invoice_version, run_id=run_id, observed_at=at
@@ -106,8 +108,8 @@ def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: 
     changed = {
         *connection.scalars(
             text(
-                f"select distinct invoice_date from {client_invoice} "  # noqa: S608 - our own name
-                "where id_entity = :entity and _run_id = :run_id and invoice_date between :start and :end"
+                f"select distinct _day from {client_invoice} "  # noqa: S608 - our own name
+                "where id_entity = :entity and _run_id = :run_id and _day between :start and :end"
             ),
             {
                 "entity": unit.id_entity,

@@ -3,12 +3,15 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bms_flows.invoices.window import Window
 from bms_flows.runs import AMOUNTS, Total
+
+CENT = Decimal("0.01")
 
 
 @dataclass
@@ -25,9 +28,11 @@ class Tally:
 
     totals: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
     days: dict[date, Day] = field(default_factory=lambda: defaultdict(Day))
+    amounts_differ: int = 0
+    outside: int = 0
 
     def add(self, rows: pa.Table, window: Window) -> None:
-        """Add the rows of one window's answer; each day of the window counts as read."""
+        """Add the rows of one window's answer (with `_day`); each of its days counts as read."""
         by_currency = rows.group_by("currency").aggregate(
             [("id_invoice", "count"), *((amount, "sum") for amount in AMOUNTS)]
         )
@@ -39,14 +44,15 @@ class Tally:
         for day in window:
             self.days[day]
         opened = rows.append_column("open", is_open(rows))
-        by_day = opened.group_by("invoice_date").aggregate(
-            [("id_invoice", "count"), ("open", "sum")]
-        )
+        by_day = opened.group_by("_day").aggregate([("id_invoice", "count"), ("open", "sum")])
         for row in by_day.to_pylist():
-            if row["invoice_date"] is not None:
-                found = self.days[row["invoice_date"]]
-                found.invoices += row["id_invoice_count"]
-                found.open_invoices += row["open_sum"] or 0
+            if row["_day"] is None or row["_day"] not in window:
+                self.outside += row["id_invoice_count"]
+                continue
+            found = self.days[row["_day"]]
+            found.invoices += row["id_invoice_count"]
+            found.open_invoices += row["open_sum"] or 0
+        self.amounts_differ += pc.sum(amounts_differ(rows)).as_py() or 0
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:
@@ -55,3 +61,18 @@ def is_open(rows: pa.Table) -> pa.ChunkedArray:
     sent = pc.fill_null(rows.column("sent"), False)
     owed = pc.not_equal(rows.column("total_due"), 0)
     return pc.and_(pc.invert(canceled), pc.or_(owed, pc.invert(sent)))
+
+
+def amounts_differ(rows: pa.Table) -> pa.ChunkedArray:
+    """Tell for each invoice whether net and VAT fail to make up the gross amount, to the cent."""
+    sum_ = pc.add(rows.column("total_excl_vat"), rows.column("total_vat"))
+    difference = pc.abs(pc.subtract(sum_, rows.column("total_incl_vat")))
+    return pc.greater_equal(difference, pa.scalar(CENT, difference.type))
+
+
+def listed_days(rows: pa.Table, range_date: str, zone: str) -> pa.Array:
+    """Return the day the service lists each invoice under: the date that its range filters."""
+    column = rows.column(range_date).combine_chunks()
+    if pa.types.is_timestamp(column.type):
+        column = pc.local_timestamp(column.cast(pa.timestamp("us", zone)))
+    return column.cast(pa.date32(), safe=False)

@@ -4,6 +4,7 @@ from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
     client_invoice_day,
+    client_invoice_lease,
     client_invoice_version,
 )
 from bms_warehouse.tables.names import code_name
@@ -15,6 +16,7 @@ __all__ = [
     "METADATA",
     "client_invoice",
     "client_invoice_day",
+    "client_invoice_lease",
     "client_invoice_version",
     "code_name",
     "control_total",

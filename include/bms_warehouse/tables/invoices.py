@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Date, Index, Integer, Numeric, PrimaryKeyConstraint, Table
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Date,
+    Index,
+    Integer,
+    Numeric,
+    PrimaryKeyConstraint,
+    Table,
+    text,
+)
+from sqlalchemy.dialects.postgresql import DATERANGE, ExcludeConstraint
 
 from bms_warehouse.tables.schema import (
     BIGINT,
@@ -63,6 +74,12 @@ def _added() -> list[Column[Any]]:
     return [
         *audit_columns(),
         Column(
+            "_day",
+            Date(),
+            nullable=True,
+            comment="The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.",
+        ),
+        Column(
             "_vanished_at",
             TIMESTAMP,
             nullable=True,
@@ -76,7 +93,7 @@ client_invoice = Table(
     METADATA,
     *_fields(),
     *_added(),
-    Index("ix_client_invoice_entity_date", "id_entity", "invoice_date"),
+    Index("ix_client_invoice_id_entity_day", "id_entity", "_day"),
     comment="Every client invoice ever seen, in its latest state.",
 )
 
@@ -107,4 +124,22 @@ client_invoice_day = Table(
     Column("read_at", TIMESTAMP, nullable=False, comment="Last complete read of the day."),
     Column("changed_at", TIMESTAMP, comment="Last read that changed something; empty until then."),
     comment="The watermark of the extraction: which days were read completely, and when.",
+)
+
+client_invoice_lease = Table(
+    "client_invoice_lease",
+    METADATA,
+    Column("id_entity", BIGINT, nullable=False, comment="The entity being worked on."),
+    Column("days", DATERANGE, nullable=False, comment="The days being worked on."),
+    Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that holds them."),
+    Column("task", TEXT, nullable=False, comment="The task of that step; its next try takes over."),
+    Column("expires_at", TIMESTAMP, nullable=False, comment="When anybody may take them over."),
+    # A range of one number stands for the number: plain GiST knows ranges, not numbers.
+    ExcludeConstraint(
+        (text("int8range(id_entity, id_entity, '[]')"), "&&"),
+        (Column("days"), "&&"),
+        name="ex_client_invoice_lease_days",
+        using="gist",
+    ),
+    comment="Days of an entity that a run is working on; no two hold the same day.",
 )

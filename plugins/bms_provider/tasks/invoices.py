@@ -9,7 +9,7 @@ from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
 from bms_flows import runs
-from bms_flows.invoices.extract import Work, extract_unit
+from bms_flows.invoices.extract import Workplace, extract_unit
 from bms_flows.invoices.plan import Unit, units
 from bms_provider import policy, workplace
 from bms_provider.hooks.bms import BmsHook
@@ -44,9 +44,9 @@ def extract(place: int) -> dict[str, Any]:
         unit = Unit.from_dict(planned)
         context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template
         step = workplace.step("extract", id_entity=unit.id_entity, window=unit.span)
-        work = Work(client, engine, data_root, settings)
+        place_ = Workplace(engine, data_root, settings)
         try:
-            manifest = asyncio.run(extract_unit(work, unit, step, language=language))
+            manifest = asyncio.run(extract_unit(client, place_, unit, step, language=language))
         finally:
             workplace.emit(counters, "list_client_invoices")
     name = f"bms_client_invoice_{unit.id_entity}"

@@ -158,7 +158,7 @@ def test_a_refused_range_is_halved(sandbox: Sandbox, warehouse: Engine, extract:
     assert table_hash(warehouse) == before
 
 
-def test_files_hold_what_came(sandbox: Sandbox, extract: Extract, tmp_path: Path) -> None:
+def test_files_hold_what_came(extract: Extract, tmp_path: Path) -> None:
     manifest = extract(*MARCH)
     kept = sorted(tmp_path.rglob("*.json.zst"))
     assert len(kept) == 5

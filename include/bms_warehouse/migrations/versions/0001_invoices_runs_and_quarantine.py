@@ -266,6 +266,12 @@ def upgrade() -> None:
             comment="The step in bms.run that wrote the row as it stands now.",
         ),
         sa.Column(
+            "_day",
+            sa.Date(),
+            nullable=True,
+            comment="The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.",
+        ),
+        sa.Column(
             "_vanished_at",
             sa.DateTime(timezone=True),
             nullable=True,
@@ -276,9 +282,9 @@ def upgrade() -> None:
         comment="Every client invoice ever seen, in its latest state.",
     )
     op.create_index(
-        "ix_client_invoice_entity_date",
+        "ix_client_invoice_id_entity_day",
         "client_invoice",
-        ["id_entity", "invoice_date"],
+        ["id_entity", "_day"],
         unique=False,
         schema="bms",
     )
@@ -312,6 +318,41 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id_entity", "day", name=op.f("pk_client_invoice_day")),
         schema="bms",
         comment="The watermark of the extraction: which days were read completely, and when.",
+    )
+    op.create_table(
+        "client_invoice_lease",
+        sa.Column(
+            "id_entity", sa.BigInteger(), nullable=False, comment="The entity being worked on."
+        ),
+        sa.Column(
+            "days", postgresql.DATERANGE(), nullable=False, comment="The days being worked on."
+        ),
+        sa.Column(
+            "run_id",
+            sa.BigInteger(),
+            nullable=False,
+            comment="The step in bms.run that holds them.",
+        ),
+        sa.Column(
+            "task",
+            sa.Text(),
+            nullable=False,
+            comment="The task of that step; its next try takes over.",
+        ),
+        sa.Column(
+            "expires_at",
+            sa.DateTime(timezone=True),
+            nullable=False,
+            comment="When anybody may take them over.",
+        ),
+        postgresql.ExcludeConstraint(
+            (sa.text("int8range(id_entity, id_entity, '[]')"), "&&"),
+            (sa.column("days"), "&&"),
+            using="gist",
+            name="ex_client_invoice_lease_days",
+        ),
+        schema="bms",
+        comment="Days of an entity that a run is working on; no two hold the same day.",
     )
     op.create_table(
         "client_invoice_version",
@@ -458,6 +499,12 @@ def upgrade() -> None:
             sa.BigInteger(),
             nullable=False,
             comment="The step in bms.run that wrote the row as it stands now.",
+        ),
+        sa.Column(
+            "_day",
+            sa.Date(),
+            nullable=True,
+            comment="The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.",
         ),
         sa.Column(
             "_vanished_at",
@@ -733,6 +780,7 @@ def downgrade() -> None:
     op.drop_table("quarantine", schema="bms")
     op.drop_table("code_name", schema="bms")
     op.drop_table("client_invoice_version", schema="bms")
+    op.drop_table("client_invoice_lease", schema="bms")
     op.drop_table("client_invoice_day", schema="bms")
-    op.drop_index("ix_client_invoice_entity_date", table_name="client_invoice", schema="bms")
+    op.drop_index("ix_client_invoice_id_entity_day", table_name="client_invoice", schema="bms")
     op.drop_table("client_invoice", schema="bms")

@@ -1,0 +1,145 @@
+"""Whether a load can be believed; pure.
+
+The service gives no totals, so a load is held against itself, against what stands here, and
+against what that weekday usually brings.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from statistics import median
+
+from bms_flows.invoices.window import DAY, Window
+from bms_flows.reasons import BREACHES
+
+WEEKS = 8
+SATURDAY = 5
+SCATTER = 0.2
+"""Standard deviation of a weekday's usual count, as a share of it."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How much is too much."""
+
+    drop_share: float = 0.05
+    """Share of a window's stored invoices that may vanish at once."""
+    drop_rows: int = 3
+    """So few may always vanish."""
+    quarantined_share: float = 0.05
+    """Share of rows read that may be set aside."""
+    chance: float = 5e-4
+    """A day with fewer invoices than usual is doubted when chance makes that rarer than this."""
+
+
+@dataclass(frozen=True)
+class WindowFound:
+    """One window's answer beside what stood here of its days."""
+
+    window: Window
+    stored: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a load holds, as far as a check needs it."""
+
+    rows_read: int
+    quarantined: int
+    duplicates: int
+    outside: int
+    amounts_differ: int
+    days: Mapping[date, int]
+    windows: Sequence[WindowFound]
+    currencies: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class History:
+    """What is known from before: invoices per day read, currencies ever seen and in these days."""
+
+    days: Mapping[date, int] = field(default_factory=dict)
+    currencies: frozenset[str] = frozenset()
+    stored_currencies: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A doubt: its code in `reasons.BREACHES`, and where it shows."""
+
+    code: str
+    where: str
+
+    def __str__(self) -> str:
+        reason = BREACHES[self.code]
+        return f"{self.code} ({self.where}): {reason.meaning} {reason.remedy}"
+
+
+def check(
+    found: Found, history: History, *, holidays: Collection[date], tolerance: Tolerance
+) -> list[Breach]:
+    """Return every doubt about a load; none means that it can be published."""
+    breaches = []
+
+    def doubt(code: str, where: str, holds: object) -> None:
+        if holds:
+            breaches.append(Breach(code, where))
+
+    doubt("amounts_differ", f"{found.amounts_differ} rows", found.amounts_differ)
+    doubt("duplicate_ids", f"{found.duplicates} rows", found.duplicates)
+    doubt("outside_window", f"{found.outside} rows", found.outside)
+    many = found.quarantined > tolerance.quarantined_share * found.rows_read
+    doubt("many_quarantined", f"{found.quarantined} of {found.rows_read} rows", many)
+    for each in found.windows:
+        dropped = (
+            each.missing >= tolerance.drop_rows
+            and each.missing > tolerance.drop_share * each.stored
+        )
+        doubt("drop", f"{each.missing} of {each.stored} in {each.window}", dropped)
+    for day, invoices in sorted(found.days.items()):
+        usual = usual_count(day, history.days, holidays)
+        if usual is None or invoices >= history.days.get(day, math.inf):
+            continue
+        rare = at_most(invoices, usual) < tolerance.chance
+        doubt("fewer_than_usual", f"{invoices} on {day}, usually about {usual:g}", rare)
+    if len(history.days) >= WEEKS * 7:
+        new = sorted(found.currencies.keys() - history.currencies)
+        doubt("currency_new", ", ".join(new), new)
+    gone = sorted(
+        currency
+        for currency, rows in history.stored_currencies.items()
+        if rows >= tolerance.drop_rows and currency not in found.currencies
+    )
+    doubt("currency_gone", ", ".join(gone), gone)
+    return breaches
+
+
+def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:
+    """Return what that weekday usually brings, by the median of the eight before.
+
+    None on a weekend or holiday, and as long as fewer than eight weeks of history are there.
+    """
+    if day.weekday() >= SATURDAY or day in holidays:
+        return None
+    before = [day - 7 * week * DAY for week in range(1, WEEKS + 1)]
+    if any(each not in history for each in before):
+        return None
+    working = [history[each] for each in before if each not in holidays]
+    return median(working) if working else None
+
+
+def at_most(count: int, mean: float) -> float:
+    """Return how likely at most `count` is where `mean` is usual.
+
+    Days of a business scatter more than pure chance (Poisson) would have it, so the mean itself
+    is taken to vary by a fifth (gamma), which makes the count negative binomial.
+    """
+    shape: float = SCATTER**-2
+    term: float = (shape / (shape + mean)) ** shape
+    total = term
+    for k in range(1, count + 1):
+        term *= (k - 1 + shape) / k * mean / (mean + shape)
+        total += term
+    return total

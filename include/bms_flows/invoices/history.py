@@ -1,0 +1,80 @@
+"""What the warehouse knows from before, for plans and checks."""
+
+from collections.abc import Collection, Iterable
+from datetime import date, datetime
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from holidays import country_holidays
+from sqlalchemy import Connection, func, select
+
+from bms_flows.invoices.check import WEEKS, History
+from bms_flows.invoices.lookback import Looked
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import DAY
+from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, run
+
+
+def of(connection: Connection, unit: Unit, days: Iterable[date]) -> History:
+    """Return what a check of `unit`, which read `days`, needs to know from before."""
+    read = set(days)
+    day = client_invoice_day.c
+    counts = connection.execute(
+        select(day.day, day.invoices).where(
+            day.id_entity == unit.id_entity,
+            day.day.between(min(read) - 7 * WEEKS * DAY, max(read)),
+        )
+    )
+    known = connection.scalars(
+        select(control_total.c.currency)
+        .join(run, run.c.id == control_total.c.run_id)
+        .where(control_total.c.id_entity == unit.id_entity, run.c.state == "complete")
+        .distinct()
+    ).all()
+    invoice = client_invoice.c
+    stored = connection.execute(
+        select(func.coalesce(invoice.currency, ""), func.count())
+        .where(
+            invoice.id_entity == unit.id_entity,
+            invoice["_vanished_at"].is_(None),
+            invoice["_day"].in_(read),
+        )
+        .group_by(invoice.currency)
+    )
+    found = History(
+        {each: invoices for each, invoices in counts},  # noqa: C416 - rows, which dict() doesn't take
+        frozenset(known),
+        {currency: invoices for currency, invoices in stored},  # noqa: C416
+    )
+    connection.commit()
+    return found
+
+
+def holidays(country: str, days: Collection[date]) -> Collection[date]:
+    """Return a country's public holidays around `days`."""
+    years = range(min(days).year - 1, max(days).year + 1)
+    return {day for year in years for day in _year(country, year)}
+
+
+@cache
+def _year(country: str, year: int) -> frozenset[date]:
+    return frozenset(country_holidays(country, years=year))
+
+
+def looked(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Looked]:
+    """Return every day in our store, in the company's days."""
+    day = client_invoice_day.c
+    rows = connection.execute(
+        select(day.day, day.read_at, day.changed_at, day.open_invoices).where(
+            day.id_entity == id_entity
+        )
+    )
+    return [
+        Looked(each, on(read_at, zone), on(changed_at or read_at, zone), open_invoices)
+        for each, read_at, changed_at, open_invoices in rows
+    ]
+
+
+def on(moment: datetime, zone: ZoneInfo) -> date:
+    """Return the company's day of a moment."""
+    return moment.astimezone(zone).date()

@@ -1,0 +1,92 @@
+"""Days of an entity are worked on by one run at a time, whatever the schedulers do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import Range
+
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import DAY
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.tables import client_invoice_lease as lease
+
+LIFE = timedelta(minutes=10)
+"""A lease not renewed for so long may be taken over; each answer taken in renews it."""
+
+EXCLUSION_VIOLATION = "23P01"
+
+
+class DaysTaken(Exception):
+    """Another run works on some of these days; waiting helps."""
+
+    retriable = True
+    retry_after = 60.0
+
+
+class LeaseLost(Exception):
+    """The lease was taken over while this run stood still; it publishes nothing."""
+
+    retriable = True
+
+
+@contextmanager
+def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[None]:
+    """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
+
+    An earlier try of the same `task` is pushed aside: it can publish nothing any more.
+    """
+    try:
+        _take(engine, unit, run_id, task)
+    except WarehouseError as error:
+        if error.sqlstate != EXCLUSION_VIOLATION:
+            raise
+        raise DaysTaken(
+            f"entity {unit.id_entity}: another run works on some of these days"
+        ) from None
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(delete(lease).where(lease.c.run_id == run_id))
+
+
+def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
+    now = datetime.now(UTC)
+    days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
+    with engine.begin() as connection:
+        connection.execute(
+            delete(lease).where(
+                lease.c.id_entity == unit.id_entity,
+                or_(*(lease.c.days.op("&&")(each) for each in days)),
+                or_(lease.c.expires_at < now, lease.c.task == task),
+            )
+        )
+        connection.execute(
+            insert(lease),
+            [
+                {
+                    "id_entity": unit.id_entity,
+                    "days": each,
+                    "run_id": run_id,
+                    "task": task,
+                    "expires_at": now + LIFE,
+                }
+                for each in days
+            ],
+        )
+
+
+def renew(connection: Connection, run_id: int) -> None:
+    """Hold on for another while."""
+    connection.execute(
+        update(lease).where(lease.c.run_id == run_id).values(expires_at=datetime.now(UTC) + LIFE)
+    )
+
+
+def fence(connection: Connection, run_id: int, windows: int) -> None:
+    """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
+    held = select(lease.c.run_id).where(lease.c.run_id == run_id).with_for_update()
+    if len(connection.execute(held).all()) != windows:
+        raise LeaseLost("these days were taken over by another run while this one stood still")

@@ -1,0 +1,80 @@
+"""Which older days are worth another look; pure.
+
+The service has no change time, and payments, sending and cancelling change old invoices without a
+trace. So a run re-reads the latest days always; older days with an open invoice at growing
+intervals since the look that last changed something; and of all days a small share in rotation.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from bms_flows.invoices.window import DAY, Window
+
+LONGEST_INTERVAL = 32
+"""Days; looks at a quiet day with open invoices are 1, 2, 4, 8, 16, 32, 32, … days apart."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A day in our store: when it was last read, when a read last changed it, what is open."""
+
+    day: date
+    read_on: date
+    changed_on: date
+    open_invoices: int
+
+    def due_on(self) -> date:
+        """Return from when on the day is due for another look."""
+        quiet = (self.read_on - self.changed_on).days
+        return self.read_on + timedelta(days=max(1, min(quiet, LONGEST_INTERVAL)))
+
+
+@dataclass(frozen=True)
+class Lookback:
+    """What to read beside the days asked for: windows, and how many due days the budget left out."""
+
+    windows: Sequence[Window]
+    over_budget: int
+
+
+def look_back(
+    asked: Window,
+    stored: Iterable[Looked],
+    *,
+    today: date,
+    lookback_days: int,
+    budget: int,
+    rotation: int,
+    gap: int,
+) -> Lookback:
+    """Return the windows to read: the days asked for, the latest days, and older ones that are due.
+
+    `lookback_days` before the end of `asked` are read always; of older days at most `budget` that
+    are due, the longest unseen first, and one in `rotation` of all. Windows at most `gap` days
+    apart become one request.
+    """
+    tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
+    tail = tail if lookback_days else asked
+    older = [looked for looked in stored if looked.day < tail.start]
+    oldest_first = sorted(older, key=lambda looked: (looked.read_on, looked.day))
+    due = [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
+    share = math.ceil(len(older) / rotation) if older else 0
+    unread_today = [each.day for each in oldest_first if each.read_on < today]
+    days = {*due[:budget], *unread_today[:share]}
+    return Lookback(
+        join([tail, *(Window(day, day) for day in days)], gap), max(0, len(due) - budget)
+    )
+
+
+def join(windows: Iterable[Window], gap: int) -> list[Window]:
+    """Join windows that overlap or are at most `gap` days apart, oldest first."""
+    joined: list[Window] = []
+    for window in sorted(windows):
+        if joined and (window.start - joined[-1].end).days <= gap + 1:
+            last = joined[-1]
+            joined[-1] = Window(last.start, max(last.end, window.end))
+        else:
+            joined.append(window)
+    return joined

@@ -1,0 +1,88 @@
+"""How a load ends: complete and published, or suspect and kept for a person to look at."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+from upath import UPath
+
+from bms.counters import Counters
+from bms_flows import runs
+from bms_flows.invoices.check import Breach
+from bms_flows.invoices.load import Load
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.publish import RESOURCE, Languages, publish
+
+__all__ = ["RESOURCE", "Languages", "Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is said of a load besides its counts; enough to load it again from its raw answers."""
+
+    unit: Unit
+    run_id: int
+    raw: UPath
+    parquet: UPath
+    names: Languages
+    zone: str
+
+    def complete(self, connection: Connection, load: Load, counters: Counters | None) -> None:
+        """Publish `load` and record its step as complete, within the caller's transaction."""
+        publish(connection, load, self.unit, self.run_id, self.names, datetime.now(UTC))
+        runs.finish(
+            connection,
+            self.run_id,
+            state="complete",
+            counts=load.counts,
+            service=counters,
+            details=self._details,
+        )
+
+    def suspect(
+        self, connection: Connection, load: Load, doubts: list[Breach], counters: Counters
+    ) -> None:
+        """Record the step of `load` as suspect, within the caller's transaction."""
+        runs.keep_totals(connection, self.run_id, self.unit.id_entity, load.tally.totals)
+        runs.finish(
+            connection,
+            self.run_id,
+            state="suspect",
+            counts=load.counts,
+            service=counters,
+            reason="\n".join(str(doubt) for doubt in doubts),
+            details={**self._details, "doubts": [doubt.code for doubt in doubts]},
+        )
+
+    def manifest(self, load: Load) -> dict[str, Any]:
+        """Return what goes into the XCom: numbers, days and paths."""
+        return {
+            "run_id": self.run_id,
+            "id_entity": self.unit.id_entity,
+            "days": str(self.unit.span),
+            "raw": str(self.raw),
+            "parquet": str(self.parquet),
+            **vars(load.counts),
+            "totals": {currency: each.as_dict() for currency, each in load.tally.totals.items()},
+        }
+
+    def told(self, doubts: list[Breach]) -> str:
+        """Return what a person reads when the load is suspect."""
+        return "\n".join(
+            [
+                f"entity {self.unit.id_entity}, {self.unit.span}: suspect, nothing published.",
+                *(f"- {doubt}" for doubt in doubts),
+                "To publish it as it is, without reading again: trigger with accept_suspect.",
+            ]
+        )
+
+    @property
+    def _details(self) -> dict[str, Any]:
+        return {
+            **self.unit.as_dict(),
+            "raw": str(self.raw),
+            "parquet": str(self.parquet),
+            "language": self.names.read,
+            "zone": self.zone,
+        }
