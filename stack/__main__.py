@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     progress = Progress(read_kept(place.durations))
     stack = Stack(
         place,
-        environ,
+        {**environ, **demo.ENVIRONMENT} if options.command == "demo" else environ,
         progress=progress,
         pause=interruption.pause,
         port=options.port,

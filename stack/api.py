@@ -1,6 +1,6 @@
 """Airflow's REST API, as far as the stack speaks it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -9,17 +9,22 @@ import httpx
 
 from stack.processes import StackError
 
-PATIENCE = 10.0
+# A busy machine keeps an answer waiting; reads are asked again, so that a signal is noticed between.
+READ_PATIENCE, READS = 5.0, 12
+WRITE_PATIENCE = 30.0
 PAGE = 100
 
 
 class Api:
     """A client of one api-server; it signs in at its first call."""
 
-    def __init__(self, url: str, user: str, password: str) -> None:
+    def __init__(
+        self, url: str, user: str, password: str, pause: Callable[[], None] = lambda: None
+    ) -> None:
         self._user, self._password = user, password
+        self._pause = pause
         # trust_env: a company's proxy knows nothing of this machine's loopback.
-        self._client = httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False)
+        self._client = httpx.Client(base_url=url, timeout=WRITE_PATIENCE, trust_env=False)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -53,9 +58,9 @@ class Api:
         """Pause a DAG or let it run."""
         self._send("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
-    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
+    def trigger(self, dag_id: str, run_id: str, conf: Mapping[str, Any]) -> str:
         """Ask for a run of a DAG and return its id."""
-        body = {"logical_date": None, "conf": dict(conf)}
+        body = {"dag_run_id": run_id, "logical_date": None, "conf": dict(conf)}
         return str(self._send("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
@@ -67,6 +72,10 @@ class Api:
         query = "state=queued&state=running"
         runs = self._all(f"/api/v2/dags/{dag_id}/dagRuns?{query}", "dag_runs")
         return [str(run["dag_run_id"]) for run in runs]
+
+    def fail(self, dag_id: str, run_id: str) -> None:
+        """End a run as failed, and its tasks with it."""
+        self._send("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}", {"state": "failed"})
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return the task instances of one run."""
@@ -86,12 +95,20 @@ class Api:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, absent: bool = False
     ) -> Any:
         """Return the decoded answer; None for a thing that is not there, when `absent` may be."""
-        try:
-            if "Authorization" not in self._client.headers:
-                self._sign_in()
-            answer = self._client.request(method, path, json=body)
-        except httpx.TransportError as error:
-            raise StackError(f"Airflow's API does not answer: {method} {path}: {error}") from error
+        tries = READS if method == "GET" else 1
+        answer = None
+        while answer is None:
+            self._pause()
+            tries -= 1
+            try:
+                if "Authorization" not in self._client.headers:
+                    self._sign_in()
+                patience = READ_PATIENCE if method == "GET" else WRITE_PATIENCE
+                answer = self._client.request(method, path, json=body, timeout=patience)
+            except httpx.TransportError as error:
+                if not (tries and isinstance(error, httpx.TimeoutException)):
+                    told = f"Airflow's API does not answer: {method} {path}: {error}"
+                    raise StackError(told) from error
         if absent and answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if answer.is_error:
@@ -102,7 +119,9 @@ class Api:
 
     def _sign_in(self) -> None:
         answer = self._client.post(
-            "/auth/token", json={"username": self._user, "password": self._password}
+            "/auth/token",
+            json={"username": self._user, "password": self._password},
+            timeout=READ_PATIENCE,
         )
         if answer.status_code != HTTPStatus.CREATED:
             raise StackError(f"Airflow's API refused the stack's own user: {answer.status_code}")

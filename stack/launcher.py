@@ -88,7 +88,7 @@ class Stack:
         self._clear()
         keys = place.keys()
         airflow.write_passwords(place, keys)
-        self._api = Api(url, airflow.USER, keys.password)
+        self._api = Api(url, airflow.USER, keys.password, self._pause)
         environment = airflow.environment(
             self._given,
             place,
