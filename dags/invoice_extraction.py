@@ -3,8 +3,11 @@
 Reads the invoices of the asked days for each entity, keeps the answers as they came, and loads
 them into `bms.client_invoice` with every change as a version.
 
-- **Days**: `start_date` and `end_date` (both inclusive) of the run; else its data interval; else
-  the last complete day, in the company's time zone.
+- **Days**: just `start_date` to `end_date` (both inclusive) where the run gives them; else those
+  of its data interval, else the last complete day, in the company's time zone. Beside these the
+  last 35 days are read again, and older days that hold an open invoice, at growing intervals.
+- **Doubts**: a load that can't be believed is kept and not published; the task says why and what
+  to do, the other entities go on.
 - **Entities**: those of the connection `bms_default` unless the run names some.
 - **Again**: every run can be run again; what stands already is not written.
 """
@@ -30,6 +33,20 @@ from bms_provider import policy
             title="Language",
             description="Of the names of codes; the setting BMS_LANGUAGE by default.",
         ),
+        "lookback_days": Param(
+            None,
+            type=["null", "integer"],
+            minimum=0,
+            title="Days to look back",
+            description="Read again beside the asked days; BMS_LOOKBACK_DAYS by default. "
+            "With a first day given, just the days given are read.",
+        ),
+        "accept_suspect": Param(
+            False,
+            type="boolean",
+            title="Publish suspect loads as they are",
+            description="Of the entities, and of the days where given; nothing is read again.",
+        ),
     },
     **policy.dag_arguments("invoices", "finance"),
 )
@@ -44,13 +61,13 @@ def invoice_extraction() -> None:
         return invoices.plan()
 
     @task(map_index_template="{{ unit }}", outlets=[policy.INVOICES])
-    def extract(place: int) -> dict[str, object]:
+    def extract(position: int) -> dict[str, object]:
         """Read a unit's windows concurrently, keep the answers, load and publish them."""
         from bms_provider.tasks import invoices  # noqa: PLC0415
 
-        return invoices.extract(place)
+        return invoices.extract(position)
 
-    extract.expand(place=plan())
+    extract.expand(position=plan())
 
 
 invoice_extraction()

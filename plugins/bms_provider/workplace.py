@@ -17,27 +17,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow.sdk import Connection
-    from sqlalchemy import Engine
     from upath import UPath
 
     from bms.counters import Counters
     from bms_flows.invoices.window import Window
     from bms_flows.runs import Step
-    from bms_flows.settings import Settings
+    from bms_flows.workplace import Workplace
 
 WAREHOUSE_CONN_ID = "bms_warehouse"
 
 
 @contextmanager
-def warehouse() -> Iterator[Engine]:
-    """Yield an engine of the warehouse that connection ``bms_warehouse`` names."""
-    from bms_warehouse import database  # noqa: PLC0415 - only tasks need SQLAlchemy and psycopg
+def open_workplace() -> Iterator[Workplace]:
+    """Yield what the flows work with: warehouse, data root, settings."""
+    from bms_flows.settings import Settings  # noqa: PLC0415 - only tasks need what these bring
+    from bms_flows.workplace import Workplace  # noqa: PLC0415
+    from bms_warehouse import database  # noqa: PLC0415
 
-    engine = database.connect(warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID)))
+    uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
+    place = Workplace(database.connect(uri), data_root(), Settings.from_environment())
     try:
-        yield engine
+        yield place
     finally:
-        engine.dispose()
+        place.warehouse.dispose()
 
 
 def warehouse_uri(connection: Connection) -> str:
@@ -64,13 +66,6 @@ def data_root() -> UPath:
     return root  # type: ignore[no-any-return]  # it passes for a UPath, which mypy can't see
 
 
-def settings() -> Settings:
-    """Return the flows' settings, from ``BMS_*``."""
-    from bms_flows.settings import Settings  # noqa: PLC0415
-
-    return Settings.from_environment()
-
-
 def step(name: str, *, id_entity: int | None = None, window: Window | None = None) -> Step:
     """Return who the current task is, as `bms.run` records it."""
     from bms_flows.runs import Step  # noqa: PLC0415
@@ -89,6 +84,7 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
 def asked_window() -> Window:
     """Return the days the current run is asked for: its params, else its data interval, else yesterday."""
     from bms_flows.invoices.window import asked  # noqa: PLC0415
+    from bms_flows.settings import Settings  # noqa: PLC0415
 
     context = get_current_context()
     run = context["dag_run"]
@@ -99,7 +95,7 @@ def asked_window() -> Window:
         if run.data_interval_start and run.data_interval_end
         else None,
         run_after=run.run_after,
-        zone=settings().time_zone,
+        zone=Settings.from_environment().time_zone,
     )
 
 

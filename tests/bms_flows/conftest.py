@@ -13,11 +13,12 @@ from upath import UPath
 
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.invoices.extract import Workplace, extract_unit
+from bms_flows.invoices.extract import extract_unit
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import Window
 from bms_flows.runs import Step
 from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
 from bms_sandbox.serve import Sandbox, running
 
 TODAY = date(2026, 3, 31)

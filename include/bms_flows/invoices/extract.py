@@ -1,17 +1,12 @@
 """Extracting a unit: read ahead, keep what came, load it, check it, publish it, say how it went."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import Engine
-from upath import UPath
-
 from bms.client import Client
-from bms.counters import Counters
 from bms_flows import runs
 from bms_flows.invoices import history, lease
 from bms_flows.invoices.check import Tolerance, check
@@ -21,7 +16,7 @@ from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import raw_name
 from bms_flows.invoices.read import Answer, read
 from bms_flows.landing import Landing, keep_raw, parquet_file
-from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace, recorded
 
 
 class Suspect(RuntimeError):
@@ -31,15 +26,6 @@ class Suspect(RuntimeError):
 
 
 DEFAULT_TOLERANCE = Tolerance()
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """What the flows work with: the warehouse, the data root, their settings."""
-
-    warehouse: Engine
-    data_root: UPath
-    settings: Settings
 
 
 async def extract_unit(
@@ -71,7 +57,8 @@ async def extract_unit(
                 answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
                 await _take_in(load, answers, landing, run_id)
                 names = Languages(language, settings.language)
-                outcome = Outcome(unit, run_id, landing.raw, landing.parquet, names, zone)
+                files = place.name(landing.raw), place.name(landing.parquet)
+                outcome = Outcome(unit, run_id, *files, names, zone)
                 doubts = check(
                     load.found,
                     history.of(connection, unit, load.tally.days),
@@ -87,20 +74,6 @@ async def extract_unit(
     if doubts:
         raise Suspect(outcome.told(doubts))
     return outcome.manifest(load)
-
-
-@contextmanager
-def recorded(place: Workplace, step: runs.Step, counters: Counters) -> Iterator[int]:
-    """Enter `step` in `bms.run` for the block; one that ends by an error is recorded as failed."""
-    run_id = runs.begin(place.warehouse, step)
-    try:
-        yield run_id
-    except BaseException as error:
-        # Only the kind of error goes on record: a text from below might quote a row.
-        reason = f"{type(error).__name__}; the task's log has the whole of it."
-        with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="failed", service=counters, reason=reason)
-        raise
 
 
 async def _take_in(

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection
-from upath import UPath
 
 from bms.counters import Counters
 from bms_flows import runs
@@ -19,12 +18,15 @@ __all__ = ["RESOURCE", "Languages", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is said of a load besides its counts; enough to load it again from its raw answers."""
+    """What is said of a load besides its counts; enough to load it again from its raw answers.
+
+    `raw` and `parquet` are names below the data root.
+    """
 
     unit: Unit
     run_id: int
-    raw: UPath
-    parquet: UPath
+    raw: str
+    parquet: str
     names: Languages
     zone: str
 
@@ -61,8 +63,8 @@ class Outcome:
             "run_id": self.run_id,
             "id_entity": self.unit.id_entity,
             "days": str(self.unit.span),
-            "raw": str(self.raw),
-            "parquet": str(self.parquet),
+            "raw": self.raw,
+            "parquet": self.parquet,
             **vars(load.counts),
             "totals": {currency: each.as_dict() for currency, each in load.tally.totals.items()},
         }
@@ -81,8 +83,8 @@ class Outcome:
     def _details(self) -> dict[str, Any]:
         return {
             **self.unit.as_dict(),
-            "raw": str(self.raw),
-            "parquet": str(self.parquet),
+            "raw": self.raw,
+            "parquet": self.parquet,
             "language": self.names.read,
             "zone": self.zone,
         }

@@ -1,7 +1,8 @@
 """How a run's days are shared out: units of one entity, each read and loaded by one task; pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bms_flows.invoices.window import Window
 
@@ -12,6 +13,8 @@ class Unit:
 
     id_entity: int
     windows: tuple[Window, ...]
+    accepts: int | None = None
+    """A suspect load, by its number in `bms.run`, to be published as it is."""
 
     @property
     def span(self) -> Window:
@@ -20,24 +23,22 @@ class Unit:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON can hold it; `from_dict` reads it back."""
-        return {"id_entity": self.id_entity, "windows": [str(window) for window in self.windows]}
+        windows = [str(window) for window in self.windows]
+        return {"id_entity": self.id_entity, "windows": windows, "accepts": self.accepts}
 
     @classmethod
-    def from_dict(cls, given: dict[str, object]) -> "Unit":
+    def from_dict(cls, given: Mapping[str, Any]) -> "Unit":
         """Read what `as_dict` wrote."""
-        windows = given["windows"]
-        if not isinstance(windows, list) or not isinstance(given["id_entity"], int):
-            raise TypeError("a unit holds id_entity and a list of windows")
-        return cls(given["id_entity"], tuple(Window.parse(text) for text in windows))
+        windows = tuple(Window.parse(text) for text in given["windows"])
+        return cls(given["id_entity"], windows, given.get("accepts"))
 
 
-def units(entities: Iterable[int], windows: Sequence[Window], *, unit_days: int) -> list[Unit]:
-    """Share `windows` out: for each entity, units of at most `unit_days` days, oldest first."""
-    pieces = [piece for window in sorted(windows) for piece in window.cut(unit_days)]
+def units(entity: int, windows: Sequence[Window], *, unit_days: int) -> list[Unit]:
+    """Share an entity's `windows` out into units of at most `unit_days` days, oldest first."""
     groups: list[list[Window]] = []
-    for piece in pieces:
+    for piece in (piece for window in sorted(windows) for piece in window.cut(unit_days)):
         if groups and sum(window.days for window in groups[-1]) + piece.days <= unit_days:
             groups[-1].append(piece)
         else:
             groups.append([piece])
-    return [Unit(entity, tuple(group)) for entity in entities for group in groups]
+    return [Unit(entity, tuple(group)) for group in groups]

@@ -3,50 +3,64 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
 from bms_flows import runs
-from bms_flows.invoices.extract import Workplace, extract_unit
-from bms_flows.invoices.plan import Unit, units
+from bms_flows.invoices import agenda
+from bms_flows.invoices.accept import accept_unit
+from bms_flows.invoices.extract import extract_unit
+from bms_flows.invoices.plan import Unit
 from bms_provider import policy, workplace
 from bms_provider.hooks.bms import BmsHook
 
 
 def plan() -> list[int]:
     """Enter the run's units in `bms.run` and return their places there, one for each task."""
-    settings = workplace.settings()
-    window = workplace.asked_window()
-    entities = get_current_context()["params"].get("entities") or BmsHook().entities
-    shared_out = units(entities, [window], unit_days=settings.unit_days)
-    with workplace.warehouse() as engine:
-        run_id = runs.begin(engine, workplace.step("plan", window=window))
-        with engine.begin() as connection:
-            runs.finish(
-                connection,
-                run_id,
-                state="complete",
-                details={"units": [unit.as_dict() for unit in shared_out]},
+    params = get_current_context()["params"]
+    entities = params.get("entities") or BmsHook().entities
+    window, days_given = workplace.asked_window(), bool(params.get("start_date"))
+    over_budget = 0
+    with workplace.open_workplace() as place:
+        settings = place.settings
+        if params.get("lookback_days") is not None:
+            settings = replace(settings, lookback_days=params["lookback_days"])
+        if params.get("accept_suspect"):
+            units = agenda.suspects(place.warehouse, entities, window if days_given else None)
+        elif days_given:
+            units = agenda.exactly(entities, window, settings)
+        else:
+            today = datetime.now(UTC).astimezone(settings.time_zone).date()
+            units, over_budget = agenda.with_look_back(
+                place.warehouse, entities, window, settings, today=today
             )
-    return list(range(len(shared_out)))
+        run_id = runs.begin(place.warehouse, workplace.step("plan", window=window))
+        details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
+        with place.warehouse.begin() as connection:
+            runs.finish(connection, run_id, state="complete", details=details)
+    return list(range(len(units)))
 
 
-def extract(place: int) -> dict[str, Any]:
-    """Read and load the unit at `place`, announce its asset and return its manifest."""
+def extract(position: int) -> dict[str, Any]:
+    """Read and load the unit at `position`, announce its asset and return its manifest."""
     context = get_current_context()
-    hook, settings, counters = BmsHook(), workplace.settings(), Counters()
-    client, data_root = hook.client(counters), workplace.data_root()
-    language = context["params"].get("language") or settings.language
-    with workplace.warehouse() as engine:
-        planned = runs.details(engine, workplace.step("plan"))["units"][place]
+    hook, counters = BmsHook(), Counters()
+    client = hook.client(counters)
+    with workplace.open_workplace() as place:
+        planned = runs.details(place.warehouse, workplace.step("plan"))["units"][position]
         unit = Unit.from_dict(planned)
         context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template
         step = workplace.step("extract", id_entity=unit.id_entity, window=unit.span)
-        place_ = Workplace(engine, data_root, settings)
         try:
-            manifest = asyncio.run(extract_unit(client, place_, unit, step, language=language))
+            if unit.accepts:
+                manifest = accept_unit(place, unit, step)
+            else:
+                language = context["params"].get("language") or place.settings.language
+                manifest = asyncio.run(extract_unit(client, place, unit, step, language=language))
         finally:
             workplace.emit(counters, "list_client_invoices")
     name = f"bms_client_invoice_{unit.id_entity}"
