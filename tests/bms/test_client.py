@@ -355,8 +355,19 @@ async def test_no_more_requests_are_in_flight_than_the_settings_allow(
 ) -> None:
     sandbox.control("PUT", "latency", {"seconds": 0.02})
     client = await open_client(sandbox.settings(concurrency=3))
-    await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(12)))
+    await asyncio.gather(
+        *(client.list_client_invoices(**DAYS) for _ in range(9)),
+        *(client.create_contact(CONTACT) for _ in range(9)),
+    )
     assert sandbox.truth["in_flight_max"] == 3
+
+
+async def test_waiting_for_its_turn_does_not_count_as_a_requests_time(
+    sandbox: Sandbox, open_client: Open
+) -> None:
+    sandbox.control("PUT", "latency", {"seconds": 0.1})
+    client = await open_client(sandbox.settings(concurrency=1, timeout=0.5, attempts=1))
+    await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(8)))
 
 
 async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox) -> None:
