@@ -75,9 +75,9 @@ def client_settings(connection: Connection, extras: Mapping[str, Any]) -> Settin
     try:
         return Settings(**values)
     except ValueError as error:
-        raise BadConnection(
-            f"{where}{str(error).replace('base_url', FIELDS['base_url'])}."
-        ) from None
+        # Its own texts begin with the setting's name and never quote a value.
+        name, _, said = str(error).partition(" ")
+        raise BadConnection(f"{where}{FIELDS[name]} {said}.") from None
 
 
 def entity_list(given: object) -> list[int]:
@@ -125,8 +125,8 @@ def _takes(name: str, schema: Mapping[str, Any]) -> str:
     if name == "verify":
         return "true, false or a path"
     words = {
-        "integer": "a whole number",
-        "number": "a number",
+        "integer": "a whole number from 1",
+        "number": "a number above 0",
         "boolean": "true or false",
         "object": "a JSON object of text",
         "string": "text, in quotes where it is written as JSON",
@@ -141,7 +141,7 @@ def _base_url(connection: Connection, where: str) -> str:
         return ""
     try:
         parts = urlsplit(host if "://" in host else f"https://{host}")
-        if connection.port and parts.port is None:
+        if parts.port is None and connection.port:
             parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
     except ValueError:
         raise BadConnection(

@@ -123,7 +123,7 @@ class BmsListOperator(BmsFileOperator):
         with export.rows_file(self.target) as file:
             async with aclosing(self.answers(client)) as answers:
                 async for rows in answers:
-                    rows.require_all()
+                    _require_all(rows)
                     await asyncio.to_thread(file.add, rows.records, rows.extra)
         return file.manifest()
 
@@ -144,3 +144,16 @@ class BmsReadOperator(BmsFileOperator):
         with export.rows_file(self.target) as file:
             await asyncio.to_thread(file.add, [detail.record], {0: detail.extra})
         return file.manifest()
+
+
+def _require_all(rows: Rows[Any]) -> None:
+    """Raise `InvalidRecords` if a row was rejected, with the page it stands on."""
+    from bms.answers import Page  # noqa: PLC0415 - with the client, not at import
+    from bms.errors import InvalidRecords  # noqa: PLC0415
+
+    try:
+        rows.require_all()
+    except InvalidRecords as error:
+        if isinstance(rows, Page):
+            error.add_note(f"These rows are on page {rows.number}.")
+        raise

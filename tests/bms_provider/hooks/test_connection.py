@@ -1,0 +1,201 @@
+import json
+from typing import Any
+
+import pytest
+from airflow.sdk import Connection
+
+from bms.settings import Settings
+from bms_provider.hooks.connection import (
+    FIELDS,
+    BadConnection,
+    client_settings,
+    entity_list,
+    given_extras,
+)
+
+CANARY = "canary-4f1a"
+
+
+def connection(**fields: Any) -> Connection:
+    given = {
+        "host": "https://bms.example.com/api",
+        "login": "client",
+        "password": "secret",
+        **fields,
+    }
+    extra = {"application_id": "app", **given.pop("extra", {})}
+    return Connection(conn_id="bms_default", conn_type="bms", extra=json.dumps(extra), **given)
+
+
+def read(**fields: Any) -> Settings:
+    given = connection(**fields)
+    return client_settings(given, given_extras(given))
+
+
+EVERY_FIELD = {
+    "application_id": "another",
+    "expires_in_unit": "minutes",
+    "concurrency": 3,
+    "timeout": 12.5,
+    "attempts": 2,
+    "backoff_cap": 1.5,
+    "page_size": 7,
+    "time_zone": "Europe/London",
+    "end_date_inclusive": False,
+    "create_refused_by_429": True,
+    "token_bearer_secret": "bearer",
+    "verify": False,
+    "cert": "/etc/client.pem",
+    "proxies": {"https": "http://proxy.example:3128"},
+    "trust_env": False,
+}
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["as JSON", "as text"])
+@pytest.mark.parametrize("name", EVERY_FIELD)
+def test_each_field_of_the_form_reaches_the_client(name: str, as_text: bool) -> None:
+    """The form and the JSON form give numbers and booleans, a URI gives text: both mean the same."""
+    value = EVERY_FIELD[name]
+    settings = read(extra={name: _as_text(value) if as_text else value})
+    assert getattr(settings, name) == value
+    assert getattr(settings, name) != getattr(read(), name)
+
+
+def test_every_field_of_the_form_is_tried_above() -> None:
+    assert {*EVERY_FIELD, "entities", "base_url", "client_id", "secret"} == set(FIELDS)
+
+
+def test_fields_left_empty_take_the_client_s_defaults() -> None:
+    empty = {name: None if i % 2 else "" for i, name in enumerate(EVERY_FIELD)}
+    assert read(extra={**empty, "application_id": "app"}) == Settings(
+        base_url="https://bms.example.com/api",
+        client_id="client",
+        application_id="app",
+        secret="secret",
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "name", "meant"),
+    [
+        ({"application_id": 12345}, "application_id", "12345"),
+        ({"verify": "True"}, "verify", True),
+        ({"verify": "/etc/ca.pem"}, "verify", "/etc/ca.pem"),
+        ({"cert": ["/a.pem", "/b.pem"]}, "cert", ("/a.pem", "/b.pem")),
+        ({"proxies": "http://p:3128"}, "proxies", "http://p:3128"),
+        ({"page_size": 50.0}, "page_size", 50),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_other_ways_to_write_a_value(extra: dict[str, Any], name: str, meant: object) -> None:
+    assert getattr(read(extra=extra), name) == meant
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "base_url"),
+    [
+        ("https://bms.example.com/api/", None, "https://bms.example.com/api/"),
+        ("https://bms.example.com/api", 443, "https://bms.example.com:443/api"),
+        ("https://bms.example.com:8443/api", 443, "https://bms.example.com:8443/api"),
+        ("https://bms.example.com:8443", 8443, "https://bms.example.com:8443"),
+        ("http://[::1]/Api", 8090, "http://[::1]:8090/Api"),
+        ("bms.example.com", 0, "https://bms.example.com"),
+        (" http://127.0.0.1:8090 ", 0, "http://127.0.0.1:8090"),
+    ],
+)
+def test_the_port_counts_only_where_the_url_names_none(
+    host: str, port: int | None, base_url: str
+) -> None:
+    assert read(host=host, port=port).base_url == base_url
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"host": None}, "host (Base URL) is empty"),
+        ({"host": f"https://h:{CANARY}/"}, "host (Base URL) takes a URL"),
+        ({"host": f"https://u:{CANARY}@h/"}, "host (Base URL) must carry neither credentials"),
+        ({"host": f"ftp://{CANARY}/"}, "host (Base URL) must be an absolute http or https URL"),
+        ({"host": f"https://[{CANARY}/"}, "host (Base URL) takes a URL"),
+        ({"login": ""}, "login (Client ID) is empty"),
+        ({"password": None}, "password (Secret) is empty"),
+        ({"schema": CANARY}, "schema is not used; host (Base URL) takes the path too"),
+        ({"extra": {"application_id": None}}, "extra application_id (Application ID) is empty"),
+        (
+            {"extra": {"application_id": 1.5}},
+            "extra application_id (Application ID) takes text, in quotes where it is written as JSON",
+        ),
+        (
+            {"extra": {"expires_in_unit": CANARY}},
+            "extra expires_in_unit (Unit of expires_in) takes seconds or milliseconds or minutes",
+        ),
+        (
+            {"extra": {"concurrency": CANARY}},
+            "extra concurrency (Concurrency) takes a whole number from 1",
+        ),
+        ({"extra": {"concurrency": 0}}, "extra concurrency (Concurrency) must be at least 1"),
+        ({"extra": {"page_size": 1.5}}, "extra page_size (Page size) takes a whole number from 1"),
+        ({"extra": {"timeout": CANARY}}, "extra timeout (Timeout) takes a number above 0"),
+        ({"extra": {"timeout": -1}}, "extra timeout (Timeout) must be more than 0"),
+        (
+            {"extra": {"time_zone": f"../{CANARY}"}},
+            "extra time_zone (Time zone) takes the name of a time zone, as Europe/Paris",
+        ),
+        (
+            {"extra": {"end_date_inclusive": CANARY}},
+            "extra end_date_inclusive (end_date is inclusive) takes true or false",
+        ),
+        ({"extra": {"verify": 3}}, "extra verify (Verify TLS) takes true, false or a path"),
+        ({"extra": {"proxies": [CANARY]}}, "extra proxies (Proxies) takes a JSON object of text"),
+        ({"extra": {"proxies": "{" + CANARY}}, "extra proxies (Proxies) takes a JSON object"),
+        (
+            {"extra": {"token_bearer_secret": f"{CANARY}\n"}},
+            "extra token_bearer_secret (Bearer of the token operation) must be printable ASCII",
+        ),
+        ({"extra": {"verify_ssl": CANARY}}, "unknown extra verify_ssl; there are application_id"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_bad_field_is_named_with_its_remedy_and_no_value(
+    fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadConnection) as raised:
+        read(**fields)
+    assert str(raised.value).startswith(f"Connection bms_default: {said}")
+    assert CANARY not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("extra", ["[1]", '"text"', '{"application_id": "canary'])
+def test_an_extra_that_is_no_object_is_told(extra: str) -> None:
+    with pytest.raises(BadConnection, match="extra takes a JSON object"):
+        given_extras(Connection(conn_id="c", conn_type="bms", extra=extra))
+
+
+@pytest.mark.parametrize(
+    ("given", "entities"),
+    [
+        (None, []),
+        ("", []),
+        ("1, 2,5", [1, 2, 5]),
+        ("7", [7]),
+        (7, [7]),
+        ([1, "2"], [1, 2]),
+        ("3,", [3]),
+    ],
+    ids=repr,
+)
+def test_entities_may_be_text_a_number_or_a_list(given: object, entities: list[int]) -> None:
+    assert entity_list(given) == entities
+
+
+@pytest.mark.parametrize("given", [CANARY, "1;2", [None], {"a": 1}, [1.5], True, -1], ids=repr)
+def test_entities_of_another_kind_are_told(given: object) -> None:
+    with pytest.raises(BadConnection) as raised:
+        entity_list(given)
+    assert str(raised.value) == "extra entities (Entities) takes numbers, as in 1, 2, 5."

@@ -1,0 +1,33 @@
+import json
+
+import pytest
+
+from bms.endpoints import ENDPOINTS
+from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_sandbox.serve import Sandbox
+
+pytestmark = pytest.mark.usefixtures("connected")
+
+
+def test_access_is_scopes_and_life_and_never_the_token(sandbox: Sandbox) -> None:
+    access = BmsCheckAccessOperator(task_id="check").execute({})
+    assert access["scopes"] == sorted({e.scope for e in ENDPOINTS if e.scope})
+    assert access["missing"] == []
+    assert access["expires_in_s"] == pytest.approx(3600, abs=5)
+    assert set(access) == {"scopes", "missing", "expires_in_s"}
+    assert "eyJ" not in json.dumps(access)
+    assert sandbox.truth()["requests"] == {"token": {"200": 1}}
+
+
+def test_a_scope_that_is_not_granted_is_missing(sandbox: Sandbox) -> None:
+    sandbox.set_dialect(granted_scopes=["read:contact"])
+    access = BmsCheckAccessOperator(task_id="check").execute({})
+    assert access["scopes"] == ["read:contact"]
+    assert "write:employee" in access["missing"]
+    assert "read:contact" not in access["missing"]
+
+
+def test_a_service_that_names_no_scopes_leaves_them_unknown(sandbox: Sandbox) -> None:
+    sandbox.set_dialect(scope_shape="missing")
+    access = BmsCheckAccessOperator(task_id="check").execute({})
+    assert (access["scopes"], access["missing"]) == (None, None)

@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, BaseHook
+from airflow.sdk.observability import stats
+
+from bms.errors import ServiceUnavailable
+from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_provider.operators.base import SERVICE_RETRIES, BmsOperator
+from bms_provider.operators.consultants import BmsListConsultantsOperator
+from bms_sandbox.serve import Sandbox
+
+
+@pytest.mark.usefixtures("connected", "data_root")
+def test_the_connection_is_read_before_the_loop_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside the loop a synchronous question to Airflow could block the task for good."""
+    read, looped = [], []
+    get_connection, aexecute = BaseHook.get_connection, BmsOperator.aexecute
+
+    def reading(conn_id: str) -> object:
+        read.append((conn_id, bool(looped)))
+        return get_connection(conn_id)
+
+    async def looping(self: BmsOperator, context: Any) -> Any:
+        looped.append(True)
+        return await aexecute(self, context)
+
+    monkeypatch.setattr(BaseHook, "get_connection", staticmethod(reading))
+    monkeypatch.setattr(BmsOperator, "aexecute", looping)
+    BmsListConsultantsOperator(task_id="list", path="c.jsonl").execute({})
+    assert (read, looped) == ([("bms_default", False)], [True])
+
+
+def test_counters_are_emitted_however_it_ends(
+    sandbox: Sandbox, connected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(stats, "incr", lambda name, count, **_: sent.update({name: count}))
+    connected(attempts=2)
+    sandbox.set_fault("503", operation="token")
+    with pytest.raises(ServiceUnavailable):
+        BmsCheckAccessOperator(task_id="check").execute({})
+    assert sent == {
+        "bms.requests": 2,
+        "bms.retries": 1,
+        "bms.throttles": 0,
+        "bms.token_fetches": 0,
+    }
+
+
+def test_reads_are_tried_again_by_our_policy_unless_another_is_given() -> None:
+    with DAG("d", schedule=None, default_args={"retries": 3}):
+        ours = BmsListConsultantsOperator(task_id="ours")
+        none = BmsListConsultantsOperator(task_id="none", retry_policy=None)
+        mapped = BmsListConsultantsOperator.partial(task_id="m").expand(type=["A"])
+    with DAG("e", schedule=None, default_args={"retry_policy": None}):
+        default = BmsListConsultantsOperator(task_id="default")
+    assert (ours.retry_policy, ours.retries) == (SERVICE_RETRIES, 3)
+    assert mapped.retry_policy is SERVICE_RETRIES
+    assert none.retry_policy is default.retry_policy is None
+
+
+def test_another_connection_may_be_named(sandbox: Sandbox, connect: Any) -> None:
+    connect(
+        "other",
+        host=sandbox.url,
+        login=sandbox.credentials.client_id,
+        password=sandbox.credentials.secret,
+        extra={"application_id": sandbox.credentials.application_id},
+    )
+    access = BmsCheckAccessOperator(task_id="check", bms_conn_id="other").execute({})
+    assert access["scopes"]

@@ -1,0 +1,70 @@
+import gzip
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bms_provider.operators.arguments import BadArgument
+from bms_provider.operators.invoices import BmsListClientInvoicesOperator
+from bms_sandbox.serve import Sandbox
+
+pytestmark = pytest.mark.usefixtures("connected")
+
+
+def test_the_invoices_of_the_days_are_written(sandbox: Sandbox, data_root: Path) -> None:
+    """Both days are included, amounts keep every digit, the file is compressed by its name."""
+    operator = BmsListClientInvoicesOperator(
+        task_id="list",
+        id_entity="1",
+        first_day="2026-03-02",
+        last_day=date(2026, 3, 4),
+        path="i.jsonl.gz",
+    )
+    manifest = operator.execute({})
+    there = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 4))
+    with gzip.open(data_root / "i.jsonl.gz") as file:
+        rows = [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in file]
+    assert manifest["rows"] == len(rows) == len(there) > 0
+    totals = {row["id_invoice"]: Decimal(row["total_incl_vat"]) for row in there}
+    assert {row["id_invoice"]: row["total_incl_vat"] for row in rows} == totals
+
+
+@pytest.mark.usefixtures("data_root")
+def test_the_last_day_is_included_whatever_the_service_does(
+    sandbox: Sandbox, connected: Any
+) -> None:
+    sandbox.set_dialect(end_date="exclusive")
+    connected(end_date_inclusive="false")
+    operator = BmsListClientInvoicesOperator(
+        task_id="list", id_entity=1, first_day="2026-03-02", last_day="2026-03-02", path="i.jsonl"
+    )
+    there = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))
+    assert operator.execute({})["rows"] == len(there) > 0
+
+
+def test_a_language_changes_the_names_of_codes(data_root: Path) -> None:
+    names = set()
+    for language in ("EN", "FR"):
+        BmsListClientInvoicesOperator(
+            task_id="list",
+            id_entity=1,
+            first_day="2026-03-02",
+            last_day="2026-03-31",
+            language=language,
+            path=f"{language}.jsonl",
+        ).execute({})
+        lines = (data_root / f"{language}.jsonl").read_text().splitlines()
+        names.add(tuple(sorted({json.loads(line)["status_name"] for line in lines})))
+    assert len(names) == 2
+
+
+@pytest.mark.usefixtures("data_root")
+def test_a_day_that_is_none_is_told() -> None:
+    operator = BmsListClientInvoicesOperator(
+        task_id="list", id_entity=1, first_day="02/03/2026", last_day="2026-03-31", path="i.jsonl"
+    )
+    with pytest.raises(BadArgument, match="first_day takes a day as 2026-11-21"):
+        operator.execute({})
