@@ -3,15 +3,13 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from psycopg.rows import dict_row
 from rich.box import SIMPLE
 from rich.console import RenderableType
 from rich.table import Table
@@ -32,11 +30,11 @@ SUMS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
 @dataclass(frozen=True)
 class Act:
-    """One DAG run of the demo: its conf from today's date, its tables from the warehouse."""
+    """One DAG run of the demo: its conf from today's date, its tables from bms.run."""
 
     dag_id: str
     conf: Callable[[date], Mapping[str, Any]]
-    tables: Callable[[psycopg.Connection[dict[str, Any]], str], list[RenderableType]]
+    tables: Callable[[Sequence[Mapping[str, Any]]], list[RenderableType]]
 
 
 def last_complete_days(today: date) -> dict[str, str]:
@@ -47,20 +45,8 @@ def last_complete_days(today: date) -> dict[str, str]:
     }
 
 
-def extraction_tables(
-    connection: psycopg.Connection[dict[str, Any]], run_id: str
-) -> list[RenderableType]:
+def extraction_tables(steps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     """Return what an extraction read and changed, and its totals per currency."""
-    steps = connection.execute(
-        "SELECT * FROM bms.run WHERE dag_run_id = %s ORDER BY id_entity NULLS FIRST, id", [run_id]
-    ).fetchall()
-    totals = connection.execute(
-        "SELECT t.* FROM bms.control_total t JOIN bms.run r ON r.id = t.run_id"
-        " WHERE r.dag_run_id = %s ORDER BY t.id_entity, t.currency",
-        [run_id],
-    ).fetchall()
-    if not steps:
-        raise StackError(f"the run {run_id} succeeded and left no line in bms.run")
     return [
         _table(
             "Invoices",
@@ -74,20 +60,15 @@ def extraction_tables(
                     row["state"],
                 )
                 for row in steps
-                if row["id_entity"] is not None
             ),
         ),
         _table(
             "Totals per currency",
             ("entity", "currency", "invoices", *(name.removeprefix("total_") for name in SUMS)),
             (
-                (
-                    row["id_entity"],
-                    row["currency"],
-                    row["invoices"],
-                    *(_money(row[s]) for s in SUMS),
-                )
-                for row in totals
+                (row["id_entity"], currency, sums["invoices"], *(_money(sums[s]) for s in SUMS))
+                for row in steps
+                for currency, sums in sorted(row["totals"].items())
             ),
         ),
     ]
@@ -146,10 +127,9 @@ def perform(
     took = time.monotonic() - began
     progress.done(act.dag_id, took)
     progress.settle()
-    with psycopg.connect(running.warehouse, row_factory=dict_row) as connection:
-        for table in act.tables(connection, run_id):
-            progress.say("")
-            progress.say(table)
+    for table in act.tables(_summary(running.warehouse, run_id)):
+        progress.say("")
+        progress.say(table)
     return took
 
 
@@ -165,9 +145,31 @@ def conclude(running: Running, progress: Progress) -> None:
     )
 
 
+def _summary(warehouse: str, run_id: str) -> list[dict[str, Any]]:
+    """Return what the warehouse knows of a run."""
+    from bms_warehouse import database, queries  # noqa: PLC0415 - a second, when it is needed
+
+    engine = database.connect(warehouse)
+    try:
+        with engine.connect() as connection:
+            steps = queries.run_summary(connection, run_id)
+    finally:
+        engine.dispose()
+    if not steps:
+        raise StackError(f"the run {run_id} succeeded and left no line in bms.run")
+    return steps
+
+
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Table:
     # Fits a terminal of 80 columns.
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, padding=0)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE,
+        padding=0,
+        show_edge=False,
+    )
     for column in columns:
         words = column in {"entity", "days", "state", "currency"}
         table.add_column(
@@ -180,7 +182,7 @@ def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ..
 
 def _days(row: Mapping[str, Any]) -> str:
     first, last = row["window_start"], row["window_end"]
-    return f"{first} to {last:%m-%d}" if first else ""
+    return f"{first}/{last:%m-%d}" if first else ""
 
 
 def _money(amount: Decimal) -> str:

@@ -51,7 +51,11 @@ def round_of(place: Place, number: signal.Signals, wait: float, twice: bool, com
     if twice:
         time.sleep(random.uniform(0, 1))  # noqa: S311 - a moment, not a secret
         launcher.send_signal(number)
-    code = launcher.wait(60)
+    try:
+        code = launcher.wait(60)
+    except subprocess.TimeoutExpired:
+        launcher.kill()
+        code = launcher.wait()
     took = time.monotonic() - began
     # Before its first line of ours the launcher has nothing to clean and dies of the signal.
     right = {0, 128 + number, -number} if number != signal.SIGKILL else {0, -number}
@@ -67,6 +71,7 @@ def round_of(place: Place, number: signal.Signals, wait: float, twice: bool, com
 def main(rounds: int = 12, seed: int = 1, command: str = "demo") -> int:
     """Do the rounds; 0 when nothing was ever left."""
     random.seed(seed)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     folder = Path(tempfile.mkdtemp())
     wrong = 0
     place = Place(CHECKOUT, folder / "0")

@@ -14,8 +14,7 @@ import psutil
 import psycopg
 import pytest
 
-from stack import Running, running
-from stack.launcher import free_port
+from stack.launcher import Running, free_port, running
 from stack.place import CHECKOUT, Place
 from stack.processes import StackError, marked
 
