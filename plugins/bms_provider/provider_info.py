@@ -82,8 +82,7 @@ CONNECTION_FIELDS = {
     "cert": _text("Client certificate", "Path of a PEM file with certificate and key."),
     "proxies": _field(
         "Proxies",
-        'By scheme, as JSON: {"https": "http://proxy.example:3128"}. Without passwords: this '
-        "field is shown to whoever may see connections.",
+        'By scheme, as JSON: {"https": "http://proxy.example:3128"}.',
         "object",
         {},
     ),

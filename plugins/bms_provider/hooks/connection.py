@@ -31,6 +31,8 @@ FIELDS = {
 class BadConnection(ValueError):
     """A connection of type bms can't be used; names the field and what it takes, never a value."""
 
+    retriable = False
+
 
 def given_extras(connection: Connection) -> dict[str, Any]:
     """Return the extras that hold something; raise `BadConnection` for unreadable or unknown ones.

@@ -21,6 +21,8 @@ WORDS = {
 class BadArgument(ValueError):
     """An operator's argument can't be read; names it and what it takes."""
 
+    retriable = False
+
 
 def argument(name: str, given: object, kind: Any) -> Any:
     """Return an argument as `kind`, the client's own type of it; raise `BadArgument`.

@@ -29,9 +29,13 @@ CHUNK: Final = 5_000  # rows encoded at once: bounds the bytes in memory
 class BadPath(ValueError):
     """A path doesn't lead below the data root."""
 
+    retriable = False
+
 
 class BadBody(ValueError):
     """A file holds no creation body; the text never quotes what it holds."""
+
+    retriable = False
 
 
 def below_root(path: str) -> UPath:
