@@ -1,5 +1,6 @@
 """The tables of schema `bms`: one module for each noun, one metadata for all."""
 
+from bms_warehouse.tables.drops import drop
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
@@ -20,6 +21,7 @@ __all__ = [
     "client_invoice_version",
     "code_name",
     "control_total",
+    "drop",
     "quarantine",
     "run",
 ]

@@ -1,0 +1,56 @@
+"""Files dropped: who took which, what was in it, where its report is."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Table,
+    UniqueConstraint,
+)
+
+from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
+
+DROP_STATES = ("open", "applied", "not_applied", "repeated", "withdrawn")
+"""`open` is being worked on or waited for; the others say how it ended."""
+
+drop = Table(
+    "drop",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="The drop's number."),
+    Column("resource", TEXT, nullable=False, comment="What the inbox creates."),
+    Column("path", TEXT, nullable=False, comment="The file's name inside the inbox."),
+    Column("size", BIGINT, nullable=False, comment="Its size, bytes."),
+    Column(
+        "stamp",
+        TEXT,
+        nullable=False,
+        comment="Its time of modification (nanoseconds), or its etag on an object store.",
+    ),
+    Column("state", TEXT, nullable=False, comment="open, or how it ended."),
+    Column(
+        "dag_run_id", TEXT, nullable=False, comment="Airflow's run that works on it, by its id."
+    ),
+    Column("expires_at", TIMESTAMP, nullable=False, comment="When another run may take it over."),
+    Column("sha256", TEXT, comment="Digest of its content; empty until it was read whole."),
+    Column(
+        "same_as", BIGINT, ForeignKey("bms.drop.id"), comment="Earlier drop of the same content."
+    ),
+    Column("archive", TEXT, comment="Where the original is kept, below the data root."),
+    Column("report", TEXT, comment="Folder of its report, below the data root."),
+    Column("certificate", TEXT, comment="SHA-256 of certificate.json; the next one names it."),
+    Column("entered_at", TIMESTAMP, nullable=False, comment="When it was taken."),
+    Column("started_at", TIMESTAMP, comment="When its run was started; empty until then."),
+    Column("finished_at", TIMESTAMP, comment="When its report was complete."),
+    Column("forgotten_at", TIMESTAMP, comment="When its files of personal data were deleted."),
+    UniqueConstraint("resource", "path", "size", "stamp"),
+    UniqueConstraint("resource", "dag_run_id"),
+    CheckConstraint(
+        "state in ({})".format(", ".join(f"'{state}'" for state in DROP_STATES)), name="state"
+    ),
+    CheckConstraint("(state = 'open') = (finished_at is null)", name="finished"),
+    Index("ix_drop_resource_sha256", "resource", "sha256"),
+    comment="One row for each file dropped, however often it is seen; taking one is inserting it.",
+)
