@@ -1,6 +1,8 @@
 """What every test may stand on: a real PostgreSQL with a warehouse of the test's own."""
 
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +20,13 @@ def project() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """URI of an embedded PostgreSQL, for the whole session."""
     from stack.postgres import Postgres
     from stack.processes import Children, until
 
-    folder = tmp_path_factory.mktemp("postgres")
+    # Not under pytest's own folder, whose old ones a neighbouring run clears away.
+    folder = Path(tempfile.mkdtemp(prefix="bms-tests-"))
     mark = f"tests-{os.getpid()}"
     children = Children(mark, folder)
     server = Postgres(folder / "data", mark)
@@ -35,6 +38,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url("postgres")
     finally:
         server.stop()
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

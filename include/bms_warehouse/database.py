@@ -6,9 +6,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 
-from bms_warehouse.errors import speak_without_data
+from bms_warehouse.errors import Cursor, unwrapped
 from bms_warehouse.tables.schema import SCHEMA
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -25,11 +25,15 @@ def connect(uri: str, **options: object) -> Engine:
     url = make_url(uri).set(drivername="postgresql+psycopg")
     engine = create_engine(
         url,
-        connect_args={"options": "-c timezone=UTC", "application_name": "bms"},
+        connect_args={
+            "options": "-c timezone=UTC",
+            "application_name": "bms",
+            "cursor_factory": Cursor,
+        },
         hide_parameters=True,
         **options,
     )
-    speak_without_data(engine)
+    event.listen(engine, "handle_error", unwrapped)
     return engine
 
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Self
 
 import psycopg
-from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 
 TRANSIENT = ("08", "40", "53", "55", "57")
 """Classes of SQLSTATE that may pass: connection, rollback, resources, locks, shutdown."""
 
 
-class WarehouseError(Exception):
+class WarehouseError(psycopg.Error):
     """The database refused or broke off; names the error's kind, its code and its place, no value."""
 
     def __init__(self, error: psycopg.Error) -> None:
-        self.sqlstate = error.sqlstate
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
         if error.sqlstate is None:
             super().__init__("no answer: is PostgreSQL running where the connection points?")
@@ -28,22 +27,42 @@ class WarehouseError(Exception):
             f"by {error.diag.constraint_name}" if error.diag.constraint_name else "",
         ]
         super().__init__(" ".join(part for part in parts if part))
+        self.sqlstate = error.sqlstate
 
 
 @contextmanager
 def without_data() -> Iterator[None]:
-    """Turn psycopg's errors into `WarehouseError`, for what is done with the driver directly."""
+    """Turn psycopg's errors into `WarehouseError`."""
     try:
         yield
+    except WarehouseError:
+        raise
     except psycopg.Error as error:
         raise WarehouseError(error) from None
 
 
-def speak_without_data(engine: Engine) -> None:
-    """Have everything done through `engine` raise `WarehouseError` in place of psycopg's errors."""
+def unwrapped(context: ExceptionContext) -> None:
+    """Have SQLAlchemy raise `WarehouseError` itself, not wrapped into an error of its own."""
+    error = context.original_exception
+    if isinstance(error, psycopg.Error):
+        raise error if isinstance(error, WarehouseError) else WarehouseError(error) from None
 
-    @event.listens_for(engine, "handle_error")
-    def replace(context: ExceptionContext) -> None:
-        error = context.original_exception
-        if isinstance(error, psycopg.Error):
-            raise WarehouseError(error) from None
+
+class Cursor(psycopg.Cursor[Any]):
+    """psycopg's cursor, whose errors quote no row."""
+
+    def execute(self, *args: Any, **kwargs: Any) -> Self:
+        """Execute a statement, as psycopg does."""
+        with without_data():
+            return super().execute(*args, **kwargs)
+
+    def executemany(self, *args: Any, **kwargs: Any) -> None:
+        """Execute a statement with many values, as psycopg does."""
+        with without_data():
+            super().executemany(*args, **kwargs)
+
+    @contextmanager
+    def copy(self, *args: Any, **kwargs: Any) -> Iterator[psycopg.Copy]:
+        """Copy, as psycopg does."""
+        with without_data(), super().copy(*args, **kwargs) as copy:
+            yield copy

@@ -15,8 +15,6 @@ import pyarrow as pa
 from pyarrow import csv
 from sqlalchemy import Connection, Table, text
 
-from bms_warehouse.errors import without_data
-
 _CSV = csv.WriteOptions(include_header=False)
 
 
@@ -53,11 +51,7 @@ def stage(connection: Connection, table: Table, rows: pa.Table) -> None:
     csv.write_csv(rows, buffer, _CSV)
     names = ", ".join(f'"{name}"' for name in rows.column_names)
     statement = f"copy pg_temp.{staging_name(table)} ({names}) from stdin (format csv)"
-    with (
-        without_data(),
-        driver(connection).cursor() as cursor,
-        cursor.copy(statement.encode()) as copy,
-    ):
+    with driver(connection).cursor() as cursor, cursor.copy(statement.encode()) as copy:
         copy.write(buffer.getbuffer())
 
 
@@ -70,7 +64,7 @@ def stored_hashes(
     """
     key = list(table.primary_key)[-1].name
     statement = f'select "{key}", _row_hash from {table} where {where}'
-    with without_data(), driver(connection).cursor() as cursor:
+    with driver(connection).cursor() as cursor:
         return dict(cursor.execute(statement.encode(), given).fetchall())
 
 
@@ -154,7 +148,7 @@ def mark_vanished(
         )
         insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
         """
-    with without_data(), driver(connection).cursor() as cursor:
+    with driver(connection).cursor() as cursor:
         cursor.execute(statement.encode(), {**given, "observed_at": observed_at, "run_id": run_id})
         return cursor.rowcount
 

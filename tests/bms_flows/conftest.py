@@ -67,14 +67,16 @@ def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) 
         id_entity: int = 1,
         language: Any = "FR",
         settings: Settings | None = None,
+        base_path: str = "",
         **client: Any,
     ) -> dict[str, Any]:
         window = Window(date.fromisoformat(start), date.fromisoformat(end))
+        base_url = client_settings.base_url + base_path
         place = Workplace(warehouse, UPath(tmp_path), settings or Settings())
         step = Step("invoice_extraction", "test", "extract", id_entity, window.start, window.end)
         return asyncio.run(
             extract_unit(
-                Client(replace(client_settings, **client)),
+                Client(replace(client_settings, base_url=base_url, **client)),
                 place,
                 Unit(id_entity, (window,)),
                 step,

@@ -1,0 +1,90 @@
+"""Every fault of the wire: the same table, or red past the retry budget; each is seen to fire."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms.errors import BmsError
+from bms_sandbox.faults import KINDS
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import client_invoice
+
+Extract = Callable[..., dict[str, Any]]
+DAYS = ("2026-03-10", "2026-03-20")
+
+READING = {
+    "latency": {"seconds": 0.05},
+    "429": {"retry_after": 0},
+    "503": {"retry_after": None},
+    "reset_before_read": {},
+    "reset_after_read": {},
+    "token_revoked": {},
+    "truncated_body": {},
+    "slow_body": {"seconds": 0.1},
+    "malformed_json": {},
+}
+HARMLESS = {"latency", "slow_body"}
+OF_CREATION_OR_PAGES = {
+    "commit_then_lose_reply",
+    "commit_then_500",
+    "commit_lag",
+    "list_lag",
+    "page_insert",
+    "page_delete",
+}
+
+
+def test_every_fault_is_thought_of() -> None:
+    assert READING.keys() | OF_CREATION_OR_PAGES == KINDS.keys()
+
+
+def empty(warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.exec_driver_sql(
+            "truncate bms.client_invoice, bms.client_invoice_version, bms.client_invoice_day"
+        )
+
+
+def table_hash(warehouse: Engine) -> str:
+    with warehouse.connect() as connection:
+        return fingerprint(connection, client_invoice)
+
+
+@pytest.mark.parametrize("kind", READING)
+def test_a_passing_fault_leaves_the_same_table(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, kind: str
+) -> None:
+    extract(*DAYS)
+    before = table_hash(warehouse)
+    empty(warehouse)
+    sandbox.forget()
+    sandbox.set_fault(kind, operation="list_client_invoices", count=2, **READING[kind])
+    extract(*DAYS)
+    assert table_hash(warehouse) == before
+    assert sandbox.truth()["faults"][kind] == 2
+
+
+@pytest.mark.parametrize("kind", READING.keys() - HARMLESS)
+def test_a_lasting_fault_is_red_and_publishes_nothing(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, kind: str
+) -> None:
+    sandbox.set_fault(kind, operation="list_client_invoices", **READING[kind])
+    with pytest.raises(BmsError):
+        extract(*DAYS)
+    assert sandbox.truth()["faults"][kind] > 0
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
+        assert connection.scalars(text("select state from bms.run")).all() == ["failed"]
+
+
+@pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "truncated_body"])
+def test_a_fault_of_the_token_operation_passes_too(
+    sandbox: Sandbox, extract: Extract, kind: str
+) -> None:
+    sandbox.revoke_tokens()
+    sandbox.set_fault(kind, operation="token", count=2, **READING[kind])
+    assert extract(*DAYS)["inserted"] > 0
+    assert sandbox.truth()["faults"][kind] == 2
