@@ -30,6 +30,10 @@ class Landing:
         """The file of the rows as columns."""
         return self._folder("parquet") / f"{self.resource}.parquet"
 
+    def report(self, name: str) -> UPath:
+        """Return a file for people, by its name."""
+        return self._folder("reports") / name
+
     def _folder(self, kind: str) -> UPath:
         return self.data_root / kind / self.resource / self.day.isoformat() / f"step-{self.run_id}"
 

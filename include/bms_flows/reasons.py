@@ -25,6 +25,10 @@ BREACHES = {
         "The service returned invoices of days that were not asked for.",
         "Check which date the range filters: BMS_INVOICE_RANGE_DATE and end_date_inclusive.",
     ),
+    "end_date_excluded": Reason(
+        "The service leaves end_date out of the range: the last day of each request is missing.",
+        "Set end_date_inclusive to false on the connection, then run again.",
+    ),
     "fewer_than_usual": Reason("A day has far fewer invoices than that weekday usually.", COMPARE),
     "drop": Reason("Invoices that stood here no longer come back, more than usual.", COMPARE),
     "currency_new": Reason("A currency this entity never had.", COMPARE),

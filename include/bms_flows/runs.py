@@ -110,8 +110,12 @@ def finish(
     service: Counters | None = None,
     reason: str | None = None,
     details: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
 ) -> None:
-    """Say how step `run_id` ended, within the caller's transaction; `service` is its client's count."""
+    """Say how step `run_id` ended, within the caller's transaction; `service` is its client's count.
+
+    `at` is the moment that its rows carry, now by default.
+    """
     connection.execute(
         update(run)
         .where(run.c.id == run_id)
@@ -119,7 +123,7 @@ def finish(
             state=state,
             reason=reason,
             details=details,
-            finished_at=datetime.now(UTC),
+            finished_at=at or datetime.now(UTC),
             **(vars(counts) if counts else {}),
             **(_service(service) if service else {}),
         )

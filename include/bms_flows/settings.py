@@ -31,6 +31,14 @@ class Settings:
     """Every older day is read again once in so many runs, open or not."""
     lookback_gap: int = 2
     """Days so near to each other are asked for in one request."""
+    keep_raw_days: int = 1100
+    """Days that answers are kept as they came: `bms_flows.rebuild` needs them."""
+    keep_parquet_days: int = 100
+    """Days that Parquet files are kept."""
+    keep_reports_days: int = 400
+    """Days that reports are kept; those of drops hold personal data."""
+    keep_archive_days: int = 100
+    """Days that dropped files are kept; they hold personal data."""
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
         "invoice_date"
     )

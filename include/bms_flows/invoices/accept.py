@@ -1,5 +1,6 @@
 """Publishing a suspect load as it is, from the answers that were kept: nothing is read again."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import select
@@ -7,9 +8,10 @@ from sqlalchemy import select
 from bms_flows import runs
 from bms_flows.invoices import lease
 from bms_flows.invoices.load import Load
-from bms_flows.invoices.outcome import Languages, Outcome
+from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import replay
+from bms_flows.landing import Landing
 from bms_flows.workplace import Workplace, recorded
 from bms_warehouse.tables import run
 
@@ -32,5 +34,6 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
         outcome = Outcome(unit, run_id, kept["raw"], kept["parquet"], names, kept["zone"])
         with connection.begin():
             lease.fence(connection, run_id, len(unit.windows))
-            outcome.complete(connection, load, None)
+            landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            outcome.complete(connection, load, landing, place.settings.time_zone)
     return outcome.manifest(load)

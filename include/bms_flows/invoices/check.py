@@ -116,6 +116,19 @@ def check(
     return breaches
 
 
+def empty_end(found: Found, holidays: Collection[date]) -> date | None:
+    """Return the last working day that ends a window, where all of these are empty; else None.
+
+    That is how a service looks that leaves end_date out of the range while we take it in.
+    """
+    ends = [
+        each.window.end
+        for each in found.windows
+        if each.window.end.weekday() < SATURDAY and each.window.end not in holidays
+    ]
+    return max(ends) if ends and not any(found.days.get(day) for day in ends) else None
+
+
 def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:
     """Return what that weekday usually brings, by the median of the eight before.
 

@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from bms.client import Client
+from bms.dates import parse_date
 from bms_flows import runs
 from bms_flows.invoices import history, lease
-from bms_flows.invoices.check import Tolerance, check
+from bms_flows.invoices.check import Breach, Tolerance, check, empty_end
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import raw_name
 from bms_flows.invoices.read import Answer, read
+from bms_flows.invoices.window import DAY
 from bms_flows.landing import Landing, keep_raw, parquet_file
+from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace, recorded
 
 
@@ -59,18 +62,19 @@ async def extract_unit(
                 names = Languages(language, settings.language)
                 files = place.name(landing.raw), place.name(landing.parquet)
                 outcome = Outcome(unit, run_id, *files, names, zone)
-                doubts = check(
-                    load.found,
-                    history.of(connection, unit, load.tally.days),
-                    holidays=history.holidays(settings.holidays, load.tally.days),
-                    tolerance=tolerance,
-                )
+                known = history.of(connection, unit, load.tally.days)
+                holidays = history.holidays(settings.holidays, load.tally.days)
+                doubts = check(load.found, known, holidays=holidays, tolerance=tolerance)
+                end = empty_end(load.found, holidays)
+                if end and await _left_out(client, unit.id_entity, end, settings):
+                    doubts.append(Breach("end_date_excluded", f"{end}"))
                 with connection.begin():
                     if doubts:
                         outcome.suspect(connection, load, doubts, client.counters)
                     else:
                         lease.fence(connection, run_id, len(unit.windows))
-                        outcome.complete(connection, load, client.counters)
+                        company = settings.time_zone
+                        outcome.complete(connection, load, landing, company, client.counters)
     if doubts:
         raise Suspect(outcome.told(doubts))
     return outcome.manifest(load)
@@ -93,3 +97,13 @@ async def _take_in(
             await asyncio.to_thread(parquet.write_table, rows)
             lease.renew(load.connection, run_id)
             load.connection.commit()
+
+
+async def _left_out(client: Client, id_entity: int, day: date, settings: Settings) -> bool:
+    """Ask for one day more: whether that brings invoices of `day`, which came without any."""
+    answer = await client.list_client_invoices(
+        id_entity=id_entity, start_date=day, end_date=day + DAY
+    )
+    zone = client.settings.time_zone
+    listed = (getattr(each, settings.invoice_range_date) for each in answer.records)
+    return any(parse_date(given, zone) == day for given in listed)

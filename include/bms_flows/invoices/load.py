@@ -51,10 +51,16 @@ class Load:
     missing: set[int] = field(default_factory=set)
     """Stored, of a day that was read, and not in that day's answer."""
     windows: list[WindowFound] = field(default_factory=list)
+    commit: bool = True
+    """Whether staging ends a transaction at each answer; a rebuild is one transaction as a whole."""
 
     def __post_init__(self) -> None:
         loads.create_staging(self.connection, client_invoice)
-        self.connection.commit()
+        self._pause()
+
+    def _pause(self) -> None:
+        if self.commit:
+            self.connection.commit()
 
     def take(self, window: Window, answer: Rows[ClientInvoice]) -> pa.Table:
         """Take one window's answer in, and return its good rows as columns."""

@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
 from bms.counters import Counters
 from bms_flows import runs
+from bms_flows.invoices import report
 from bms_flows.invoices.check import Breach
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import RESOURCE, Languages, publish
+from bms_flows.landing import Landing
 
 __all__ = ["RESOURCE", "Languages", "Outcome"]
 
@@ -30,9 +33,25 @@ class Outcome:
     names: Languages
     zone: str
 
-    def complete(self, connection: Connection, load: Load, counters: Counters | None) -> None:
-        """Publish `load` and record its step as complete, within the caller's transaction."""
-        publish(connection, load, self.unit, self.run_id, self.names, datetime.now(UTC))
+    def complete(
+        self,
+        connection: Connection,
+        load: Load,
+        landing: Landing,
+        company: ZoneInfo,
+        counters: Counters | None = None,
+    ) -> None:
+        """Publish `load`, write its reports and record its step, within the caller's transaction.
+
+        The reports are there before the step is complete: a crash in between leaves files of a
+        step that never ended, never a complete step without files.
+        """
+        at = datetime.now(UTC)
+        publish(connection, load, self.unit, self.run_id, self.names, at)
+        days = (self.unit.span.start.isoformat(), self.unit.span.end.isoformat())
+        totals, history = landing.report("totals.csv"), landing.report("history.csv")
+        report.keep_totals(totals, self.unit.id_entity, days, load.tally.totals)
+        report.keep_history(connection, history, self.run_id, at, company)
         runs.finish(
             connection,
             self.run_id,
@@ -40,6 +59,7 @@ class Outcome:
             counts=load.counts,
             service=counters,
             details=self._details,
+            at=at,
         )
 
     def suspect(

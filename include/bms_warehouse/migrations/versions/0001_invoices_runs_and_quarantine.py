@@ -10,6 +10,90 @@ branch_labels = None
 depends_on = None
 
 
+CURRENT = """
+create view bms.client_invoice_current as
+select i.id_entity, i.id_invoice, i.reference_number, i.invoice_date, i.due_date,
+    i.invoice_type, type_en.name as invoice_type_name_en, type_fr.name as invoice_type_name_fr,
+    i.id_client, i.client_name, i.po_number, i.vat_number, i.invoice_subject,
+    i.total_excl_vat, i.total_vat, i.total_incl_vat, i.total_due, i.currency,
+    i.payment_mode, mode_en.name as payment_mode_name_en, mode_fr.name as payment_mode_name_fr,
+    i.status, status_en.name as status_name_en, status_fr.name as status_name_fr,
+    i.id_account_manager, i.created_on, i.created_by, i.canceled, i.canceled_on, i.canceled_by,
+    i.id_credit, i.sent, i.sent_on, i.sent_by,
+    i._version, i._first_seen_at, i._changed_at, day.read_at as _last_seen_at
+from bms.client_invoice i
+left join bms.client_invoice_day day on day.id_entity = i.id_entity and day.day = i._day
+"""
+NAMED = (("type", "invoice_type"), ("mode", "payment_mode"), ("status", "status"))
+EXPLAIN = """
+do $$
+declare
+    own record;
+begin
+    for own in
+        select v.attname as name, col_description('bms.client_invoice'::regclass, t.attnum) as said
+        from pg_attribute v
+        left join pg_attribute t
+            on t.attrelid = 'bms.client_invoice'::regclass and t.attname = v.attname
+        where v.attrelid = 'bms.client_invoice_current'::regclass and v.attnum > 0
+    loop
+        execute format(
+            'comment on column bms.client_invoice_current.%I is %L', own.name,
+            coalesce(own.said, 'See bms.code_name and bms.client_invoice_day.')
+        );
+    end loop;
+end $$
+"""
+AS_OF = """
+create function bms.client_invoice_as_of(day date, zone text default 'Europe/Paris')
+returns setof bms.client_invoice_version language sql stable as $$
+    select (latest).* from (
+        select distinct on (id_entity, id_invoice) v as latest
+        from bms.client_invoice_version v
+        where _observed_at < (day + 1)::timestamp at time zone zone
+        order by id_entity, id_invoice, _version desc
+    ) known
+    where (latest)._vanished_at is null
+$$
+"""
+ANALYST = """
+do $$
+begin
+    if not exists (select from pg_roles where rolname = 'bms_analyst') then
+        create role bms_analyst nologin;
+    end if;
+    grant usage on schema bms to bms_analyst;
+    grant select on bms.client_invoice, bms.client_invoice_current, bms.client_invoice_version,
+        bms.client_invoice_day, bms.code_name, bms.run, bms.control_total to bms_analyst;
+exception when insufficient_privilege then
+    raise notice 'bms_analyst: not allowed to make a role here; grant select by hand';
+end $$
+"""
+
+
+def _make_views() -> None:
+    joins = "".join(
+        f" left join bms.code_name {alias}_{language} on {alias}_{language}.resource ="
+        f" 'client_invoice' and {alias}_{language}.field = '{field}' and"
+        f" {alias}_{language}.code = i.{field} and {alias}_{language}.language ="
+        f" '{language.upper()}'"
+        for alias, field in NAMED
+        for language in ("en", "fr")
+    )
+    op.execute(f"{CURRENT}{joins} where i._vanished_at is null")
+    op.execute(
+        "comment on view bms.client_invoice_current is"
+        " 'Every invoice that the service still returns, with names in both languages.'"
+    )
+    op.execute(EXPLAIN)
+    op.execute(AS_OF)
+    op.execute(
+        "comment on function bms.client_invoice_as_of is"
+        " 'Every invoice as it was known at the end of a day.'"
+    )
+    op.execute(ANALYST)
+
+
 def upgrade() -> None:
     op.execute("comment on schema bms is 'What the Business Management Service holds, kept right.'")
     op.execute("comment on table bms.schema_version is 'The migration this schema stands at.'")
@@ -770,9 +854,12 @@ def upgrade() -> None:
         schema="bms",
         comment="Sums of what a step read, for each entity and currency.",
     )
+    _make_views()
 
 
 def downgrade() -> None:
+    op.execute("drop function bms.client_invoice_as_of")
+    op.execute("drop view bms.client_invoice_current")
     op.drop_table("control_total", schema="bms")
     op.drop_index("ix_run_flow_started_at", table_name="run", schema="bms")
     op.drop_index("ix_run_dag_run_id", table_name="run", schema="bms")

@@ -1,0 +1,75 @@
+"""What finance gets of a load: control totals and what happened to invoices, as files for Excel."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection, text
+from upath import UPath
+
+from bms_flows.landing import whole
+from bms_flows.runs import AMOUNTS, Total
+
+TOTALS = ("id_entity", "first_day", "last_day", "currency", "invoices", *AMOUNTS)
+HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number", "currency")
+HISTORY_AMOUNTS = ("total_incl_vat", "total_due_before", "total_due")
+
+EVENTS = """
+    select v._observed_at, e.what, v.id_entity, v.id_invoice, v.reference_number, v.currency,
+        v.total_incl_vat, p.total_due as total_due_before, v.total_due
+    from bms.client_invoice_version v
+    join bms.client_invoice_version p on p.id_entity = v.id_entity
+        and p.id_invoice = v.id_invoice and p._version = v._version - 1
+    cross join lateral (values
+        ('paid', v.total_due = 0 and p.total_due <> 0),
+        ('partly paid', v.total_due <> 0 and v.total_due <> p.total_due),
+        ('sent', v.sent and p.sent is not true),
+        ('canceled', v.canceled and p.canceled is not true),
+        ('vanished', v._vanished_at is not null and p._vanished_at is null),
+        ('came back', v._vanished_at is null and p._vanished_at is not null)
+    ) as e (what, happened)
+    where v._run_id = :run_id and v._observed_at = :at and e.happened
+    order by v.id_entity, v.id_invoice, e.what
+"""
+
+
+def keep_totals(
+    path: UPath, id_entity: int, days: Sequence[str], totals: Mapping[str, Total]
+) -> None:
+    """Write the control totals of a load, a line for each currency."""
+    lines = [
+        (id_entity, *days, currency, total.invoices, *(total.exact()[name] for name in AMOUNTS))
+        for currency, total in sorted(totals.items())
+    ]
+    _keep(path, TOTALS, lines)
+
+
+def keep_history(
+    connection: Connection, path: UPath, run_id: int, at: datetime, zone: ZoneInfo
+) -> int:
+    """Write what step `run_id` found to have happened to invoices; return how many lines."""
+    events = connection.execute(text(EVENTS), {"run_id": run_id, "at": at}).all()
+    lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
+    _keep(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
+    return len(lines)
+
+
+def _keep(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+    """Write a file that French Excel opens by a double click: BOM, semicolons, decimal commas."""
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=";", lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in line] for line in lines)
+    with whole(path) as stream:
+        stream.write(written.getvalue().encode("utf-8-sig"))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}".replace(".", ",")
+    # What Excel would run as a formula is shown as text.
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

@@ -1,0 +1,147 @@
+"""`python -m bms_flows.rebuild`: make the invoice tables again from the answers that were kept.
+
+Every complete step is loaded again in its order, from its raw answers, as if seen when it was:
+the same rows, versions and days come of it. All in one transaction; nothing changes when an
+answer is missing (retention keeps raw answers for BMS_KEEP_RAW_DAYS).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, delete, select, text
+from upath import UPath
+
+from bms_flows.invoices.load import Load
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.publish import RESOURCE, Languages, publish
+from bms_flows.invoices.raw import replay
+from bms_flows.settings import Settings
+from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import (
+    client_invoice,
+    client_invoice_day,
+    client_invoice_version,
+    code_name,
+    control_total,
+    quarantine,
+    run,
+)
+
+
+class AnswersMissing(RuntimeError):
+    """Raw answers that the rebuild needs are gone; the text names the steps; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild did: steps loaded, and the table's fingerprint before and after."""
+
+    steps: int
+    before: str
+    after: str
+
+
+def rebuild(
+    engine: Engine,
+    data_root: UPath,
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+) -> Rebuilt:
+    """Make the invoice tables again; raises `AnswersMissing` before anything is touched."""
+    with engine.begin() as connection:
+        # Readers go on with what stands; a load that would publish waits, and then starts anew.
+        connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
+        steps = _steps(connection)
+        gone = [number for number, _, kept in steps if not (data_root / kept["raw"]).exists()]
+        if gone:
+            raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
+        before = fingerprint(connection, client_invoice)
+        _empty(connection, [number for number, _, _ in steps])
+        for done, (number, at, kept) in enumerate(steps, 1):
+            _again(connection, data_root, settings, number, at, kept)
+            if progress:
+                progress(done, len(steps))
+        return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
+
+
+def _steps(connection: Connection) -> list[tuple[int, datetime, dict[str, Any]]]:
+    complete = (
+        select(run.c.id, run.c.finished_at, run.c.details)
+        .where(
+            run.c.flow == "invoice_extraction",
+            run.c.step == "extract",
+            run.c.state == "complete",
+        )
+        .order_by(run.c.finished_at, run.c.id)
+    )
+    return [(number, at, kept) for number, at, kept in connection.execute(complete)]
+
+
+def _empty(connection: Connection, steps: list[int]) -> None:
+    for table in (client_invoice, client_invoice_version, client_invoice_day):
+        connection.execute(delete(table))
+    for table in (quarantine, code_name):
+        connection.execute(delete(table).where(table.c.resource == RESOURCE))
+    connection.execute(delete(control_total).where(control_total.c.run_id.in_(steps)))
+
+
+def _again(
+    connection: Connection,
+    data_root: UPath,
+    settings: Settings,
+    number: int,
+    at: datetime,
+    kept: dict[str, Any],
+) -> None:
+    unit = Unit.from_dict(kept)
+    load = Load(connection, unit.id_entity, kept["zone"], settings.invoice_range_date, commit=False)
+    for window, answer in replay(data_root / kept["raw"]):
+        load.take(window, answer)
+    names = Languages(kept["language"], settings.language)
+    publish(connection, load, unit, number, names, at)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command: 0 when done, 1 when answers are missing or the database can't be reached."""
+    parser = argparse.ArgumentParser(prog="python -m bms_flows.rebuild", description=__doc__)
+    parser.add_argument(
+        "--url",
+        default=os.environ.get("BMS_WAREHOUSE_URL"),
+        help="libpq URI of the warehouse, postgresql://… (default: $BMS_WAREHOUSE_URL)",
+    )
+    parser.add_argument(
+        "--data-root",
+        default=os.environ.get("BMS_DATA_ROOT"),
+        help="where the raw answers are, file://… or s3://… (default: $BMS_DATA_ROOT)",
+    )
+    options = parser.parse_args(arguments)
+    for name in ("url", "data_root"):
+        if not getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')} is needed")
+    engine = database.connect(options.url)
+    try:
+        made = rebuild(engine, UPath(options.data_root), Settings.from_environment(), _show)
+    except (AnswersMissing, WarehouseError) as error:
+        print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
+        return 1
+    finally:
+        engine.dispose()
+    same = "the same rows as before" if made.before == made.after else "other rows than before"
+    print(f"{made.steps} steps loaded again: {same} (sha256 {made.after})")  # noqa: T201
+    return 0
+
+
+def _show(done: int, of: int) -> None:
+    end = "\n" if done == of else ""
+    print(f"\rstep {done} of {of}", end=end, file=sys.stderr, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Files are kept for a number of days, by kind; the tables are never touched."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from upath import UPath
+
+from bms_flows.settings import Settings
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What was deleted of a kind."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+def kept_days(settings: Settings) -> dict[str, int]:
+    """Return for how many days each kind of file is kept; the kind is a folder of the data root."""
+    return {
+        "raw": settings.keep_raw_days,
+        "parquet": settings.keep_parquet_days,
+        "reports": settings.keep_reports_days,
+        "archive": settings.keep_archive_days,
+    }
+
+
+def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Swept]:
+    """Delete files written longer ago than their kind is kept, and folders left empty."""
+    return {kind: _sweep(data_root / kind, now - timedelta(days=n)) for kind, n in days.items()}
+
+
+def _sweep(folder: UPath, oldest: datetime) -> Swept:
+    files = size = 0
+    for path, written, length in list(_files(folder)):
+        if written < oldest:
+            folder.fs.rm_file(path)
+            files, size = files + 1, size + length
+    _drop_empty(folder)
+    return Swept(files, size)
+
+
+def _files(folder: UPath) -> Iterator[tuple[str, datetime, int]]:
+    if folder.exists():
+        for path, info in folder.fs.find(folder.path, detail=True).items():
+            yield path, _written(info), info["size"]
+
+
+def _written(info: Mapping[str, Any]) -> datetime:
+    """Return when a file was written: object stores and local disks say so under their own names."""
+    stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified")
+    if isinstance(stamp, datetime):
+        return stamp.astimezone(UTC)
+    if stamp is None:
+        raise ValueError("the object store does not say when a file was written")
+    return datetime.fromtimestamp(float(stamp), UTC)
+
+
+def _drop_empty(folder: UPath) -> None:
+    # Object stores have no folders; what they list as one goes with its last object.
+    if folder.protocol not in ("", "file", "local") or not folder.exists():
+        return
+    for below in sorted(folder.rglob("*"), key=lambda path: -len(path.parts)):
+        if below.is_dir() and not any(below.iterdir()):
+            below.rmdir()

@@ -1,0 +1,38 @@
+"""Retention: each kind of file goes after its days, and nothing else does."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from bms_flows.retention import Swept, kept_days, sweep
+from bms_flows.settings import Settings
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def written(path: Path, days_ago: float) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"12345")
+    stamp = (NOW - timedelta(days=days_ago)).timestamp()
+    os.utime(path, (stamp, stamp))
+    return path
+
+
+@pytest.mark.parametrize("kind", kept_days(Settings()))
+def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
+    days = kept_days(Settings())[kind]
+    old = written(tmp_path / kind / "client_invoice" / "step-1" / "old", days + 0.1)
+    young = written(tmp_path / kind / "client_invoice" / "step-2" / "young", days - 0.1)
+    swept = sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
+    assert swept[kind] == Swept(files=1, bytes=5)
+    assert young.exists()
+    assert not old.parent.exists()
+
+
+def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
+    inbox = written(tmp_path / "inbox" / "employees" / "drop.csv", 9999)
+    sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
+    assert inbox.exists()
