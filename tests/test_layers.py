@@ -1,0 +1,223 @@
+"""The arrows between the folders, and what a process of Airflow loads of ours."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+DAG_FILES = sorted((PROJECT / "dags").glob("*.py"))
+
+OURS = {"bms", "bms_flows", "bms_warehouse", "bms_sandbox", "bms_provider", "stack", "dags"}
+MAY_IMPORT = {
+    "include/bms": set(),
+    "include/bms_sandbox": set(),  # two independent readings of one interface, or neither proves the other
+    "include/bms_warehouse": set(),
+    "include/bms_flows": {"bms", "bms_warehouse"},
+    "plugins/bms_provider/hooks": {"bms", "bms_provider.hooks", "bms_provider.provider_info"},
+    "plugins/bms_provider/operators": {
+        "bms",
+        "bms_flows.landing",
+        "bms_provider.hooks",
+        "bms_provider.operators",
+        "bms_provider.policy",
+        "bms_provider.workplace",
+    },
+    "plugins/bms_provider/tasks": {
+        "bms",
+        "bms_flows",
+        "bms_provider.hooks",
+        "bms_provider.policy",
+        "bms_provider.tasks",
+        "bms_provider.workplace",
+        "bms_warehouse",
+    },
+    "dags": {"bms_provider.operators", "bms_provider.policy", "bms_provider.tasks"},
+}
+"""Of our own packages, beside itself; imports inside functions count too."""
+
+HEAVY = {
+    "aiohttp",
+    "alembic",
+    "fastapi",
+    "fsspec",
+    "numpy",
+    "openpyxl",
+    "pandas",
+    "psycopg",
+    "psycopg2",
+    "pyarrow",
+    "requests",
+    "s3fs",
+    "sqlalchemy",
+    "upath",
+    "uvicorn",
+}
+"""What no DAG file and no import of hook or operators may load of its own accord."""
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Yield the modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_an_arrow_goes_one_way(folder: str) -> None:
+    allowed = {*MAY_IMPORT[folder]}
+    if folder.startswith("include/"):
+        allowed.add(Path(folder).name)
+    files = list((PROJECT / folder).rglob("*.py"))
+    assert files
+    wrong = {
+        (str(file.relative_to(PROJECT)), name)
+        for file in files
+        for name in imported(file)
+        if name.partition(".")[0] in OURS
+        and not any(name == each or name.startswith(f"{each}.") for each in allowed)
+    }
+    assert wrong == set()
+
+
+def python(code: str, **values: Any) -> Any:
+    """Run code in a fresh interpreter with `given` at hand; return what it puts into `found`."""
+    program = (
+        "import json, sys\ngiven = json.loads(sys.argv[1])\nfound = None\n"
+        f"{code}\nprint()\nprint(json.dumps(found))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", program, json.dumps(values)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+IMPORT_ALL = """
+import importlib
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in given["blocked"]:
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Block())
+for name in given["modules"]:
+    importlib.import_module(name)
+"""
+
+
+@pytest.mark.parametrize("package", ["bms", "bms_flows", "bms_warehouse", "bms_sandbox"])
+def test_include_runs_in_a_plain_python(package: str) -> None:
+    """Every module loads where Airflow, the provider and what is above it can't be imported."""
+    above = OURS - {package} - MAY_IMPORT[f"include/{package}"]
+    include = PROJECT / "include"
+    modules = [
+        ".".join(file.relative_to(include).with_suffix("").parts).removesuffix(".__init__")
+        for file in sorted((include / package).rglob("*.py"))
+        if "migrations" not in file.parts  # Alembic's own script folder, run by Alembic alone
+    ]
+    assert package in modules
+    python(IMPORT_ALL, modules=modules, blocked=["airflow", *above])
+
+
+BASELINE = """
+import time
+import airflow.sdk
+from airflow.sdk import (
+    DAG, Asset, AssetAlias, BaseAsyncOperator, BaseHook, CronDataIntervalTimetable,
+    ObjectStoragePath, Param, RetryDecision, RetryPolicy, dag, get_current_context, task,
+)
+import airflow.configuration, airflow.sdk.log, airflow.sdk.exceptions
+before = set(sys.modules)
+"""
+
+LOAD = """
+import importlib
+for name in given["modules"]:
+    importlib.import_module(name)
+found = sorted(set(sys.modules) - before)
+"""
+
+
+def packages(modules: list[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_provider_package_imports_nothing() -> None:
+    code = (
+        "before = set(sys.modules)\nimport bms_provider\nfound = sorted(set(sys.modules) - before)"
+    )
+    assert python(code) == ["bms_provider"]
+
+
+def test_hook_and_operators_load_little_beyond_airflow_s_own() -> None:
+    names = [
+        "bms_provider.hooks.bms",
+        *(
+            f"bms_provider.operators.{name}"
+            for name in ("access", "consultants", "contacts", "employees", "invoices")
+        ),
+    ]
+    loaded = python(BASELINE + LOAD, modules=names)
+    assert packages(loaded) & HEAVY == set()
+    assert {name for name in loaded if name.startswith("bms.")} == {"bms.endpoints"}
+    assert packages(loaded) & OURS == {"bms", "bms_provider"}
+
+
+PARSE = """
+import runpy
+
+events = []
+
+def watch(event, arguments):
+    if event == "open":
+        path = str(arguments[0])
+        if not path.endswith((".py", ".pyc", ".so", ".pth")):
+            events.append([event, path])
+    elif event.startswith(("socket.", "sqlite3.", "subprocess.", "os.posix_spawn")):
+        events.append([event, repr(arguments)])
+
+sys.addaudithook(watch)
+started = time.process_time()
+runpy.run_path(given["file"], run_name="parsed_dag_file")
+found = {
+    "seconds": time.process_time() - started,
+    "events": [*events],
+    "modules": sorted(set(sys.modules) - before),
+}
+"""
+
+
+@pytest.mark.parametrize("file", DAG_FILES, ids=lambda file: file.name)
+def test_a_dag_file_parses_fast_and_touches_nothing(file: Path) -> None:
+    """No socket, no database, no file but Python's own; none of the libraries that tasks use."""
+    parsed = python(BASELINE + PARSE, file=str(file))
+    assert parsed["events"] == []
+    assert packages(parsed["modules"]) & HEAVY == set()
+    assert packages(parsed["modules"]) & OURS == {"bms_provider"}
+    assert parsed["seconds"] < 0.3  # of the processor, whatever else the machine does
+
+
+def test_a_dag_file_that_touches_something_is_found_out(tmp_path: Path) -> None:
+    """The law above can fail."""
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import pandas, socket\nsocket.socket().close()\nopen('/etc/hostname').close()\n"
+    )
+    parsed = python(BASELINE + PARSE, file=str(file))
+    assert {event for event, _ in parsed["events"]} >= {"socket.__new__", "open"}
+    assert "pandas" in packages(parsed["modules"])
