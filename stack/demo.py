@@ -47,6 +47,7 @@ def last_complete_days(today: date) -> dict[str, str]:
 
 def extraction_tables(steps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     """Return what an extraction read and changed, and its totals per currency."""
+    steps = sorted(steps, key=lambda row: (row["id_entity"], row["window_start"]))
     return [
         _table(
             "Invoices",

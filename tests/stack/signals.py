@@ -71,7 +71,8 @@ def round_of(place: Place, number: signal.Signals, wait: float, twice: bool, com
 def main(rounds: int = 12, seed: int = 1, command: str = "demo") -> int:
     """Do the rounds; 0 when nothing was ever left."""
     random.seed(seed)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+    for number in (signal.SIGINT, signal.SIGHUP):  # under nohup or in the background: ignored
+        signal.signal(number, signal.SIG_DFL)
     folder = Path(tempfile.mkdtemp())
     wrong = 0
     place = Place(CHECKOUT, folder / "0")

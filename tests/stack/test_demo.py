@@ -38,10 +38,11 @@ def test_days_are_the_last_complete_ones_both_ends_included() -> None:
 
 
 def test_table_tells_days_counts_and_totals_of_each_entity() -> None:
-    lines = [line.split() for line in printed([step(), step(id_entity=2)]).splitlines()]
+    lines = [line.split() for line in printed([step(id_entity=2), step()]).splitlines()]
     days = ["2026-11-14/11-20"]
     assert ["1", *days, "14", "5", "4", "3", "2", "complete"] in lines
     assert ["2", *days, "14", "5", "4", "3", "2", "complete"] in lines
+    assert [line[:1] for line in lines if "complete" in line] == [["1"], ["2"]]
     assert ["2", "CHF", "2", *["1,234,567.80"] * 4] in lines
     assert ["2", "EUR", "12", *["1,234,567.80"] * 4] in lines
 
