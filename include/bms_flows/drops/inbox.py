@@ -1,0 +1,176 @@
+"""The inbox: which files lie in it, and which of them are finished being written."""
+
+import errno
+import fcntl
+import io
+import os
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from upath import UPath
+
+from bms_flows.drops.reading import encoding, tokens
+
+IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
+IGNORED_STARTS = ("~$", ".", "_")
+"""Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
+
+Waiting = Literal["growing", "being_written", "incomplete"]
+
+
+class OutsideInbox(ValueError):
+    """The path doesn't lead to a file inside the inbox."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file as a look found it: its name in the inbox, size, time of modification or etag."""
+
+    path: str
+    size: int
+    stamp: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """What two looks tell: files that may be taken, and why the others may not yet."""
+
+    settled: tuple[Seen, ...]
+    waiting: Mapping[str, Waiting]
+
+
+def local(path: UPath) -> Path | None:
+    """Return `path` as a local one; None on an object store."""
+    return Path(path.path) if path.protocol in ("", "file", "local") else None
+
+
+def inside(inbox: UPath, name: str) -> UPath:
+    """Return the file `name` of the inbox; raise `OutsideInbox` for any other place."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or ".." in parts or "://" in name or parts[0] == "/" or ":" in parts[0]:
+        raise OutsideInbox("give the file's name, or its path, inside the inbox")
+    path = inbox.joinpath(*parts)
+    here = local(path)
+    if here is not None:
+        root = Path(inbox.path).resolve()
+        if root not in here.resolve().parents:
+            raise OutsideInbox("the path leads out of the inbox")
+    return path
+
+
+def ignored(name: str) -> bool:
+    """Return whether a file of this name is none that a person dropped."""
+    return name.startswith(IGNORED_STARTS) or name.casefold().endswith(IGNORED_ENDS)
+
+
+def see(inbox: UPath, name: str) -> Seen | None:
+    """Return the file as it is now, None where there is none."""
+    path = inside(inbox, name)
+    here = local(path)
+    if here is not None:
+        try:
+            status = here.stat()
+        except FileNotFoundError:
+            return None
+        return Seen(name, status.st_size, str(status.st_mtime_ns)) if here.is_file() else None
+    path.fs.invalidate_cache()
+    try:
+        info = path.fs.info(path.path)
+    except FileNotFoundError:
+        return None
+    if info["type"] != "file":
+        return None
+    stamp = info.get("ETag") or info.get("etag") or info.get("LastModified") or info.get("mtime")
+    return Seen(name, int(info["size"]), str(stamp).strip('"'))
+
+
+def look(inbox: UPath) -> dict[str, Seen]:
+    """Return the files that lie in the inbox itself, by name; folders and links are no drops."""
+    here = local(inbox)
+    if here is not None:
+        names = [each.name for each in here.iterdir() if not each.is_symlink()]
+    else:
+        inbox.fs.invalidate_cache()
+        names = [each.name for each in inbox.iterdir()] if inbox.exists() else []
+    found = (see(inbox, name) for name in sorted(names) if not ignored(name))
+    return {each.path: each for each in found if each is not None}
+
+
+def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
+    """Compare two looks, taken `BMS_DROP_SETTLE_S` apart.
+
+    A file may be taken when both found the same, its last line is complete, and no process of
+    this machine holds it open for writing, where the file system can tell. Without that, a
+    writer that pauses between two rows for longer than the looks are apart can't be known.
+    """
+    earlier = set(before)
+    ready: list[Seen] = []
+    waiting: dict[str, Waiting] = {}
+    for seen in now:
+        path = inside(inbox, seen.path)
+        if seen not in earlier:
+            waiting[seen.path] = "growing"
+        elif being_written(path):
+            waiting[seen.path] = "being_written"
+        elif not complete(path.read_bytes(), seen.path) or see(inbox, seen.path) != seen:
+            waiting[seen.path] = "incomplete"
+        else:
+            ready.append(seen)
+    return Look(tuple(ready), waiting)
+
+
+def being_written(path: UPath) -> bool:
+    """Return whether a process of this machine has a local file open for writing.
+
+    A read lease is granted only where nobody has; file systems without leases say no such thing.
+    """
+    here = local(path)
+    if here is None:
+        return False
+    handle = os.open(here, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(handle)
+    return False
+
+
+def complete(content: bytes, name: str) -> bool:
+    """Return whether a file's end is there: the last line's end, outside quotes; a workbook's index."""
+    if content.startswith(b"PK"):
+        try:
+            zipfile.ZipFile(io.BytesIO(content)).close()
+        except (zipfile.BadZipFile, ValueError, OSError):
+            return False
+        return True
+    if name.casefold().endswith((".xlsx", ".xlsm")) or not content:
+        return False
+    if not name.casefold().endswith((".csv", ".tsv", ".txt")):
+        return True  # not read at all; the report says so
+    return _ends_a_line(content)
+
+
+def _ends_a_line(content: bytes) -> bool:
+    try:
+        text, _ = encoding.decode(content)
+    except encoding.BadEncoding:
+        return content.endswith((b"\n", b"\r"))
+    if not text.endswith(("\n", "\r")):
+        return False
+    # A line's end inside an open quote is none of the row's.
+    return not _open_at_end(text, tokens.likely(text))
+
+
+def _open_at_end(text: str, delimiter: str) -> bool:
+    try:
+        for _ in tokens.records(text, delimiter):
+            pass
+    except tokens.BadQuoting as bad:
+        return bad.unfinished
+    return False

@@ -1,0 +1,53 @@
+"""Signs that a text went through a wrong encoding before it came to us."""
+
+# ruff: noqa: RUF001 - signs that look like others are the subject
+
+import re
+from typing import Final
+
+# Letters and signs that texts of western Europe hold; UTF-8 writes them in two or three bytes.
+_EXPECTED: Final = re.compile("[\u00a0-\u017f\u2010-\u203a\u20ac\u2122\ufffd\U0001f300-\U0001faff]")
+_RUN: Final = re.compile(r"[^\x00-\x7f]{2,}")
+_MISREAD_AS: Final = ("cp1252", "mac_roman", "cp850")
+
+# What is left of é when a cp1252 program shows "Ã" and the byte after it became a blank.
+_LONE: Final = re.compile(r"(?:(?<=[a-zß-ÿ])|\b)Ã(?=\s|$)|ï¿½|\ufffd")
+# Lower-case é, è, ç and their like in MacRoman or cp850, read as cp1252: signs that no word holds.
+_FOREIGN: Final = re.compile(
+    r"[^\W\d_][‚ƒ„†‡ˆ‰¨¯¸¢¤¥¦¬±¶¿×÷¼½¾]|[‚ƒ†‡ˆ‰¨¯¸¢¤¥¦¬±¶×÷¼½¾€][^\W\d_]"
+    r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[a-zß-ÿ][–—…][a-zß-ÿ]"
+)
+_LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]+(?:[’'-][^\W\d_]+)*\?[^\W\d_]+(?![^\s'’?-])")
+"""A question mark inside a word: a program had no such letter."""
+
+
+def broken(text: str, *, western: bool = False) -> bool:
+    """Return whether `text` shows signs of a wrong encoding.
+
+    `western`: it was read as Windows-1252, which takes almost any bytes, so that other 8-bit
+    encodings are to be told by the letters they leave.
+    """
+    if text.isascii():
+        return "?" in text and _LOST.search(text) is not None
+    return (
+        _LONE.search(text) is not None
+        or ("?" in text and _LOST.search(text) is not None)
+        or any(_misread(run) for run in _RUN.findall(text))
+        or (western and _FOREIGN.search(text) is not None)
+    )
+
+
+def _misread(run: str) -> bool:
+    """Return whether UTF-8 read in another encoding leaves `run`."""
+    for codec in _MISREAD_AS:
+        # C1 controls stand for the bytes that Windows-1252 leaves undefined.
+        raw = b"".join(_byte(char, codec) for char in run)
+        if any(_EXPECTED.match(char) for char in raw.decode("utf-8", errors="ignore")):
+            return True
+    return False
+
+
+def _byte(char: str, codec: str) -> bytes:
+    if "\x80" <= char <= "\x9f":
+        return char.encode("latin-1")
+    return char.encode(codec, errors="ignore") or b" "

@@ -1,0 +1,228 @@
+"""Reading a file whole: its form, its header, its rows, every fault of every row."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bms_flows.creation.resource import Resource, Value
+from bms_flows.drops.formulas import restored
+from bms_flows.drops.reading import cells, headers, tokens, workbook
+from bms_flows.drops.reading.cells import Cell, Evidence
+from bms_flows.drops.reading.encoding import BadEncoding, decode
+from bms_flows.drops.reading.misread import Misread
+from bms_flows.drops.sheet import Fault, Form, Format, Limits, Row, Sheet
+
+WORKBOOK = b"PK\x03\x04"
+OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
+READABLE = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+_TELLING = 3
+
+
+def read(
+    content: bytes,
+    name: str,
+    resource: Resource,
+    declared: Format | None = None,
+    limits: Limits | None = None,
+) -> Sheet:
+    """Read a dropped file named `name`; whatever it holds, the answer is a sheet with its faults."""
+    limits = limits or Limits()
+    sha256 = hashlib.sha256(content).hexdigest()
+    try:
+        table = _reader(content, name, limits)(content, resource, limits)
+    except Misread as misread:
+        line = misread.details.get("line")
+        fault = Fault(misread.code, int(line) if line else None, details=misread.details)
+        return Sheet(Form(None), (), (fault,), sha256)
+    rows, faults = _rows(table, resource, declared or Format(), limits)
+    return Sheet(table.form, rows, (*table.faults, *faults), sha256)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A file's cells, before any is read by its field's kind."""
+
+    form: Form
+    records: Sequence[tuple[int, Sequence[Cell]]]
+    faults: Sequence[Fault]
+    unnamed: Sequence[int]
+    swallows: Callable[[str], bool]
+
+
+def _reader(
+    content: bytes, name: str, limits: Limits
+) -> Callable[[bytes, Resource, Limits], _Table]:
+    """Return who reads this kind of file; what it holds says so, whatever its name."""
+    if len(content) > limits.bytes:
+        raise Misread("too_big", what="octets/bytes", limit=limits.bytes)
+    if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):
+        raise Misread("bad_kind")
+    return _read_workbook if content.startswith(WORKBOOK) else _read_csv
+
+
+def _read_csv(content: bytes, resource: Resource, limits: Limits) -> _Table:
+    try:
+        text, encoding = decode(content)
+    except BadEncoding:
+        raise Misread("bad_encoding") from None
+    delimiter, declaration = tokens.declared(text)
+    delimiter = delimiter or _delimiter(text, resource)
+    records: list[tuple[int, Sequence[Cell]]] = []
+    try:
+        # Excel doesn't show the line that declares the delimiter, and doesn't count it.
+        for line, raw in enumerate(tokens.records(text[len(declaration) :], delimiter), start=1):
+            record = [restored(tokens.content(cell)) for cell in raw]
+            if all(map(cells.is_blank, record)):
+                continue
+            if len(record) > limits.columns:
+                raise Misread("too_big", what="colonnes/columns", limit=limits.columns)
+            if len(records) > limits.rows:
+                raise Misread("too_big", what="lignes/rows", limit=limits.rows)
+            records.append((line, record))
+    except tokens.BadQuoting as bad:
+        raise Misread("bad_quoting", line=bad.record) from None
+    form = Form("csv", encoding.name, delimiter, tokens.line_end(text))
+    width = len(records[0][1]) if records else 0
+
+    def swallows(cell: str) -> bool:
+        # With two columns any sentence looks like a row.
+        return width >= _TELLING and any(
+            line.count(delimiter) >= width - 1 for line in cell.splitlines()[1:]
+        )
+
+    return _table(form, records, resource, swallows)
+
+
+def _read_workbook(content: bytes, resource: Resource, limits: Limits) -> _Table:
+    filled = [each for each in workbook.sheets(content, limits) if each[1]]
+    if not filled:
+        raise Misread("empty_file")
+    known = [each for each in filled if headers.known(_texts(each[1][0][1]), resource)]
+    if len(known) > 1:
+        raise Misread("several_sheets")
+    name, rows, merged = (known or filled)[0]
+    if merged:
+        raise Misread("merged_cells")
+    width = len(rows[0][1])
+    padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in rows]
+    return _table(Form("xlsx", sheet=name), padded, resource, lambda _: False)
+
+
+def _delimiter(text: str, resource: Resource) -> str:
+    """Return the delimiter under which the first filled line names most fields."""
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        try:
+            for raw in tokens.records(text, delimiter):
+                header = [restored(tokens.content(cell)) for cell in raw]
+                if any(cell.strip() for cell in header):
+                    return headers.known(header, resource), len(header)
+        except tokens.BadQuoting:
+            return -1, 0
+        return 0, 0
+
+    return max(tokens.DELIMITERS, key=fit)
+
+
+def _table(
+    form: Form,
+    records: Sequence[tuple[int, Sequence[Cell]]],
+    resource: Resource,
+    swallows: Callable[[str], bool],
+) -> _Table:
+    """Set the header apart."""
+    if not records:
+        raise Misread("empty_file")
+    line, first = records[0]
+    header = _texts(first)
+    found = headers.columns(header, resource, line)
+    faults = list(found.faults)
+    if len(records) == 1 and not faults:
+        faults.append(Fault("empty_file", line))
+    form = Form(
+        form.kind,
+        form.encoding,
+        form.delimiter,
+        form.line_end,
+        form.sheet,
+        line,
+        tuple(header),
+        found.fields,
+    )
+    return _Table(form, records[1:], faults, found.unnamed, swallows)
+
+
+def _rows(
+    table: _Table, resource: Resource, declared: Format, limits: Limits
+) -> tuple[list[Row], list[Fault]]:
+    """Read every row that has a cell in a column of ours."""
+    reported = [
+        place for place, header in enumerate(table.form.headers) if headers.is_report(header)
+    ]
+    records = [
+        (line, record)
+        for line, record in table.records
+        if any(
+            not cells.is_blank(cell) for place, cell in enumerate(record) if place not in reported
+        )
+    ]
+    whole = [record for _, record in records if len(record) == len(table.form.headers)]
+    evidence = {
+        place: Evidence.of(resource.by_name[name], [record[place] for record in whole], declared)
+        for place, name in enumerate(table.form.columns)
+        if name is not None
+    }
+    rows, faults = [], []
+    for line, record in records:
+        kept = [cells.shown(c) for place, c in enumerate(record) if place not in reported]
+        values: dict[str, Value] = {}
+        found = _shape(table, line, record)
+        if not found and not table.faults:
+            values, found = _values(table, line, record, resource, evidence, limits)
+        rows.append(Row(line, values, kept))
+        faults += found
+    return rows, faults
+
+
+def _shape(table: _Table, line: int, record: Sequence[Cell]) -> list[Fault]:
+    """Return what is wrong with a row before any cell is read."""
+    width = len(table.form.headers)
+    if len(record) != width:
+        return [Fault("cell_count", line, details={"found": len(record), "expected": width})]
+    if any(not cells.is_blank(record[place]) for place in table.unnamed):
+        return [Fault("unnamed_column", line)]
+    return [
+        Fault("swallowed_rows", line, header, field)
+        for cell, header, field in zip(record, table.form.headers, table.form.columns, strict=True)
+        if isinstance(cell, str) and "\n" in cell and table.swallows(cell)
+    ]
+
+
+def _values(
+    table: _Table,
+    line: int,
+    record: Sequence[Cell],
+    resource: Resource,
+    evidence: dict[int, Evidence],
+    limits: Limits,
+) -> tuple[dict[str, Value], list[Fault]]:
+    """Read a row's cells by their fields' kinds."""
+    values: dict[str, Value] = {}
+    faults: list[Fault] = []
+    western = table.form.encoding == "cp1252"
+    for place, weighed in evidence.items():
+        cell, name = record[place], table.form.columns[place]
+        if name is None or cells.is_blank(cell):
+            continue
+        try:
+            if isinstance(cell, str):
+                cells.check_text(cell.strip(), western=western, limit=limits.cell_characters)
+            values[name] = cells.value(cell, resource.by_name[name], weighed)
+        except Misread as misread:
+            header = table.form.headers[place]
+            faults.append(Fault(misread.code, line, header, name, misread.details))
+    return values, faults
+
+
+def _texts(record: Sequence[Cell]) -> list[str]:
+    return ["" if isinstance(cell, Misread) else cells.shown(cell) for cell in record]

@@ -1,0 +1,105 @@
+"""What comes back: who was created, who wasn't and why, and last the certificate."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from upath import UPath
+
+from bms_flows.drops.custody import keep
+from bms_flows.drops.formulas import neutral
+from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.reading import tokens
+from bms_flows.drops.reading.encoding import ENCODINGS
+from bms_flows.drops.rejects import reject_file
+from bms_flows.drops.sheet import Sheet
+
+CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
+REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
+CERTIFICATE = "certificate.json"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The files of a report by name; the certificate's digest, which the next one names."""
+
+    names: tuple[str, ...]
+    certificate: str
+
+
+def write(
+    folder: UPath,
+    content: bytes,
+    sheet: Sheet,
+    outcomes: Sequence[Outcome],
+    certificate: bytes,
+) -> Report:
+    """Write a drop's report to `folder`, the certificate last: where it lies, all lies.
+
+    `content` is the original; repeating it writes the same files. A rejected row with no fault of
+    its own has the file's.
+    """
+    files = {"created.csv": created_file(outcomes), "needs_review.csv": review_file(outcomes)}
+    rows = {row.line: row for row in sheet.rows}
+    rejected = {
+        outcome.line: outcome.faults or sheet.faults_of(rows[outcome.line])
+        for outcome in outcomes
+        if outcome.state == "rejected"
+    }
+    if sheet.form.kind is None or (sheet.refused and not rejected):
+        rejected = {0: sheet.file_faults}
+    ending, refused = reject_file(content, sheet.form, rejected)
+    files[f"rejected{ending}"] = refused
+    for name, each in files.items():
+        keep(folder / name, each)
+    keep(folder / CERTIFICATE, certificate)
+    return Report((*files, CERTIFICATE), hashlib.sha256(certificate).hexdigest())
+
+
+def created_file(outcomes: Sequence[Outcome]) -> bytes:
+    """Return created.csv: rows that stand in the service, with their ids."""
+    return _table(
+        CREATED,
+        (
+            (
+                each.line,
+                each.key,
+                each.state,
+                each.guid,
+                each.id,
+                None if each.is_standby is None else "oui" if each.is_standby else "non",
+                each.evidence,
+            )
+            for each in outcomes
+            if each.state in ("created", "adopted", "already_there")
+        ),
+    )
+
+
+def review_file(outcomes: Sequence[Outcome]) -> bytes:
+    """Return needs_review.csv: rows that wait for a person, with what there is to choose from."""
+    return _table(
+        REVIEW,
+        (
+            (
+                each.line,
+                each.key,
+                " | ".join(fault.text_fr for fault in each.faults),
+                " | ".join(fault.text_en for fault in each.faults),
+                " | ".join(fault.hint for fault in each.faults),
+                " | ".join(f"{d.field}: {d.ours} ≠ {d.theirs}" for d in each.differences),
+                " | ".join(f"{c.guid} {c.id or ''} {c.evidence}".strip() for c in each.candidates),
+            )
+            for each in outcomes
+            if each.state in ("needs_review", "waiting")
+        ),
+    )
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """Return a CSV as French Excel opens it: `;`, UTF-8 with its mark, nothing it would run."""
+    lines = [header, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
+    text = "".join(
+        ";".join(tokens.quoted(neutral(cell), ";") for cell in line) + "\r\n" for line in lines
+    )
+    return ENCODINGS["utf-8-sig"].encode(text)
