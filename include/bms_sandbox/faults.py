@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
+from bms_sandbox.losses import LOSSES
+
 KINDS = {
     "latency": "wait `seconds`, then serve",
     "429": "too many requests, nothing executed; Retry-After from `retry_after`",
@@ -23,6 +25,11 @@ KINDS = {
     "list_lag": "a created row can be read at once, lists show it up to `seconds` later",
     "page_insert": "an item is inserted before the page asked for (page 2 and on): rows shift",
     "page_delete": "an item already served is deleted (page 2 and on): rows are skipped",
+    "empty_list": "a list with rows is answered as an empty one",
+    "short_list": "the second half of a list is left out",
+    "missing_day": "the invoices of the busiest day of a list are left out",
+    "duplicate_row": "one row of a list comes twice",
+    "wrong_amount": "one invoice's total_incl_vat is a cent too high",
 }
 
 
@@ -124,6 +131,11 @@ class Faults:
     def shifts_pages(self) -> bool:
         """Say whether any fault in force moves rows between pages."""
         return any(fault.kind in ("page_insert", "page_delete") for fault in self.plan)
+
+    @property
+    def loses_rows(self) -> bool:
+        """Say whether any fault in force alters what lists hold."""
+        return any(fault.kind in LOSSES for fault in self.plan)
 
     def lag(self, kind: str, operation: str) -> float:
         """Return the lag in seconds that this request's row gets: seeded, per row."""

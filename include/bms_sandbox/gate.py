@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bms_sandbox import transport
 from bms_sandbox.errors import Reply, ServiceError, error_reply
 from bms_sandbox.faults import Fault
+from bms_sandbox.losses import LOSSES, altered, has_rows
 from bms_sandbox.operations import Operation, operation_of
 from bms_sandbox.rendering import Answers
 from bms_sandbox.service import Service
@@ -105,6 +106,7 @@ class Gate:
                 reply = error_reply(failure, service.dialect)
         elif reply.status == 200:  # noqa: PLR2004 -> every answer with a body to remember
             self._remember(scope, reply)
+            reply = self._lossy(operation, reply)
         await self._send(operation, visit, reply, scope, receive, send)
 
     async def _delay(self, operation: Operation) -> None:
@@ -146,6 +148,13 @@ class Gate:
         start, *bodies = messages
         headers = tuple((n, v) for n, v in start["headers"] if n != b"content-length")
         return Reply(start["status"], headers, tuple(b.get("body", b"") for b in bodies))
+
+    def _lossy(self, operation: Operation, reply: Reply) -> Reply:
+        """Return a list's answer as a service would send it that loses or alters rows."""
+        faults = self.service.faults
+        if not (faults.loses_rows and operation.name.startswith("list_") and has_rows(reply)):
+            return reply
+        return altered(reply, [kind for kind in LOSSES if faults.take(kind, operation.name)])
 
     def _question(self, scope: Scope) -> tuple[str, bytes] | None:
         """Return what identifies a read in fast mode; None where answers aren't remembered."""

@@ -152,7 +152,7 @@ class Load:
         loads.stage(
             self.connection, client_invoice, _staged(rows.filter(pa.array(differs, pa.bool_())))
         )
-        self.connection.commit()
+        self._pause()
 
     def _set_aside(
         self, key: int | str | None, code: str, field: str | None, raw: bytes, window: Window

@@ -1,0 +1,112 @@
+"""Suspect loads: kept, not published; published as they are once a person says so."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.invoices.accept import accept_unit
+from bms_flows.invoices.agenda import suspects
+from bms_flows.invoices.extract import Suspect
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_sandbox.serve import Sandbox
+
+Extract = Callable[..., dict[str, Any]]
+MARCH = ("2026-03-01", "2026-03-31")
+
+
+@pytest.fixture
+def suspect(sandbox: Sandbox, extract: Extract) -> str:
+    """A load of March in which an amount is off by a cent; the doubts as told."""
+    extract(*MARCH)
+    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
+    with pytest.raises(Suspect) as told:
+        extract(*MARCH)
+    return str(told.value)
+
+
+def states(warehouse: Engine) -> list[str]:
+    with warehouse.connect() as connection:
+        return list(connection.scalars(text("select state from bms.run order by id")))
+
+
+def versions(warehouse: Engine) -> int:
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
+
+
+def test_a_suspect_load_publishes_nothing_and_says_what_to_do(
+    warehouse: Engine, suspect: str
+) -> None:
+    assert states(warehouse) == ["complete", "suspect"]
+    assert versions(warehouse) == 1
+    assert "amounts_differ (1 rows)" in suspect
+    assert "accept_suspect" in suspect
+
+
+@pytest.mark.usefixtures("suspect")
+def test_an_accepted_load_is_published_without_reading_again(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path
+) -> None:
+    sandbox.forget()
+    (unit,) = suspects(warehouse, [1], None)
+    place = Workplace(warehouse, UPath(tmp_path), Settings())
+    step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
+    manifest = accept_unit(place, unit, step)
+    assert manifest["changed"] == 1
+    assert versions(warehouse) == 2
+    assert states(warehouse) == ["complete", "suspect", "complete"]
+    assert sandbox.truth()["requests"] == {}
+    assert suspects(warehouse, [1], None) == [], "accepted once is enough"
+
+
+@pytest.mark.usefixtures("suspect")
+def test_a_good_read_since_leaves_nothing_to_accept(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    sandbox.reset()
+    extract(*MARCH)
+    assert suspects(warehouse, [1], None) == []
+
+
+@pytest.mark.usefixtures("suspect")
+def test_another_entity_goes_on(extract: Extract) -> None:
+    assert extract(*MARCH, id_entity=2)["inserted"] > 0
+
+
+def test_an_end_date_taken_for_inclusive_is_noticed(sandbox: Sandbox, extract: Extract) -> None:
+    """The wrong setting would lose the last day of each request in silence."""
+    sandbox.set_dialect(end_date="exclusive")
+    with pytest.raises(Suspect, match="end_date_excluded"):
+        extract("2026-03-09", "2026-03-13")
+
+
+def test_an_end_date_taken_for_exclusive_is_noticed(extract: Extract) -> None:
+    with pytest.raises(Suspect, match="outside_window"):
+        extract("2026-03-09", "2026-03-13", end_date_inclusive=False)
+
+
+@pytest.mark.parametrize(
+    ("loss", "code"),
+    [
+        ("empty_list", "drop"),
+        ("short_list", "drop"),
+        ("missing_day", "drop"),
+        ("duplicate_row", "duplicate_ids"),
+        ("wrong_amount", "amounts_differ"),
+    ],
+)
+def test_a_loss_in_days_that_stood_here_is_noticed(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str
+) -> None:
+    extract(*MARCH)
+    sandbox.set_fault(loss, operation="list_client_invoices", count=1)
+    with pytest.raises(Suspect, match=code):
+        extract(*MARCH)
+    assert sandbox.truth()["faults"] == {loss: 1}
+    assert versions(warehouse) == 1

@@ -1,0 +1,72 @@
+"""Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
+
+from datetime import date, timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.invoices import lease
+from bms_flows.invoices.lease import DaysTaken, LeaseLost, fence, leased
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import Window
+
+START = date(2026, 3, 1)
+
+
+def unit(first: int, last: int, entity: int = 1) -> Unit:
+    window = Window(START + timedelta(days=first), START + timedelta(days=last))
+    return Unit(entity, (window,))
+
+
+def held(warehouse: Engine) -> int:
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select count(*) from bms.client_invoice_lease")) or 0)
+
+
+def test_the_same_day_is_held_once(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        pytest.raises(DaysTaken),
+        leased(warehouse, unit(9, 12), run_id=2, task="b"),
+    ):
+        pytest.fail("two held the tenth day")
+    assert held(warehouse) == 0
+
+
+def test_other_days_and_other_entities_are_free(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        leased(warehouse, unit(10, 12), run_id=2, task="b"),
+        leased(warehouse, unit(0, 9, entity=2), run_id=3, task="c"),
+    ):
+        assert held(warehouse) == 3
+
+
+def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "LIFE", timedelta(seconds=-1))
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        leased(warehouse, unit(5, 6), run_id=2, task="b"),
+        warehouse.begin() as connection,
+    ):
+        fence(connection, 2, windows=1)
+        with pytest.raises(LeaseLost):
+            fence(connection, 1, windows=1)
+
+
+def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        leased(warehouse, unit(0, 9), run_id=2, task="a"),
+        warehouse.begin() as connection,
+    ):
+        fence(connection, 2, windows=1)
+        with pytest.raises(LeaseLost):
+            fence(connection, 1, windows=1)
+
+
+def test_waiting_for_days_may_help() -> None:
+    assert DaysTaken.retriable
+    assert LeaseLost.retriable

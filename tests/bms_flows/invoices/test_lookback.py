@@ -1,0 +1,104 @@
+"""The look back: always the latest days, open days at growing intervals, all days in rotation."""
+
+from datetime import date, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms_flows.invoices.lookback import LONGEST_INTERVAL, Looked, join, look_back
+from bms_flows.invoices.window import DAY, Window
+
+TODAY = date(2026, 11, 21)
+YESTERDAY = Window(TODAY - DAY, TODAY - DAY)
+
+
+def ago(days: int) -> date:
+    return TODAY - timedelta(days=days)
+
+
+def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> Looked:
+    return Looked(ago(day), ago(read), ago(changed), open_invoices)
+
+
+def read_days(*stored: Looked, **given_: int) -> list[int]:
+    """Days ago that are read beyond the tail."""
+    options = {"lookback_days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
+    found = look_back(YESTERDAY, stored, today=TODAY, **options)
+    return [(TODAY - day).days for window in found.windows for day in window if day < ago(35)]
+
+
+def test_the_latest_days_are_always_read() -> None:
+    found = look_back(YESTERDAY, [], today=TODAY, lookback_days=35, budget=9, rotation=9, gap=0)
+    assert found.windows == [Window(ago(35), ago(1))]
+
+
+def test_without_a_look_back_only_the_asked_days_are_read() -> None:
+    found = look_back(YESTERDAY, [], today=TODAY, lookback_days=0, budget=9, rotation=9, gap=0)
+    assert found.windows == [YESTERDAY]
+
+
+def test_looks_at_a_quiet_open_day_are_1_2_4_up_to_32_days_apart() -> None:
+    changed = date(2026, 1, 1)
+    read, looks = changed, []
+    while len(looks) < 8:
+        read = Looked(ago(200), read, changed, 1).due_on()
+        looks.append((read - changed).days)
+    assert looks == [1, 2, 4, 8, 16, 32, 64, 96]
+
+
+def test_a_day_without_open_invoices_is_left_to_the_rotation() -> None:
+    closed = looked(50, read=20, changed=20, open_invoices=0)
+    assert read_days(closed) == [50]  # one in a thousand million, rounded up: the oldest look
+    assert read_days(closed, looked(60, read=30, changed=30, open_invoices=0)) == [60]
+
+
+def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None:
+    stored = [looked(40 + n, read=n, changed=n) for n in range(2, 12)]
+    found = look_back(
+        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=3, rotation=10**9, gap=0
+    )
+    older = [window for window in found.windows if window.end < ago(35)]
+    assert sum(window.days for window in older) == 3
+    assert min(window.start for window in older) == ago(51)
+    assert found.over_budget == 7
+
+
+def test_near_days_become_one_request() -> None:
+    windows = [Window(ago(50), ago(50)), Window(ago(47), ago(47)), Window(ago(40), ago(40))]
+    assert join(windows, gap=2) == [Window(ago(50), ago(47)), Window(ago(40), ago(40))]
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda day, read, quiet: Looked(ago(day), ago(read), ago(read + quiet), 1),
+            st.integers(36, 2000),
+            st.integers(1, 400),
+            st.integers(0, 400),
+        ),
+        unique_by=lambda each: each.day,
+        max_size=60,
+    )
+)
+def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[Looked]) -> None:
+    """Within the budget, a day whose last look is further back than that is always read."""
+    found = look_back(
+        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
+    )
+    read = {day for window in found.windows for day in window}
+    assert found.over_budget == 0
+    assert all(
+        each.day in read for each in stored if (TODAY - each.read_on).days >= LONGEST_INTERVAL
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 5)), min_size=1), st.integers(0, 9))
+def test_joined_windows_cover_the_same_days_and_are_apart(
+    given_: list[tuple[int, int]], gap: int
+) -> None:
+    windows = [Window(ago(start + length), ago(start)) for start, length in given_]
+    joined = join(windows, gap)
+    covered = {day for window in joined for day in window}
+    assert covered >= {day for window in windows for day in window}
+    assert all((after.start - before.end).days > gap + 1 for before, after in pairwise(joined))

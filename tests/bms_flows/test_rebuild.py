@@ -1,0 +1,72 @@
+"""Rebuild: the same tables come of the answers that were kept, or nothing is touched."""
+
+import shutil
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.rebuild import AnswersMissing, main, rebuild
+from bms_flows.settings import Settings
+from bms_sandbox.serve import Sandbox
+
+Extract = Callable[..., dict[str, Any]]
+MARCH = ("2026-03-01", "2026-03-31")
+TABLES = ("client_invoice", "client_invoice_version", "client_invoice_day", "control_total")
+
+
+def content(warehouse: Engine) -> dict[str, list[Any]]:
+    with warehouse.connect() as connection:
+        return {
+            table: list(connection.execute(text(f"select * from bms.{table} order by 1, 2, 3")))
+            for table in TABLES
+        }
+
+
+@pytest.fixture
+def history(sandbox: Sandbox, extract: Extract) -> None:
+    """Three loads: the month, the month after a payment and a deletion, and half of it in English."""
+    extract(*MARCH)
+    first, second = sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))[:2]
+    sandbox.pay(1, first["id_invoice"])
+    sandbox.delete_invoice(1, second["id_invoice"])
+    extract(*MARCH)
+    extract("2026-03-16", "2026-03-31", language="EN")
+
+
+@pytest.mark.usefixtures("history")
+def test_the_same_tables_come_of_it(warehouse: Engine, tmp_path: Path) -> None:
+    before = content(warehouse)
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.client_invoice set client_name = 'damaged'"))
+    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert made.steps == 3
+    assert made.before != made.after
+    after = content(warehouse)
+    for table in TABLES:
+        assert after[table] == before[table], table
+
+
+@pytest.mark.usefixtures("history")
+def test_a_missing_answer_leaves_all_as_it_is(
+    warehouse: Engine, tmp_path: Path, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content(warehouse)
+    shutil.rmtree(next((tmp_path / "raw").rglob("step-2")))
+    with pytest.raises(AnswersMissing, match="steps 2 are gone"):
+        rebuild(warehouse, UPath(tmp_path), Settings())
+    assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
+    assert "nothing was changed" in capsys.readouterr().err
+    assert content(warehouse) == before
+
+
+@pytest.mark.usefixtures("history")
+def test_the_command_says_whether_the_rows_are_the_same(
+    warehouse_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
+    assert "3 steps loaded again: the same rows as before" in capsys.readouterr().out
