@@ -1,5 +1,6 @@
 """The tables of schema `bms`: one module for each noun, one metadata for all."""
 
+from bms_warehouse.tables.creation import creation, creation_body, creation_event, creation_plan
 from bms_warehouse.tables.drops import drop
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
@@ -21,6 +22,10 @@ __all__ = [
     "client_invoice_version",
     "code_name",
     "control_total",
+    "creation",
+    "creation_body",
+    "creation_event",
+    "creation_plan",
     "drop",
     "quarantine",
     "run",

@@ -1,0 +1,165 @@
+"""Applying a chunk: every row of the ledger it names is brought to an end, or left where the next can go on.
+
+A loop without memory of its own: it reads where the rows stand and does the next lawful thing. A
+crash therefore leaves nothing to repair; whoever calls it next (a retry, a cleared task, the same
+file dropped again, a new version of the DAG) goes on from the same states.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from bms_flows.creation import states
+from bms_flows.creation.ledger import Ledger
+from bms_flows.creation.remote import Remote
+from bms_flows.creation.send import Sender
+from bms_flows.creation.send import ticks as real_ticks
+from bms_flows.creation.settings import Settings
+from bms_flows.creation.settle import settle
+from bms_flows.creation.states import HERE, OPEN, Entry, State, due
+
+
+class RowsHeld(Exception):
+    """Another task works on some of these rows; a later try finds them done, or free."""
+
+    retriable = True
+
+    def __init__(self, rows: int, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(f"{rows} rows are being worked on by another task")
+
+
+@dataclass(frozen=True)
+class Applier:
+    """Applies rows of one resource; `sleep` and `ticks` are replaced in simulations."""
+
+    ledger: Ledger
+    remote: Remote
+    settings: Settings
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ticks: Callable[[], float] = real_ticks
+    owner: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    async def apply(self, rows: Sequence[int]) -> dict[State, int]:
+        """Bring `rows` to an end, in order; return how many stand where.
+
+        Rows whose manager isn't there yet stay READY. Raises `RowsHeld` when another task has
+        some, and the client's error when the service can't be asked at all.
+        """
+        async with self._leased(rows):
+            failure = await self._work(rows)
+        if failure is not None:
+            raise failure
+        return await self._standing(rows)
+
+    async def _work(self, rows: Sequence[int]) -> Exception | None:
+        while True:
+            await self._renew(rows)  # this process may have stood still
+            mine = [
+                entry
+                for entry in await self.ledger.entries(rows)
+                if entry.owner == self.owner and entry.state in OPEN
+            ]
+            bodies = await self.ledger.bodies([entry.id for entry in mine])
+            ready = await self._sendable(mine, bodies)
+            if ready:
+                failure = await self._send(ready)
+                if failure is not None:
+                    return failure
+                continue
+            unknown = {e.id: (e, bodies[e.id]) for e in mine if e.state is State.UNKNOWN}
+            if not unknown:
+                return None
+            await self._wait_for([entry for entry, _ in unknown.values()])
+            await settle(self.ledger, self.remote, self.settings, self.owner, unknown)
+
+    async def _sendable(
+        self, mine: Sequence[Entry], bodies: Mapping[int, Mapping[str, Any]]
+    ) -> dict[int, Mapping[str, Any]]:
+        """Return what can be sent now, with its manager; reject what never can."""
+        ready = [entry for entry in mine if entry.state is State.READY]
+        keys = {entry.manager_key for entry in ready if entry.manager_key}
+        managers = await self.ledger.by_key(keys) if keys else {}
+        sendable: dict[int, Mapping[str, Any]] = {}
+        for entry in ready:
+            if entry.manager_key is None:
+                sendable[entry.id] = bodies[entry.id]
+                continue
+            manager = managers.get(entry.manager_key)
+            if manager is None or manager.state in {State.REJECTED, State.GIVEN_UP}:
+                await self.ledger.change(
+                    [entry.id],
+                    lambda row, _: states.give_up_on_manager(row, owner=self.owner),
+                )
+            elif manager.state in HERE and manager.remote_number is not None:
+                sendable[entry.id] = {**bodies[entry.id], "id_manager": manager.remote_number}
+        return sendable
+
+    async def _send(self, ready: Mapping[int, Mapping[str, Any]]) -> Exception | None:
+        """Send all of `ready`, some at once; stop at the first error that concerns all."""
+        sender = Sender(self.ledger, self.remote, self.settings, self.owner, self.ticks)
+        todo = iter(ready.items())
+        failures: list[Exception] = []
+
+        async def work() -> None:
+            for row, body in todo:
+                try:
+                    failure: Exception | None = await sender.send(row, body)
+                except Exception as error:  # noqa: BLE001 - raised by `apply` once the others are done
+                    failure = error
+                if failure is not None:
+                    failures.append(failure)
+                if failures:
+                    return
+
+        workers = min(self.settings.create_concurrency, len(ready))
+        await asyncio.gather(*(work() for _ in range(workers)))
+        return failures[0] if failures else None
+
+    async def _wait_for(self, unknown: Collection[Entry]) -> None:
+        """Wait once until all of `unknown` are due."""
+        last = max(due(entry, self.settings.settle) for entry in unknown)
+        while (left := (last - await self.ledger.now()).total_seconds()) > 0:
+            await self.sleep(left)
+
+    async def _standing(self, rows: Sequence[int]) -> dict[State, int]:
+        entries = await self.ledger.entries(rows)
+        now = await self.ledger.now()
+        held = sum(entry.state in OPEN and not entry.free(now) for entry in entries)
+        if held:
+            raise RowsHeld(held, self.settings.lease_s)
+        counts: dict[State, int] = {}
+        for entry in entries:
+            counts[entry.state] = counts.get(entry.state, 0) + 1
+        return counts
+
+    @asynccontextmanager
+    async def _leased(self, rows: Sequence[int]) -> AsyncIterator[None]:
+        """Hold what can be held of `rows` for the block, and give back what is still open."""
+        owner, life = self.owner, self.settings.lease
+        await self.ledger.change(
+            rows, lambda entry, now: states.claim(entry, owner=owner, now=now, life=life)
+        )
+        heartbeat = asyncio.create_task(self._hold(rows))
+        try:
+            yield
+        finally:
+            heartbeat.cancel()
+            with suppress(asyncio.CancelledError):
+                await heartbeat
+            await self.ledger.change(rows, lambda entry, _: states.release(entry, owner=owner))
+
+    async def _hold(self, rows: Sequence[int]) -> None:
+        """Show a sign of life, three times in the life of a lease."""
+        while True:
+            await self.sleep(self.settings.lease_s / 3)
+            await self._renew(rows)
+
+    async def _renew(self, rows: Sequence[int]) -> None:
+        owner, life = self.owner, self.settings.lease
+        await self.ledger.change(
+            rows, lambda entry, now: states.renew(entry, owner=owner, now=now, life=life)
+        )

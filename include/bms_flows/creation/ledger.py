@@ -1,0 +1,287 @@
+"""The ledger `bms.creation`: every move under a row lock, committed before anything else is done.
+
+The laws of the moves stand in `states`; here they meet the table. The database's clock is the
+ledger's clock: leases and settle times don't depend on how the workers' clocks agree.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import bindparam as bind
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from bms_flows.creation.identity import packed, unpacked
+from bms_flows.creation.states import Entry, Move, State, Unlawful, reopen
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.tables import creation, creation_body, creation_event
+
+UNIQUE_VIOLATION = "23505"
+
+Step = Callable[[Entry, datetime], Move]
+"""A move of one row at the ledger's time; raises `Unlawful` where the row stands elsewhere."""
+
+
+class Claimed(Exception):
+    """The remote record belongs to another row of the ledger."""
+
+
+class New(msgspec.Struct, frozen=True, kw_only=True):
+    """A row to be entered; its repr shows no body."""
+
+    line: int
+    key: str
+    digest: str
+    body: Mapping[str, Any]
+    manager_key: str | None = None
+    reason: str | None = None
+    """Why a person decides first; None for a row that may be sent."""
+    candidates: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"New(line={self.line})"
+
+    def __rich_repr__(self) -> list[tuple[str, int]]:
+        return [("line", self.line)]
+
+
+class Ledger(Protocol):
+    """What the engine asks of the ledger of one resource."""
+
+    async def now(self) -> datetime:
+        """Return the ledger's time."""
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        """Move the rows for which `step` is lawful, durably; return those, as they stand now.
+
+        Raises `Claimed` where a row would take a remote id that another row has.
+        """
+
+    async def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by their numbers."""
+
+    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by their keys."""
+
+    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what the rows send."""
+
+    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return the keys of the rows that have these remote ids."""
+
+
+class PostgresLedger:
+    """The ledger of one resource in the warehouse."""
+
+    def __init__(self, engine: Engine, resource: str) -> None:
+        self._engine = engine
+        self._resource = resource
+
+    async def now(self) -> datetime:
+        """Return the database's time."""
+        return await asyncio.to_thread(self._now)
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        """Move rows under their locks, in one transaction, which is over on return."""
+        return await asyncio.to_thread(self._change, ids, step)
+
+    async def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by their numbers."""
+        return await asyncio.to_thread(self._read, creation.c.id.in_(ids))
+
+    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by their keys."""
+        found = await asyncio.to_thread(
+            self._read, (creation.c.resource == self._resource) & creation.c.key.in_(keys)
+        )
+        return {entry.key: entry for entry in found}
+
+    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what the rows send."""
+        return await asyncio.to_thread(self._bodies, ids)
+
+    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return the keys of the rows that have these remote ids."""
+        return await asyncio.to_thread(self._owners, remote_ids)
+
+    def _now(self) -> datetime:
+        with self._engine.connect() as connection:
+            return _clock(connection)
+
+    def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        moves: dict[int, Move] = {}
+        try:
+            with self._engine.begin() as connection:
+                locked = _locked(connection, creation.c.id.in_(ids))
+                now = _clock(connection)  # after the wait for the locks
+                for entry in locked:
+                    try:
+                        moves[entry.id] = step(entry, now)
+                    except Unlawful:
+                        continue
+                write(connection, moves.values(), now)
+        except WarehouseError as error:
+            if error.sqlstate == UNIQUE_VIOLATION:
+                raise Claimed from None
+            raise
+        return {number: move.entry for number, move in moves.items()}
+
+    def _read(self, where: Any) -> list[Entry]:
+        with self._engine.connect() as connection:
+            found = connection.execute(select(*COLUMNS).where(where).order_by(creation.c.id))
+            return [_entry(row) for row in found]
+
+    def _bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        with self._engine.connect() as connection:
+            found = connection.execute(
+                select(creation_body.c.creation_id, creation_body.c.body).where(
+                    creation_body.c.creation_id.in_(ids)
+                )
+            )
+            return {number: unpacked(body) for number, body in found}
+
+    def _owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        with self._engine.connect() as connection:
+            found = connection.execute(
+                select(creation.c.remote_id, creation.c.key).where(
+                    creation.c.resource == self._resource, creation.c.remote_id.in_(remote_ids)
+                )
+            )
+            return dict(found.tuples().all())
+
+
+def enter(
+    connection: Connection,
+    resource: str,
+    drop_id: int,
+    rows: Iterable[New],
+    *,
+    attempts: int,
+) -> None:
+    """Enter rows within the caller's transaction: new ones, and again those that had a no.
+
+    What stands there otherwise is left as it is. Safe to repeat.
+    """
+    given = {row.key: row for row in rows}
+    if not given:
+        return
+    now = _clock(connection)
+    # In the order of keys, so that two drops entering the same people wait and don't lock up.
+    values = [
+        {
+            "resource": resource,
+            "key": key,
+            "digest": row.digest,
+            "drop_id": drop_id,
+            "line": row.line,
+            "state": State.READY if row.reason is None else State.REVIEW,
+            "attempt": 0,
+            "limit": attempts,
+            "looks": 0,
+            "reason": row.reason,
+            "evidence": [],
+            "candidates": list(row.candidates),
+            "manager_key": row.manager_key,
+            "entered_at": now,
+            "changed_at": now,
+        }
+        for key, row in sorted(given.items())
+    ]
+    new = set(
+        connection.scalars(
+            upsert(creation).on_conflict_do_nothing().returning(creation.c.id), values
+        )
+    )
+    entered: list[Move] = []
+    mine = (creation.c.resource == resource) & creation.c.key.in_(given)
+    for entry in _locked(connection, mine):
+        row = given[entry.key]
+        if entry.id in new:
+            entered.append(Move(entry, "entered", row.reason))
+            continue
+        try:
+            again = reopen(
+                entry,
+                now=now,
+                digest=row.digest,
+                manager_key=row.manager_key,
+                attempts=attempts,
+                reason=row.reason,
+                candidates=row.candidates,
+            )
+        except Unlawful:
+            continue
+        entered.append(again)
+    write(connection, entered, now)
+    if entered:
+        connection.execute(
+            update(creation)
+            .where(creation.c.id == bind("number"))
+            .values(drop_id=drop_id, line=bind("at"), verified=None),
+            [{"number": m.entry.id, "at": given[m.entry.key].line} for m in entered],
+        )
+        statement = upsert(creation_body)
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["creation_id"], set_={"body": statement.excluded.body}
+            ),
+            [{"creation_id": m.entry.id, "body": packed(given[m.entry.key].body)} for m in entered],
+        )
+
+
+def write(connection: Connection, moves: Iterable[Move], at: datetime) -> None:
+    """Write moved rows and their history, within the caller's transaction."""
+    listed = list(moves)
+    if not listed:
+        return
+    connection.execute(
+        update(creation)
+        .where(creation.c.id == bind("number"))
+        .values({name: bind(name) for name in MOVING} | {"changed_at": at}),
+        [
+            {name: getattr(move.entry, name) for name in MOVING} | {"number": move.entry.id}
+            for move in listed
+        ],
+    )
+    events = [
+        {
+            "creation_id": move.entry.id,
+            "at": at,
+            "what": move.what,
+            "attempt": move.entry.attempt,
+            "who": move.who,
+            "detail": move.detail,
+        }
+        for move in listed
+        if move.what is not None
+    ]
+    if events:
+        connection.execute(insert(creation_event), events)
+
+
+FIELDS = tuple(each.name for each in msgspec.structs.fields(Entry))
+MOVING = tuple(name for name in FIELDS if name not in ("id", "key"))
+COLUMNS: Sequence[Any] = [creation.c[name] for name in FIELDS]
+
+
+def _locked(connection: Connection, where: Any) -> list[Entry]:
+    found = connection.execute(
+        select(*COLUMNS).where(where).order_by(creation.c.id).with_for_update()
+    )
+    return [_entry(row) for row in found]
+
+
+def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
+    given = dict(zip(FIELDS, row, strict=True))
+    given["state"] = State(given["state"])
+    given["evidence"] = tuple(given["evidence"])
+    given["candidates"] = tuple(given["candidates"])
+    return Entry(**given)
+
+
+def _clock(connection: Connection) -> datetime:
+    now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return now

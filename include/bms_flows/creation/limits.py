@@ -1,0 +1,76 @@
+"""When a person is asked before a plan is applied: its size, what is odd about it, the setting. Pure."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from bms_flows.creation.plan import Action, Plan
+from bms_flows.creation.rules import PlanLimits
+from bms_flows.creation.settings import Approval
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A limit that a plan exceeds; figures only."""
+
+    code: str
+    found: str
+    limit: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.found}, the limit is {self.limit}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a person is asked, and why; `breaches` go into the certificate in any case."""
+
+    ask: bool
+    why: str
+    breaches: tuple[Breach, ...] = ()
+
+
+def breaches(plan: Plan, limits: PlanLimits, today: date) -> tuple[Breach, ...]:
+    """Return the limits that `plan` exceeds on `today`."""
+    total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
+    created, headcount = len(plan.creates), plan.headcount
+    found: list[Breach] = []
+    if total > limits.rows:
+        found.append(Breach("rows", str(total), str(limits.rows)))
+    if total and rejected > limits.rejected_share * total:
+        share = f"{limits.rejected_share:.0%}"
+        found.append(Breach("rejected", f"{rejected} of {total} rows", share))
+    if headcount >= limits.created_share_from and created > limits.created_share * headcount:
+        share = f"{limits.created_share:.0%}"
+        found.append(Breach("created", f"{created} on a headcount of {headcount}", share))
+    far = sum(
+        not -limits.start_days_before <= (start - today).days <= limits.start_days_after
+        for start in (_start(row.body) for row in plan.rows if row.action is Action.CREATE)
+        if start is not None
+    )
+    if far:
+        window = f"-{limits.start_days_before} to +{limits.start_days_after} days"
+        found.append(Breach("start_date", f"{far} rows", window))
+    return tuple(found)
+
+
+def decide(plan: Plan, limits: PlanLimits, approval: Approval, today: date) -> Decision:
+    """Decide whether a person is asked about `plan`; nobody is where nothing would be created."""
+    found = breaches(plan, limits, today)
+    created = len(plan.creates)
+    if not created:
+        return Decision(False, "nothing would be created", found)
+    if approval == "never":
+        return Decision(False, "BMS_APPROVAL is never", found)
+    if approval == "always":
+        return Decision(True, "BMS_APPROVAL is always", found)
+    if found:
+        return Decision(True, "; ".join(map(str, found)), found)
+    if created > approval:
+        return Decision(True, f"{created} rows, BMS_APPROVAL asks beyond {approval}", found)
+    return Decision(False, f"{created} rows, BMS_APPROVAL asks beyond {approval}", found)
+
+
+def _start(body: Any) -> date | None:
+    start = body.get("start_date")
+    return start if isinstance(start, date) else None

@@ -1,0 +1,119 @@
+"""One create of one row: intent committed, fence, POST, outcome committed."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bms.errors import AmbiguousWrite, BmsError, Refused
+from bms_flows.creation import states
+from bms_flows.creation.ledger import Claimed, Ledger, Step
+from bms_flows.creation.remote import Made, Remote, TooLate
+from bms_flows.creation.settings import Settings
+
+
+def ticks() -> float:
+    """Return seconds that go on while this process is stopped and while the machine sleeps."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Sends rows of the ledger for one owner; `ticks` is replaced in simulations."""
+
+    ledger: Ledger
+    remote: Remote
+    settings: Settings
+    owner: str
+    ticks: Callable[[], float] = ticks
+
+    async def send(self, row: int, body: Mapping[str, Any]) -> BmsError | None:
+        """Make the next attempt for `row`; return an error that stops the others too.
+
+        Such an error (no connection, no token, no scope) says that nothing was sent; the row is
+        READY again. After a cancellation or a kill it is SENDING, and settles from there.
+        """
+        owner, settings = self.owner, self.settings
+        started = self.ticks()
+        moved = await self.ledger.change(
+            [row],
+            lambda entry, now: states.intend(
+                entry, owner=owner, now=now, in_flight=settings.in_flight
+            ),
+        )
+        if row not in moved:
+            return None  # another is at work on it, or was faster
+        attempt, passed = moved[row].attempt, False
+
+        def remaining() -> float:
+            life = min(settings.create_timeout_s, settings.lease_s)
+            return life - (self.ticks() - started)
+
+        def fence() -> None:
+            nonlocal passed
+            if remaining() <= 0:
+                raise TooLate
+            passed = True
+
+        try:
+            async with asyncio.timeout(remaining()):
+                made = await self.remote.create(body, fence)
+        except TooLate:
+            await self.ledger.change([row], _withdrawn(attempt, "too_late"))
+        except TimeoutError:
+            cut_off = _doubtful if passed else _withdrawn
+            await self.ledger.change([row], cut_off(attempt, "cut_off"))
+        except BmsError as error:
+            return await self._failed(row, attempt, error)
+        except Exception:
+            await self.ledger.change([row], _doubtful(attempt, "error"))
+            raise
+        else:
+            await self._made(row, attempt, made)
+        return None
+
+    async def _failed(self, row: int, attempt: int, error: BmsError) -> BmsError | None:
+        if isinstance(error, AmbiguousWrite):
+            reason = error.reason.replace(" ", "_")
+            await self.ledger.change([row], _doubtful(attempt, reason))
+            return None
+        if isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint:
+            reason = f"refused_{error.status}"
+            await self.ledger.change(
+                [row], lambda entry, _: states.refused(entry, attempt=attempt, reason=reason)
+            )
+            return None
+        # Whatever else the client raises for a create, or for its token, surely was not executed.
+        await self.ledger.change([row], _withdrawn(attempt, type(error).__name__))
+        return error
+
+    async def _made(self, row: int, attempt: int, made: Made) -> None:
+        try:
+            moved = await self.ledger.change(
+                [row],
+                lambda entry, _: states.answered(
+                    entry,
+                    attempt=attempt,
+                    remote_id=made.remote_id,
+                    number=made.number,
+                    standby=made.is_standby,
+                ),
+            )
+        except Claimed:
+            # The service named a record that another row has: no answer to build on.
+            await self.ledger.change([row], _doubtful(attempt, "id_claimed"))
+            return
+        if row not in moved:
+            await self.ledger.change(
+                [row], lambda entry, _: states.late(entry, remote_id=made.remote_id)
+            )
+
+
+def _doubtful(attempt: int, reason: str) -> Step:
+    return lambda entry, now: states.doubt(entry, attempt=attempt, reason=reason, now=now)
+
+
+def _withdrawn(attempt: int, reason: str) -> Step:
+    return lambda entry, _: states.withdraw(entry, attempt=attempt, reason=reason)

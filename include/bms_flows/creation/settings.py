@@ -1,0 +1,92 @@
+"""The settings of creating: how long to settle, how often to send, when a person is asked."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final, Literal
+
+from bms_flows.settings import BadSetting
+from bms_flows.settings import Settings as FlowSettings
+
+Approval = Literal["always", "never"] | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(FlowSettings):
+    """What the creation of records may be told, beside what all flows are."""
+
+    approval: Approval = 20
+    """Who is asked before anything is created: a person `always`, `never`, or beyond so many rows."""
+    settle_s: float = 30
+    """Seconds until a created record surely shows in the service's lists."""
+    create_attempts: int = 5
+    """POSTs for one row at most, before a person decides."""
+    create_timeout_s: float = 60
+    """Seconds that one create may take, connection and token included; then it is cut off."""
+    clock_skew_s: float = 300
+    """Seconds that the service's clock may be ahead of the database's or behind it."""
+    lease_s: float = 60
+    """Seconds that a row stays its worker's without a sign of life."""
+    create_concurrency: int = 8
+    """Creates under way at once, in one task."""
+    chunk_rows: int = 200
+    """Rows that one task creates; chunks run side by side."""
+    keep_days: int = 30
+    """Days that bodies and reports with personal data are kept once a drop is certified."""
+
+    @property
+    def settle(self) -> timedelta:
+        """The settle time."""
+        return timedelta(seconds=self.settle_s)
+
+    @property
+    def in_flight(self) -> timedelta:
+        """The longest time from an intent to the end of its POST."""
+        return timedelta(seconds=self.create_timeout_s)
+
+    @property
+    def skew(self) -> timedelta:
+        """The clock skew allowed for."""
+        return timedelta(seconds=self.clock_skew_s)
+
+    @property
+    def lease(self) -> timedelta:
+        """The life of a lease."""
+        return timedelta(seconds=self.lease_s)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
+        given = dict(os.environ if environment is None else environment)
+        own: dict[str, Any] = {}
+        for name in SECONDS:
+            if text := given.pop(variable := f"BMS_{name.upper()}", ""):
+                own[name] = _seconds(variable, text)
+        if text := given.pop("BMS_APPROVAL", ""):
+            own["approval"] = _approval(text)
+        base = super().from_environment(given)
+        return replace(base, **own)  # type: ignore[return-value]  # super() makes a `cls`
+
+
+SECONDS: Final = ("settle_s", "create_timeout_s", "clock_skew_s", "lease_s")
+
+
+def _seconds(variable: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 < seconds < float("inf"):
+        raise BadSetting(f"{variable} holds {text!r}; it takes seconds, more than 0")
+    return seconds
+
+
+def _approval(text: str) -> Approval:
+    if text == "always":
+        return "always"
+    if text == "never":
+        return "never"
+    if text.isdecimal():
+        return int(text)
+    raise BadSetting(f"BMS_APPROVAL holds {text!r}; it takes always, never or a number of rows")

@@ -1,0 +1,387 @@
+"""The life of one row of the ledger: which moves there are, and which of them are lawful when.
+
+                enter                       intend: attempt n + 1, committed before its POST
+                  │           ┌────────────────────────────────────────────┐
+    reopen ─────► READY ──────┘                                            ▼
+      ▲            ▲ ▲ ▲ ▲───────── withdraw: surely not sent ───────── SENDING ── answered 2xx ─► CREATED
+      │            │ │ │                                               │  └─ refused 4xx ─► REJECTED
+      │            │ │ └─────────── withdraw ──────────┐        doubt, │
+      │            │ │                                 │     abandoned ▼
+      │            │ └── second look without a trace ──┴────────── UNKNOWN ── one trace ────► ADOPTED
+      │            │     (attempts left)                               │
+      │            └── decided: create ─────── REVIEW ◄────────────────┘ several, or no attempts left
+      │                                          └─ decided: a candidate ► ADOPTED, give up ► GIVEN_UP
+      └──────── REJECTED, GIVEN_UP, dropped again
+
+A late 2xx to the last attempt is knowledge and is taken in wherever the row stands meanwhile.
+
+The laws, each held by one function below and by a row lock around it (`ledger`):
+
+1. A POST is sent only by who moved the row from READY to SENDING, under a lease, in a transaction
+   committed before it is sent. There is no other way to a POST.
+2. SENDING leads back to READY only if the POST surely was not executed.
+3. `quiet_at` is the moment from which nothing of the last attempt can be under way: when its end
+   was seen, else the intent and the longest time a create may take. Settling counts from there,
+   so a POST whose sender was killed, stopped or cut off is over before the next one is sent.
+4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
+   `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
+5. A remote record belongs to one row only (`ledger` keeps it unique).
+
+Assumptions that remain, since the service has no idempotency key: a sender isn't stopped for longer
+than the in-flight bound and two settle times between its last look at the clock and the kernel
+taking its bytes; a created record shows in the lists within two settle times. `audit` finds what
+breaks either.
+
+Pure: the time is given, nothing is read or written, nothing here is personal.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+LOOKS: Final = 2
+"""Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
+
+
+class State(StrEnum):
+    """Where a row of the ledger stands."""
+
+    READY = "ready"
+    SENDING = "sending"
+    UNKNOWN = "unknown"
+    CREATED = "created"
+    ADOPTED = "adopted"
+    REJECTED = "rejected"
+    REVIEW = "review"
+    GIVEN_UP = "given_up"
+
+
+OPEN: Final = frozenset({State.READY, State.SENDING, State.UNKNOWN})
+"""The engine has work to do."""
+HERE: Final = frozenset({State.CREATED, State.ADOPTED})
+"""The record exists and is known."""
+DONE: Final = frozenset({*HERE, State.REJECTED, State.GIVEN_UP})
+"""Nothing more happens unless the row is dropped again."""
+
+
+class Unlawful(Exception):
+    """The row isn't where this move may start: another is at work on it, or was faster."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row of the ledger; times are aware and the ledger's own clock's."""
+
+    id: int
+    key: str
+    """Digest of the natural key."""
+    digest: str
+    """Digest of the body to be sent."""
+    state: State = State.READY
+    attempt: int = 0
+    """POSTs intended so far; the number of the last one."""
+    limit: int
+    """The last attempt that may be made."""
+    first_intended_at: datetime | None = None
+    intended_at: datetime | None = None
+    quiet_at: datetime | None = None
+    looks: int = 0
+    """Looks since the last attempt that found no trace."""
+    remote_id: str | None = None
+    remote_number: int | None = None
+    is_standby: bool | None = None
+    reason: str | None = None
+    """A short code: why it is unknown, rejected or needs review."""
+    evidence: tuple[str, ...] = ()
+    """What the adoption rests on, as codes."""
+    candidates: tuple[str, ...] = ()
+    """Remote ids that a person is to choose from."""
+    manager_key: str | None = None
+    """Key of the row whose number goes into the body as the manager."""
+    owner: str | None = None
+    leased_until: datetime | None = None
+
+    def held_by(self, owner: str, now: datetime) -> bool:
+        """Whether `owner` holds the lease at `now`."""
+        return self.owner == owner and self.leased_until is not None and self.leased_until > now
+
+    def free(self, now: datetime) -> bool:
+        """Whether anybody may take the lease at `now`."""
+        return self.owner is None or self.leased_until is None or self.leased_until <= now
+
+
+class Move(msgspec.Struct, frozen=True, gc=False):
+    """A row after a lawful move, and what goes into its history (`what` is None for nothing)."""
+
+    entry: Entry
+    what: str | None = None
+    detail: str | None = None
+    who: str | None = None
+
+
+def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
+    """Take the lease of an open row; what its earlier holder was sending is in doubt from now on.
+
+    The doubt settles from `quiet_at` as the intent left it: its sender may still be alive.
+    """
+    if entry.state not in OPEN or not (entry.owner == owner or entry.free(now)):
+        raise Unlawful
+    abandoned = entry.state is State.SENDING and entry.owner != owner
+    changed = _replace(
+        entry,
+        owner=owner,
+        leased_until=now + life,
+        state=State.UNKNOWN if abandoned else entry.state,
+        looks=0 if abandoned else entry.looks,
+        reason="abandoned" if abandoned else entry.reason,
+    )
+    return Move(changed, "abandoned" if abandoned else None)
+
+
+def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
+    """Hold the lease for another while; a lapsed one that nobody took is taken again."""
+    if entry.owner != owner:
+        raise Unlawful
+    return Move(_replace(entry, leased_until=now + life))
+
+
+def release(entry: Entry, *, owner: str) -> Move:
+    """Give the lease back."""
+    if entry.owner != owner:
+        raise Unlawful
+    return Move(_replace(entry, owner=None, leased_until=None))
+
+
+def intend(entry: Entry, *, owner: str, now: datetime, in_flight: timedelta) -> Move:
+    """Give the next POST its number; committed before it is sent, by who holds the lease at that moment."""
+    if (
+        entry.state is not State.READY
+        or not entry.held_by(owner, now)
+        or entry.attempt >= entry.limit
+    ):
+        raise Unlawful
+    changed = _replace(
+        entry,
+        state=State.SENDING,
+        attempt=entry.attempt + 1,
+        first_intended_at=entry.first_intended_at or now,
+        intended_at=now,
+        quiet_at=now + in_flight,
+        looks=0,
+        reason=None,
+    )
+    return Move(changed, "intended")
+
+
+def answered(
+    entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
+) -> Move:
+    """Take in the answer of POST `attempt`: the record is there. Knowledge needs no lease."""
+    if entry.attempt != attempt or entry.state in HERE:
+        raise Unlawful
+    changed = _replace(
+        entry,
+        state=State.CREATED,
+        remote_id=remote_id,
+        remote_number=number,
+        is_standby=standby,
+        reason=None,
+        evidence=("answer",),
+        candidates=(),
+        owner=None,
+        leased_until=None,
+    )
+    return Move(changed, "created", remote_id)
+
+
+def late(entry: Entry, *, remote_id: str) -> Move:
+    """Note an answer that came when the row already had another outcome: a double, for the audit."""
+    if entry.remote_id == remote_id:
+        raise Unlawful
+    return Move(entry, "late_answer", remote_id)
+
+
+def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
+    """Take in that the service understood POST `attempt` and said no."""
+    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
+        raise Unlawful
+    changed = _replace(entry, state=State.REJECTED, reason=reason, owner=None, leased_until=None)
+    return Move(changed, "rejected", reason)
+
+
+def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime) -> Move:
+    """Take in that the outcome of POST `attempt` is unknown, and that nothing of it is under way."""
+    if entry.attempt != attempt or entry.state is not State.SENDING:
+        raise Unlawful
+    changed = _replace(entry, state=State.UNKNOWN, quiet_at=now, looks=0, reason=reason)
+    return Move(changed, "unknown", reason)
+
+
+def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
+    """Take in that POST `attempt` surely was not executed; it doesn't count."""
+    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
+        raise Unlawful
+    changed = _replace(entry, state=State.READY, limit=entry.limit + 1, looks=0, reason=reason)
+    return Move(changed, "withdrawn", reason)
+
+
+def due(entry: Entry, settle: timedelta) -> datetime:
+    """Return when an UNKNOWN row may be looked for next."""
+    if entry.quiet_at is None:
+        raise Unlawful
+    return entry.quiet_at + settle * (entry.looks + 1)
+
+
+def adopt(
+    entry: Entry,
+    *,
+    owner: str,
+    remote_id: str,
+    number: int | None,
+    standby: bool | None,
+    evidence: Sequence[str],
+) -> Move:
+    """Take in that a look found the one record that POST made."""
+    if entry.state is not State.UNKNOWN or entry.owner != owner:
+        raise Unlawful
+    return Move(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
+
+
+def ask(entry: Entry, *, owner: str, candidates: Sequence[str], reason: str) -> Move:
+    """Leave an UNKNOWN row to a person."""
+    if entry.state is not State.UNKNOWN or entry.owner != owner:
+        raise Unlawful
+    return Move(_review(entry, candidates, reason), "review", reason)
+
+
+def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timedelta) -> Move:
+    """Take in a look, begun at `looked_at`, that found no trace: look again, send again, or ask."""
+    if entry.state is not State.UNKNOWN or entry.owner != owner or looked_at < due(entry, settle):
+        raise Unlawful
+    looks = entry.looks + 1
+    if looks < LOOKS:
+        return Move(_replace(entry, looks=looks), "not_found")
+    if entry.attempt < entry.limit:
+        return Move(_replace(entry, looks=looks, state=State.READY), "cleared")
+    return Move(
+        _review(_replace(entry, looks=looks), (), "attempts_used"), "review", "attempts_used"
+    )
+
+
+def give_up_on_manager(entry: Entry, *, owner: str) -> Move:
+    """Reject a row never sent whose manager will not be there."""
+    if entry.state is not State.READY or entry.attempt or entry.owner != owner:
+        raise Unlawful
+    changed = _replace(
+        entry, state=State.REJECTED, reason="manager_not_created", owner=None, leased_until=None
+    )
+    return Move(changed, "rejected", "manager_not_created")
+
+
+def choose(
+    entry: Entry, *, who: str, remote_id: str, number: int | None, standby: bool | None
+) -> Move:
+    """Take a person's word that the record is `remote_id`."""
+    if entry.state is not State.REVIEW:
+        raise Unlawful
+    changed = _adopted(entry, remote_id, number, standby, ("decided",))
+    return Move(changed, "decided_candidate", remote_id, who)
+
+
+def create_again(entry: Entry, *, who: str) -> Move:
+    """Take a person's word that there is no record: one more attempt where none is left."""
+    if entry.state is not State.REVIEW:
+        raise Unlawful
+    changed = _replace(
+        entry,
+        state=State.READY,
+        limit=max(entry.limit, entry.attempt + 1),
+        looks=0,
+        reason=None,
+        candidates=(),
+    )
+    return Move(changed, "decided_create", None, who)
+
+
+def give_up(entry: Entry, *, who: str) -> Move:
+    """Take a person's word that the row is not to be created."""
+    if entry.state is not State.REVIEW:
+        raise Unlawful
+    changed = _replace(
+        entry, state=State.GIVEN_UP, reason="given_up", owner=None, leased_until=None
+    )
+    return Move(changed, "decided_give_up", None, who)
+
+
+def reopen(
+    entry: Entry,
+    *,
+    now: datetime,
+    digest: str,
+    manager_key: str | None,
+    attempts: int,
+    reason: str | None = None,
+    candidates: Sequence[str] = (),
+) -> Move:
+    """Enter a row that is known: dropped again after a no, or never sent and dropped with other data.
+
+    With a `reason` a person decides first. A row that may have been sent keeps its data until its
+    outcome is known.
+    """
+    never_sent = entry.state is State.READY and entry.attempt == 0 and entry.free(now)
+    if not never_sent and entry.state not in {State.REJECTED, State.GIVEN_UP}:
+        raise Unlawful
+    changed = _replace(
+        entry,
+        state=State.READY if reason is None else State.REVIEW,
+        digest=digest,
+        manager_key=manager_key,
+        limit=entry.attempt + attempts,
+        looks=0,
+        first_intended_at=None,
+        intended_at=None,
+        quiet_at=None,
+        reason=reason,
+        evidence=(),
+        candidates=tuple(candidates),
+        owner=None,
+        leased_until=None,
+    )
+    return Move(changed, "entered", reason)
+
+
+def _adopted(
+    entry: Entry,
+    remote_id: str,
+    number: int | None,
+    standby: bool | None,
+    evidence: Sequence[str],
+) -> Entry:
+    return _replace(
+        entry,
+        state=State.ADOPTED,
+        remote_id=remote_id,
+        remote_number=number,
+        is_standby=standby,
+        evidence=tuple(evidence),
+        reason=None,
+        candidates=(),
+        owner=None,
+        leased_until=None,
+    )
+
+
+def _review(entry: Entry, candidates: Sequence[str], reason: str) -> Entry:
+    return _replace(
+        entry,
+        state=State.REVIEW,
+        candidates=tuple(candidates),
+        reason=reason,
+        owner=None,
+        leased_until=None,
+    )
+
+
+_replace = msgspec.structs.replace
