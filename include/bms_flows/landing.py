@@ -1,14 +1,16 @@
-"""Files of a run: raw answers and Parquet, on a local folder or an object store, never half-written."""
+"""Files of a run: raw answers, Parquet and reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 from upath import UPath
+
+from bms_flows.storage import whole
 
 
 @dataclass(frozen=True)
@@ -36,24 +38,6 @@ class Landing:
 
     def _folder(self, kind: str) -> UPath:
         return self.data_root / kind / self.resource / self.day.isoformat() / f"step-{self.run_id}"
-
-
-@contextmanager
-def whole(path: UPath) -> Iterator[IO[bytes]]:
-    """Open `path` for writing so that it appears when it is complete, or not at all.
-
-    A local file is written beside its name and renamed; an object store shows an object only
-    once it is closed.
-    """
-    if path.protocol not in ("", "file", "local"):
-        with path.open("wb") as stream:
-            yield stream
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as stream:
-        yield stream
-    part.rename(path)
 
 
 def keep_raw(path: UPath, body: bytes) -> int:

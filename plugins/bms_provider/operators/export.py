@@ -115,7 +115,7 @@ def rows_file(path: UPath) -> Iterator[RowsFile]:
 
     Rows are personal data: on a local disk the file is its owner's alone from the first byte on.
     """
-    from bms_flows.landing import whole  # noqa: PLC0415 - brings pyarrow, not wanted at import
+    from bms_flows.storage import whole  # noqa: PLC0415 - not wanted at import
 
     with whole(path) as stream:
         if path.protocol in ("", "file", "local"):

@@ -1,0 +1,66 @@
+"""Files appear whole or not at all, locally and on an S3 server."""
+
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from bms_flows.storage import whole
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[UPath]:
+    """A bucket of an S3 server on the loopback."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {
+        "key": "test",
+        "secret": "test",
+        "client_kwargs": {"endpoint_url": f"http://{host}:{port}"},
+    }
+    root = UPath("s3://storage", **options)
+    urllib.request.urlopen(
+        urllib.request.Request(f"http://{host}:{port}/storage", method="PUT"), timeout=10
+    ).close()
+    yield root
+    server.stop()
+
+
+@pytest.fixture(params=["local", "s3"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
+    return UPath(tmp_path) if request.param == "local" else request.getfixturevalue("bucket")
+
+
+def test_a_file_appears_when_it_is_whole(folder: UPath) -> None:
+    path = folder / "below" / "whole"
+    with whole(path) as stream:
+        stream.write(b"x" * 100)
+        assert not path.exists()
+    assert path.read_bytes() == b"x" * 100
+
+
+def interrupted(path: UPath) -> None:
+    with whole(path) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_file_never_appears(folder: UPath) -> None:
+    path = folder / "interrupted" / "file"
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert not list(folder.glob("interrupted/*"))
+
+
+def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
+    path = folder / "again" / "file"
+    with whole(path) as stream:
+        stream.write(b"earlier")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert path.read_bytes() == b"earlier"
