@@ -1,0 +1,194 @@
+"""What a person sees in Airflow's pages: connection, Test, trigger form, a green run.
+
+With BMS_PICTURES naming a folder, the pages that the README shows are kept there.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from bms_provider.provider_info import CONNECTION_FIELDS
+from stack.launcher import Running
+from tests import services
+
+# The first test waits for the whole start.
+pytestmark = [pytest.mark.services, pytest.mark.timeout(400)]
+
+# Chromium as root, and without its own errands into the network.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 30_000.0
+RUN_PATIENCE = 180_000.0
+DAYS = ("2026-03-02", "2026-03-04")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=services.chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, stack: Running) -> Page:
+    """A page of one signed-in session."""
+    context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Username").fill(stack.user)
+    page.get_by_label("Password").fill(stack.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{stack.url}/")
+    return page
+
+
+@pytest.fixture
+def page(signed_in: Page) -> Iterator[Page]:
+    yield signed_in
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+    signed_in.emulate_media(color_scheme="light")
+
+
+@pytest.fixture
+def picture(page: Page) -> Callable[[str], None]:
+    """Keep what the page shows, light and dark, where BMS_PICTURES wants it."""
+
+    def keep(name: str) -> None:
+        if folder := os.environ.get("BMS_PICTURES"):
+            page.mouse.move(0, 0)
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(1_000)  # colours fade over; nothing tells when they are done
+                page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
+            page.emulate_media(color_scheme="light")
+
+    return keep
+
+
+def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:
+    context = browser.new_context(base_url=stack.url)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Username").fill(stack.user)
+    page.get_by_label("Password").fill("not it")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Invalid credentials")).to_be_visible(timeout=PATIENCE)
+    context.close()
+
+
+def test_the_connection_stands_on_the_connections_page(page: Page) -> None:
+    row = connection_row(page)
+    expect(row).to_contain_text("bms_default")
+    expect(row).to_contain_text("http://127.0.0.1:")
+
+
+def test_the_form_of_a_new_connection_shows_every_field_with_its_label(
+    page: Page, picture: Callable[[str], None]
+) -> None:
+    page.goto("/connections")
+    page.get_by_role("button", name="Add Connection").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("combobox").fill("Business Management Service")
+    page.keyboard.press("Enter")
+    for label in ("Base URL", "Client ID", "Secret", "Port"):
+        expect(form.get_by_text(label, exact=True)).to_be_visible()
+    expect(form.get_by_text("Schema", exact=True)).to_have_count(0)
+    form.get_by_text("Extra Fields", exact=True).click()
+    for name in CONNECTION_FIELDS:
+        expect_field(form, name)
+    page.set_viewport_size({"width": 1280, "height": 1100})
+    picture("connection")
+
+
+def test_the_form_of_the_stored_connection_shows_its_extras_and_not_its_secret(
+    page: Page, stack: Running
+) -> None:
+    connection_row(page).get_by_label("Edit Connection").click()
+    form = page.get_by_role("dialog")
+    expect(form.get_by_text("Secret", exact=True)).to_be_visible()
+    keys = stack.place.keys()
+    fields = [field.input_value() for field in form.locator("input:not([type=hidden])").all()]
+    assert keys.sandbox_client in fields
+    assert keys.sandbox_secret not in page.content()
+    assert keys.sandbox_secret not in fields
+    form.get_by_text("Extra Fields", exact=True).click()
+    # Airflow 3.3.2 shows those that are stored only.
+    for name in ("application_id", "entities"):
+        expect_field(form, name)
+
+
+def test_test_says_which_scopes_are_granted(page: Page, picture: Callable[[str], None]) -> None:
+    connection_row(page).get_by_label("Test Connection").click()
+    told = page.get_by_text("Token received, for 3600 seconds. Granted: read:consultant")
+    expect(told).to_be_visible()
+    expect(told).to_contain_text("Missing: none.")
+    picture("test")
+
+
+def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
+    page: Page, stack: Running, picture: Callable[[str], None]
+) -> None:
+    page.goto("/dags/invoice_extraction")
+    page.get_by_role("button", name="Trigger Dag").click()
+    form = page.get_by_role("dialog")
+    labels = ("Entities", "First day", "Last day", "Language", "Days to look back")
+    for label in labels:
+        expect(form.get_by_text(label, exact=True)).to_be_visible()
+    form.locator("[name=element_start_date]").fill(DAYS[0])
+    form.locator("[name=element_end_date]").fill(DAYS[1])
+    page.set_viewport_size({"width": 1280, "height": 1300})
+    picture("trigger")
+    with page.expect_response("**/dagRuns") as asked:
+        form.get_by_role("button", name="Trigger", exact=True).click()
+    run_id = asked.value.json()["dag_run_id"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    page.goto(f"/dags/invoice_extraction/runs/{run_id}")
+    green = page.get_by_role("row").filter(has_text="Success")
+    expect(green).to_have_count(3, timeout=RUN_PATIENCE)  # plan, and one for each entity
+    with psycopg.connect(stack.warehouse) as connection:
+        loaded = connection.execute(
+            "select distinct id_entity, invoice_date::text from bms.client_invoice order by 1, 2"
+        ).fetchall()
+    assert {entity for entity, _ in loaded} == {1, 2}
+    assert {day for _, day in loaded} <= {DAYS[0], "2026-03-03", DAYS[1]}
+
+    page.goto("/dags/invoice_extraction")
+    expect(page.get_by_text("Last Dag Run")).to_be_visible()
+    picture("grid")
+
+
+def test_the_dag_tells_what_it_does(page: Page) -> None:
+    page.goto("/dags/invoice_extraction")
+    page.get_by_role("button", name="Dag Docs").click()
+    text = page.get_by_role("dialog")
+    expect(text).to_contain_text("Client invoices, every day.")
+    expect(text.locator("li").first).to_be_visible()  # its Markdown is rendered
+    expect(text.locator("code", has_text="bms.client_invoice")).to_be_visible()
+
+
+def connection_row(page: Page) -> Locator:
+    """Return the row of `bms_default` on the Connections page."""
+    page.goto("/connections")
+    return page.get_by_role("row").filter(has_text="bms_default")
+
+
+def expect_field(form: Locator, name: str) -> None:
+    """Expect the label and the help of one field of the connection."""
+    field = CONNECTION_FIELDS[name]
+    label = form.get_by_text(str(field["label"]), exact=True)
+    expect(label).to_be_visible()
+    expect(form.get_by_text(str(field["description"]), exact=True)).to_be_visible()
