@@ -68,7 +68,6 @@ def picture(page: Page) -> Callable[[str], None]:
 
     def keep(name: str) -> None:
         if folder := os.environ.get("BMS_PICTURES"):
-            page.mouse.move(0, 0)
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_timeout(1_000)  # colours fade over; nothing tells when they are done
@@ -135,6 +134,8 @@ def test_test_says_which_scopes_are_granted(page: Page, picture: Callable[[str],
     told = page.get_by_text("Token received, for 3600 seconds. Granted: read:consultant")
     expect(told).to_be_visible()
     expect(told).to_contain_text("Missing: none.")
+    page.set_viewport_size({"width": 1280, "height": 500})
+    told.hover()  # it stays while the mouse is on it
     picture("test")
 
 
