@@ -29,6 +29,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
     "no_key": Answer(
         "Rien n'identifie la ligne : {fields}.", "Nothing identifies the row: {fields}.", DROP_AGAIN
     ),
+    "unknown_scope": Answer(
+        "Le service ne connaît pas cette entité.",
+        "The service doesn't know this entity.",
+        DROP_AGAIN,
+    ),
     "twice_in_file": Answer(
         "Même ligne que la ligne {other_line}.",
         "Same as line {other_line}.",

@@ -25,10 +25,12 @@ class Identity:
     """How the rows of a resource are told apart, by fields named as the interface names them.
 
     `keys` are alternatives, the first whose fields are all there counts. `marks` are compared
-    where both sides have them.
+    where both sides have them. `scope` is the field that says in which part of the service a
+    record is looked for, where it has parts.
     """
 
     resource: str
+    scope: str | None
     keys: Sequence[Sequence[str]]
     marks: Mapping[str, Sequence[str]]
 
@@ -39,6 +41,10 @@ class Identity:
             if all(part is not None for part in parts):
                 return _digest([self.resource, *fields, *parts])
         return None
+
+    def scope_of(self, values: Mapping[str, Any]) -> Any:
+        """Return the part of the service in which `values` belong; None where it has no parts."""
+        return None if self.scope is None else values.get(self.scope)
 
     def mark(self, values: Mapping[str, Any]) -> dict[str, str | None]:
         """Return the marks of `values`, normalised; None where a field is missing."""

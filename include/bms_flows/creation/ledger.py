@@ -15,7 +15,7 @@ from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.creation.identity import packed, unpacked
-from bms_flows.creation.states import Entry, Move, State, Unlawful, reopen
+from bms_flows.creation.states import OPEN, Entry, Move, State, Unlawful, reopen
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 
@@ -98,6 +98,13 @@ class PostgresLedger:
             self._read, (creation.c.resource == self._resource) & creation.c.key.in_(keys)
         )
         return {entry.key: entry for entry in found}
+
+    async def unfinished(self) -> list[Entry]:
+        """Return all rows that the engine or a person has still to bring to an end."""
+        states = [*OPEN, State.REVIEW]
+        return await asyncio.to_thread(
+            self._read, (creation.c.resource == self._resource) & creation.c.state.in_(states)
+        )
 
     async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         """Return what the rows send."""

@@ -116,12 +116,14 @@ class View:
     """What the ledger and the service say when a plan is made.
 
     `entries` by key; `open_marks` the marks of the ledger's unfinished rows, by key; `shown` all
-    records of the entities concerned; `records` details by remote id, for those `to_read` named.
+    records of the entities concerned, `unknown_scopes` the entities that the service doesn't know;
+    `records` details by remote id, for those `to_read` named.
     """
 
     entries: Mapping[str, Entry]
     open_marks: Mapping[str, Mapping[str, str | None]]
     shown: Sequence[Known]
+    unknown_scopes: frozenset[Any] = frozenset()
     records: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -212,6 +214,8 @@ class _Planner:
     def decide(self, row: Planned, values: Mapping[str, Any]) -> Planned:
         """Decide on a row without faults by what ledger and service know of it."""
         key = row.key or ""
+        if self.identity.scope_of(values) in self.view.unknown_scopes:
+            return _reject(row, RowFault("unknown_scope", row.line, field=self.identity.scope))
         entry = self.view.entries.get(key)
         if entry is not None:
             known_already = self._by_ledger(row, entry)

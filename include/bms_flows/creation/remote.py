@@ -37,9 +37,6 @@ class Remote(Protocol):
     identity: Identity
     create_endpoint: str
 
-    def scope(self, values: Mapping[str, Any]) -> Any:
-        """Return the part of the service in which a row is looked for."""
-
     async def shown(self, scopes: Iterable[Any]) -> list[Known]:
         """Return every record of these parts, whatever its state."""
 
@@ -60,6 +57,7 @@ class Employees:
     resource: Final = EMPLOYEE
     identity: Final = Identity(
         resource=EMPLOYEE.name,
+        scope="id_entity",
         keys=[EMPLOYEE.key],
         marks={"name": ("last_name", "first_name"), "start_date": ("start_date",)},
     )
@@ -68,10 +66,6 @@ class Employees:
     def __init__(self, reader: Client, writer: Client) -> None:
         self._reader = reader
         self._writer = writer
-
-    def scope(self, values: Mapping[str, Any]) -> Any:
-        """Return the entity: the service lists one at a time."""
-        return values.get("id_entity")
 
     async def shown(self, scopes: Iterable[Any]) -> list[Known]:
         """Return every employee of these entities, on standby and former ones included."""

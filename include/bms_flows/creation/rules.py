@@ -76,7 +76,7 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
 
 def validate(row: Row, rules: Rules) -> list[Fault]:
     """Return everything about `row` that the rules forbid; shape and type are the reading's."""
-    faults = [
+    faults: list[Fault] = [
         RowFault("missing_value", row.line, field=name)
         for name in rules.required
         if row.values.get(name) in (None, "")

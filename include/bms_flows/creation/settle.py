@@ -34,7 +34,7 @@ class Look:
 
 async def look(ledger: Ledger, remote: Remote, bodies: Iterable[Mapping[str, Any]]) -> Look:
     """Read the lists in which these rows may show, twice; what either shows counts."""
-    scopes = {remote.scope(body) for body in bodies}
+    scopes = {remote.identity.scope_of(body) for body in bodies}
     at = await ledger.now()
     shown: dict[str, Known] = {}
     for _ in range(LISTINGS):

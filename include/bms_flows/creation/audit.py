@@ -1,0 +1,86 @@
+"""The audit: what the service shows against what the ledger says, for everything ever sent.
+
+A service that lets a created record show later than two settle times can make the engine create
+a second one. No rule can exclude that without an idempotency key; this finds every such double,
+in the next run at the latest: one key, more than one record.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from sqlalchemy import Engine, exists, insert, literal, select
+
+from bms_flows.creation.evidence import Known
+from bms_flows.creation.states import HERE, OPEN, Entry
+from bms_flows.creation.workbench import Workbench
+from bms_warehouse.tables import creation_event
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row whose key stands in the service otherwise than in the ledger.
+
+    `double`: more than one record. `surfaced`: a record of a row that was sent and then rejected,
+    given up or left to a person.
+    """
+
+    what: Literal["double", "surfaced"]
+    row: int
+    key: str
+    remote_ids: tuple[str, ...]
+
+
+def compare(entries: Mapping[str, Entry], shown: Iterable[Known]) -> list[Finding]:
+    """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure."""
+    by_key: dict[str, set[str]] = defaultdict(set)
+    for known in shown:
+        if known.key is not None and known.key in entries:
+            by_key[known.key].add(known.remote_id)
+    found = []
+    for key, ids in by_key.items():
+        entry = entries[key]
+        if not entry.attempt or entry.state in OPEN:
+            continue
+        if entry.state in HERE and entry.remote_id is not None:
+            ids.add(entry.remote_id)
+        if len(ids) > 1:
+            found.append(Finding("double", entry.id, key, tuple(sorted(ids))))
+        elif entry.state not in HERE:
+            found.append(Finding("surfaced", entry.id, key, tuple(ids)))
+    return found
+
+
+async def audit(bench: Workbench, shown: Sequence[Known]) -> list[Finding]:
+    """Compare, and enter what is found in the rows' history, once."""
+    entries = await bench.ledger.by_key({known.key for known in shown if known.key})
+    found = compare(entries, shown)
+    if found:
+        await asyncio.to_thread(_enter, bench.warehouse, found, entries)
+    return found
+
+
+def _enter(warehouse: Engine, found: Sequence[Finding], entries: Mapping[str, Entry]) -> None:
+    with warehouse.begin() as connection:
+        for each in found:
+            detail = " ".join(each.remote_ids)
+            known = exists().where(
+                creation_event.c.creation_id == each.row,
+                creation_event.c.what == each.what,
+                creation_event.c.detail == detail,
+            )
+            values = {
+                "creation_id": each.row,
+                "at": datetime.now(UTC),
+                "what": each.what,
+                "attempt": entries[each.key].attempt,
+                "detail": detail,
+            }
+            names = [creation_event.c[name] for name in values]
+            row = select(*(literal(v, creation_event.c[n].type) for n, v in values.items())).where(
+                ~known
+            )
+            connection.execute(insert(creation_event).from_select(names, row))

@@ -1,0 +1,215 @@
+"""What a drop came to: each row in exactly one state, all of them counted, chained to the drop before."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, select
+
+from bms_flows.creation import body
+from bms_flows.creation.audit import Finding, audit
+from bms_flows.creation.faults import RowFault, restored
+from bms_flows.creation.plan import Action
+from bms_flows.creation.proposal import kept
+from bms_flows.creation.settle import look
+from bms_flows.creation.states import Entry, State
+from bms_flows.creation.verify import verified_fields
+from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.outcome import Candidate, Difference, Outcome, counts
+from bms_flows.drops.sheet import Sheet
+from bms_warehouse.tables import drop
+
+FORMAT = 1
+"""Raised when readers of certificates must know."""
+
+
+class NotBalanced(RuntimeError):
+    """Rows in and rows accounted for differ; no certificate is written."""
+
+
+async def certify(
+    bench: Workbench, drop_id: int, plan_id: str, sheet: Sheet
+) -> tuple[list[Outcome], bytes]:
+    """Return the outcome of every row of a drop and the content of its `certificate.json`.
+
+    For plans applied, refused and only looked at (a dry run) alike. Repeatable; where something
+    has moved since, it says what is so now.
+    """
+    plan = await asyncio.to_thread(kept, bench, drop_id, plan_id)
+    entries = await bench.ledger.by_key({row["key"] for row in plan.rows if row["key"]})
+    fields = await asyncio.to_thread(verified_fields, bench, [e.id for e in entries.values()])
+    values = {row.line: row.values for row in sheet.rows}
+    findings: list[Finding] = []
+    if plan.state == "applied" and entries:
+        sent = [v for v in values.values() if bench.identity.key(v) in entries]
+        findings = await audit(bench, (await look(bench.ledger, bench.remote, sent)).shown)
+    outcomes = []
+    for row in plan.rows:
+        entry = entries.get(row["key"])
+        outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
+        given = values[row["line"]]
+        name = given.get(bench.resource.key[-1])
+        differences = await _differences(bench, row, given)
+        outcomes.append(replace(outcome, key=str(name or ""), differences=differences))
+    previous = await asyncio.to_thread(_previous, bench, drop_id)
+    return outcomes, certificate(plan, sheet, outcomes, findings, previous)
+
+
+def outcome_of(
+    row: Mapping[str, Any],
+    plan_state: str,
+    entry: Entry | None,
+    fields: Mapping[str, Sequence[str]] | None,
+) -> Outcome:
+    """Return the one state of a planned row, by what was planned and where the ledger stands. Pure."""
+    line = row["line"]
+    if row["action"] in (Action.REJECTED, Action.ALREADY_THERE, Action.MANUAL_CHANGE):
+        return _by_plan(row)
+    if entry is None or (plan_state != "applied" and entry.state is not State.REVIEW):
+        # Nothing of this row was entered: a dry run, or a plan nobody has agreed to (yet).
+        if row["action"] == Action.REVIEW:
+            return _undecided(line, row["reason"], row["candidates"])
+        code = "underway" if row["action"] == Action.RESUME else "not_approved"
+        return Outcome(line=line, state="waiting", faults=(RowFault(code, line),))
+    if entry.digest != row["digest"]:
+        fault = RowFault("other_data_underway", line)
+        return Outcome(
+            line=line,
+            state="needs_review",
+            guid=entry.remote_id,
+            id=entry.remote_number,
+            is_standby=entry.is_standby,
+            faults=(fault,),
+        )
+    return _by_entry(line, entry, fields or {})
+
+
+def _by_plan(row: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of a row that is done with when it is planned."""
+    line, reason = row["line"], row["reason"]
+    if row["action"] == Action.REJECTED:
+        faults = tuple(restored(fault, line) for fault in row["faults"])
+        return Outcome(line=line, state="rejected", faults=faults)
+    there = row["action"] == Action.ALREADY_THERE
+    return Outcome(
+        line=line,
+        state="already_there" if there else "needs_review",
+        guid=row["remote_id"],
+        id=row["remote_number"],
+        is_standby=row["is_standby"],
+        evidence=(reason or "same_data") if there else "",
+        faults=() if there else (RowFault(reason, line),),
+        candidates=tuple(Candidate(guid=each) for each in row["candidates"]),
+    )
+
+
+def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> Outcome:
+    match entry.state:
+        case State.CREATED | State.ADOPTED:
+            different = fields.get("different", ())
+            return Outcome(
+                line=line,
+                state="created" if entry.state is State.CREATED else "adopted",
+                guid=entry.remote_id,
+                id=entry.remote_number,
+                is_standby=entry.is_standby,
+                evidence=" ".join([*entry.evidence, *(f"differs:{name}" for name in different)]),
+                verified=tuple(fields.get("equal", ())),
+                unverifiable=tuple(fields.get("unreadable", ())),
+            )
+        case State.REJECTED | State.GIVEN_UP:
+            reason = entry.reason or ""
+            code, _, status = (
+                reason.partition("_") if reason[:8] == "refused_" else (reason, "", "")
+            )
+            fault = RowFault(code, line, details={"status": status})
+            return Outcome(line=line, state="rejected", faults=(fault,))
+        case State.REVIEW:
+            return _undecided(line, entry.reason or "attempts_used", entry.candidates)
+        case State.READY | State.SENDING | State.UNKNOWN:
+            waits = entry.state is State.READY and entry.manager_key is not None
+            code = "waits_for_manager" if waits else "underway"
+            return Outcome(line=line, state="waiting", faults=(RowFault(code, line),))
+
+
+def _undecided(line: int, reason: str, candidates: Sequence[str]) -> Outcome:
+    return Outcome(
+        line=line,
+        state="needs_review",
+        faults=(RowFault(reason, line),),
+        candidates=tuple(Candidate(guid=each, evidence=reason) for each in candidates),
+    )
+
+
+def certificate(
+    plan: Row[*tuple[Any, ...]],
+    sheet: Sheet,
+    outcomes: Sequence[Outcome],
+    findings: Sequence[Finding],
+    previous: str | None,
+) -> bytes:
+    """Return the certificate as JSON; raise `NotBalanced` unless every row in is accounted for once.
+
+    `previous` is the digest of the certificate before this one, of the same resource.
+    """
+    ended = counts(outcomes)
+    lines = [outcome.line for outcome in outcomes]
+    if sorted(lines) != sorted(row.line for row in sheet.rows) or sum(ended.values()) != len(lines):
+        raise NotBalanced(f"{len(sheet.rows)} rows in, {len(lines)} accounted for")
+    content = {
+        "format": FORMAT,
+        "drop": plan.drop_id,
+        "resource": plan.resource,
+        "made_at": datetime.now(UTC),
+        "file_sha256": sheet.sha256,
+        "plan": {
+            "id": plan.id,
+            "state": plan.state,
+            "bound": plan.bound,
+            "counts": plan.counts,
+            "breaches": plan.breaches,
+            "decided_by": plan.decided_by,
+            "decided_at": plan.decided_at,
+        },
+        "rows_in": len(sheet.rows),
+        "counts": ended,
+        "rows": [outcome.as_dict() for outcome in outcomes],
+        "audit": [
+            {name: value for name, value in asdict(finding).items() if name != "key"}
+            for finding in findings
+        ],
+        "previous": previous,
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2)
+
+
+async def _differences(
+    bench: Workbench, row: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[Difference, ...]:
+    """Return a manual change field by field; its values are read anew, the ledger keeps none."""
+    if not row["differences"]:
+        return ()
+    record = await bench.remote.read(row["remote_id"])
+    sent = body.build(bench.resource, values)
+    return tuple(
+        Difference(field=each.name, ours=str(each.ours), theirs=str(each.theirs))
+        for each in body.compare(bench.resource, sent, record).different
+    )
+
+
+def _previous(bench: Workbench, drop_id: int) -> str | None:
+    with bench.warehouse.connect() as connection:
+        return connection.execute(
+            select(drop.c.certificate)
+            .where(
+                drop.c.resource
+                == select(drop.c.resource).where(drop.c.id == drop_id).scalar_subquery(),
+                drop.c.id != drop_id,
+                drop.c.certificate.is_not(None),
+            )
+            .order_by(drop.c.finished_at.desc())
+            .limit(1)
+        ).scalar_one_or_none()
