@@ -1,0 +1,54 @@
+# The project's image: the project as a wheel and a pinned Airflow, in one install line, every package checked
+# against the hashes of requirements.lock. No code is mounted.
+ARG PYTHON=3.11.13-slim-bookworm
+
+FROM python:${PYTHON} AS build
+WORKDIR /src
+COPY requirements.lock ./
+# uv is itself in the lock: that entry, with its hashes, bootstraps it.
+RUN awk '/^uv==/ {on=1} on {print} on && !/\\$/ {exit}' requirements.lock > /tmp/uv.lock \
+    && python -m venv /opt/uv \
+    && /opt/uv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/uv.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY include include
+COPY plugins plugins
+RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir /dist . \
+    && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
+# Airflow's version stands in the line, so that no resolver can move it; the lock pins and checks all the rest.
+ARG AIRFLOW=3.3.2
+RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode \
+    "bms-airflow[s3,celery,otel,sandbox] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
+    --constraints requirements.lock
+
+FROM python:${PYTHON} AS airflow
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    AIRFLOW_HOME=/opt/airflow \
+    AIRFLOW__CORE__DAGS_FOLDER=/opt/bms/dags \
+    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/bms/plugins \
+    AIRFLOW__CORE__LOAD_EXAMPLES=False \
+    AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
+    BMS_DATA_ROOT=file:///data
+# Folders that volumes are mounted on take their owner from here.
+RUN useradd --uid 50000 --gid 0 --no-create-home --home-dir /opt/airflow airflow \
+    && mkdir -p -m 0770 /opt/airflow/logs /opt/airflow/auth /data \
+    && chown -R airflow:0 /opt/airflow /data
+COPY --from=build /opt/venv /opt/venv
+COPY dags /opt/bms/dags
+COPY plugins /opt/bms/plugins
+COPY deploy/setup /opt/bms/setup
+WORKDIR /opt/airflow
+USER airflow
+CMD ["airflow", "version"]
+
+# The same, with the project installed editable from /src, where docker-compose.dev.yaml mounts the checkout.
+FROM airflow AS dev
+USER root
+WORKDIR /src
+COPY --from=build /opt/uv /opt/uv
+COPY --from=build /src /src
+RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --no-deps \
+    --build-constraints requirements.lock --editable .
+ENV PYTHONDONTWRITEBYTECODE=1
+WORKDIR /opt/airflow
+USER airflow
