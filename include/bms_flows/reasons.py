@@ -136,6 +136,11 @@ DROP_FAULTS = {
         "The row has {found} cells, the header {expected}.",
         "Mettre entre guillemets les cellules avec séparateur. / Quote cells that hold the delimiter.",
     ),
+    "example_row": Answer(
+        "C'est la ligne d'exemple du modèle.",
+        "This is the template's example row.",
+        "La supprimer. / Remove it.",
+    ),
     "swallowed_rows": Answer(
         "Une cellule contient d'autres lignes du fichier.",
         "A cell holds other rows of the file.",

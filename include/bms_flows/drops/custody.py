@@ -12,6 +12,7 @@ from upath import UPath
 
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import inside, local, see
+from bms_flows.storage import whole
 
 
 class DropGone(Exception):
@@ -25,7 +26,7 @@ def private(path: UPath) -> Iterator[IO[bytes]]:
     """Open `path` for writing: there whole or not at all, and on a disk its owner's alone (0600)."""
     here = local(path)
     if here is None:
-        with path.open("wb") as stream:
+        with whole(path) as stream:
             yield stream
         return
     here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

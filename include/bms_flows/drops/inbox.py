@@ -4,6 +4,7 @@ import errno
 import fcntl
 import io
 import os
+import signal
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,12 +14,16 @@ from typing import Literal
 from upath import UPath
 
 from bms_flows.drops.reading import encoding, tokens
+from bms_flows.drops.sheet import Limits
 
 IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
 
-Waiting = Literal["growing", "being_written", "incomplete"]
+Waiting = Literal["growing", "being_written", "incomplete", "unreadable"]
+
+_F_SETSIG = 10
+"""Linux's number; Python has no name for it before 3.12."""
 
 
 class OutsideInbox(ValueError):
@@ -110,16 +115,27 @@ def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
     ready: list[Seen] = []
     waiting: dict[str, Waiting] = {}
     for seen in now:
-        path = inside(inbox, seen.path)
-        if seen not in earlier:
-            waiting[seen.path] = "growing"
-        elif being_written(path):
-            waiting[seen.path] = "being_written"
-        elif not complete(path.read_bytes(), seen.path) or see(inbox, seen.path) != seen:
-            waiting[seen.path] = "incomplete"
-        else:
+        why = "growing" if seen not in earlier else _unfinished(inbox, seen)
+        if why is None:
             ready.append(seen)
+        else:
+            waiting[seen.path] = why
     return Look(tuple(ready), waiting)
+
+
+def _unfinished(inbox: UPath, seen: Seen) -> Waiting | None:
+    path = inside(inbox, seen.path)
+    try:
+        if being_written(path):
+            return "being_written"
+        # One too big to be read is refused, so its end doesn't matter.
+        if seen.size <= Limits().bytes and not complete(path.read_bytes(), seen.path):
+            return "incomplete"
+    except FileNotFoundError:
+        return "growing"
+    except OSError:
+        return "unreadable"
+    return None if see(inbox, seen.path) == seen else "growing"
 
 
 def being_written(path: UPath) -> bool:
@@ -128,10 +144,12 @@ def being_written(path: UPath) -> bool:
     A read lease is granted only where nobody has; file systems without leases say no such thing.
     """
     here = local(path)
-    if here is None:
+    if here is None or not hasattr(fcntl, "F_SETLEASE"):
         return False
     handle = os.open(here, os.O_RDONLY | os.O_NOFOLLOW)
     try:
+        # Who opens the file just now has us told; by SIGIO, unless asked otherwise, which kills.
+        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
@@ -160,8 +178,9 @@ def _ends_a_line(content: bytes) -> bool:
     try:
         text, _ = encoding.decode(content)
     except encoding.BadEncoding:
-        return content.endswith((b"\n", b"\r"))
-    if not text.endswith(("\n", "\r")):
+        # Half a character of UTF-16; or no encoding of ours, which the report is to say.
+        return b"\0" not in content and content.endswith((b"\n", b"\r"))
+    if not tokens.LINE_END.search(text) or not text.endswith(tokens.line_end(text)):
         return False
     # A line's end inside an open quote is none of the row's.
     return not _open_at_end(text, tokens.likely(text))

@@ -17,6 +17,7 @@ from bms_flows.drops.reading import tokens
 from bms_flows.drops.reading.cells import MISSING
 from bms_flows.drops.reading.encoding import ENCODINGS, decode
 from bms_flows.drops.reading.headers import is_report
+from bms_flows.drops.reading.proven import remarks
 from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form
 
 Faults = Mapping[int, Sequence[Fault]]
@@ -32,28 +33,31 @@ def reject_file(content: bytes, form: Form, faults: Faults) -> tuple[str, bytes]
     if form.kind == "csv":
         return ".csv", _csv(content, form, faults)
     found = [fault for each in faults.values() for fault in each]
-    lines = [REPORT_COLUMNS, *(report_cells(fault.line, [fault]) for fault in found)]
+    lines = [REPORT_COLUMNS, *(report_cells(fault.line, [fault], form) for fault in found)]
     text = "".join(";".join(tokens.quoted(cell, ";") for cell in line) + "\r\n" for line in lines)
     return ".csv", ENCODINGS["utf-8-sig"].encode(text)
 
 
-def report_cells(line: int | None, faults: Sequence[Fault]) -> list[str]:
-    """Return what stands in a rejected row's report columns."""
+def report_cells(line: int | None, faults: Sequence[Fault], form: Form) -> list[str]:
+    """Return what stands in a rejected row's report columns; fields go by the drop's own headers."""
+    headers = dict(zip(form.columns, form.headers, strict=True))
+
+    def place(fault: Fault) -> str:
+        return fault.column or headers.get(fault.field) or fault.field or ""
+
+    def led(fault: Fault, text: str) -> str:
+        return f"{place(fault)} : {text}" if place(fault) else text
 
     def told(texts: Sequence[str]) -> str:
         return " | ".join(dict.fromkeys(text for text in texts if text))
 
     return [
         "" if line is None else str(line),
-        told([fault.column or fault.field or "" for fault in faults]),
-        told([_led(fault, fault.text_fr) for fault in faults]),
-        told([_led(fault, fault.text_en) for fault in faults]),
-        told([fault.hint for fault in faults]),
+        told([place(fault) for fault in faults]),
+        told([led(fault, fault.text_fr) for fault in faults]),
+        told([led(fault, fault.text_en) for fault in faults]),
+        told([fault.hint for fault in faults]) + remarks(form.proven),
     ]
-
-
-def _led(fault: Fault, text: str) -> str:
-    return f"{fault.column} : {text}" if fault.column else text
 
 
 def _csv(content: bytes, form: Form, faults: Faults) -> bytes:
@@ -67,7 +71,8 @@ def _csv(content: bytes, form: Form, faults: Faults) -> bytes:
             added: Sequence[str] = REPORT_COLUMNS
         elif line in faults:
             added = [
-                tokens.quoted(neutral(cell), mark) for cell in report_cells(line, faults[line])
+                tokens.quoted(neutral(cell), mark)
+                for cell in report_cells(line, faults[line], form)
             ]
         else:
             continue
@@ -99,7 +104,7 @@ def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
         if line == form.header_line:
             added: Sequence[str] = REPORT_COLUMNS
         elif line in faults:
-            added = report_cells(line, faults[line])
+            added = report_cells(line, faults[line], form)
         else:
             continue
         kept = [_copy(sheet, cell) for place, cell in enumerate(row[:width]) if place not in ours]

@@ -38,7 +38,8 @@ class Form:
     """How a file is written, so that it can be answered in kind.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
-    is passed over. `kind` None: the file can't be read at all.
+    is passed over. `proven` is the order of day and month (`dmy`, `mdy`) or the decimal mark that
+    whole columns show, by field. `kind` None: the file can't be read at all.
     """
 
     kind: Literal["csv", "xlsx"] | None
@@ -49,6 +50,7 @@ class Form:
     header_line: int = 1
     headers: tuple[str, ...] = ()
     columns: tuple[str | None, ...] = ()
+    proven: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ drop = Table(
     Column("entered_at", TIMESTAMP, nullable=False, comment="When it was taken."),
     Column("started_at", TIMESTAMP, comment="When its run was started; empty until then."),
     Column("finished_at", TIMESTAMP, comment="When its report was complete."),
-    Column("forgotten_at", TIMESTAMP, comment="When its files of personal data were deleted."),
     UniqueConstraint("resource", "path", "size", "stamp"),
     UniqueConstraint("resource", "dag_run_id"),
     CheckConstraint(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from bms_flows.creation.resource import Field, Kind, Value, folded
 from bms_flows.drops.reading import dates, numbers
@@ -43,14 +43,27 @@ class Evidence:
     declared_mark: numbers.Mark | None = None
 
     @classmethod
-    def of(cls, field: Field, cells: Sequence[Cell], declared: Format) -> "Evidence":
-        """Weigh a column; what is declared goes before what is found."""
+    def of(
+        cls, field: Field, cells: Sequence[Cell], declared: Format, carried: str | None
+    ) -> "Evidence":
+        """Weigh a column; what is declared goes before what is found or `carried` over."""
         texts = [cell.strip() for cell in cells if isinstance(cell, str)]
         if field.kind == "date":
-            return cls(declared.date_order or dates.order(texts))
+            return cls(declared.date_order or _agreed(dates.order(texts), carried))
         if field.kind == "decimal":
-            return cls(mark=numbers.mark(texts), declared_mark=declared.decimal_mark)
+            mark = _agreed(numbers.mark(texts), carried)
+            return cls(mark=mark, declared_mark=declared.decimal_mark)
         return cls()
+
+    @property
+    def proof(self) -> str | None:
+        """What a reject file is to carry over."""
+        return self.order or self.mark
+
+
+def _agreed(found: Any, carried: Any) -> Any:
+    """Return what proofs say that don't contradict each other."""
+    return found or carried if found is None or carried in (None, found) else None
 
 
 def is_blank(cell: Cell) -> bool:

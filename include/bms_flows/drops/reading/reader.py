@@ -1,16 +1,17 @@
 """Reading a file whole: its form, its header, its rows, every fault of every row."""
 
+import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bms_flows.creation.resource import Resource, Value
 from bms_flows.drops.formulas import restored
-from bms_flows.drops.reading import cells, headers, tokens, workbook
+from bms_flows.drops.reading import cells, headers, proven, tokens, workbook
 from bms_flows.drops.reading.cells import Cell, Evidence
 from bms_flows.drops.reading.encoding import BadEncoding, decode
 from bms_flows.drops.reading.misread import Misread
-from bms_flows.drops.sheet import Fault, Form, Format, Limits, Row, Sheet
+from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form, Format, Limits, Row, Sheet
 
 WORKBOOK = b"PK\x03\x04"
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
@@ -34,8 +35,11 @@ def read(
         line = misread.details.get("line")
         fault = Fault(misread.code, int(line) if line else None, details=misread.details)
         return Sheet(Form(None), (), (fault,), sha256)
-    rows, faults = _rows(table, resource, declared or Format(), limits)
-    return Sheet(table.form, rows, (*table.faults, *faults), sha256)
+    evidence = _evidence(table, resource, declared or Format())
+    rows, faults = _rows(table, resource, evidence, limits)
+    shown = {str(table.form.columns[p]): e.proof for p, e in evidence.items() if e.proof}
+    form = dataclasses.replace(table.form, proven=shown)
+    return Sheet(form, rows, (*table.faults, *faults), sha256)
 
 
 @dataclass(frozen=True)
@@ -139,21 +143,27 @@ def _table(
     faults = list(found.faults)
     if len(records) == 1 and not faults:
         faults.append(Fault("empty_file", line))
-    form = Form(
-        form.kind,
-        form.encoding,
-        form.delimiter,
-        form.line_end,
-        form.sheet,
-        line,
-        tuple(header),
-        found.fields,
-    )
+    form = dataclasses.replace(form, header_line=line, headers=tuple(header), columns=found.fields)
     return _Table(form, records[1:], faults, found.unnamed, swallows)
 
 
+def _evidence(table: _Table, resource: Resource, declared: Format) -> dict[int, Evidence]:
+    """Return what each column of ours proves, by place; rows of another width prove nothing."""
+    names = table.form.headers
+    whole = [record for _, record in table.records if len(record) == len(names)]
+    hints = [place for place, header in enumerate(names) if header.strip() == REPORT_COLUMNS[-1]]
+    carried = proven.carried(cells.shown(record[place]) for record in whole for place in hints)
+    return {
+        place: Evidence.of(
+            resource.by_name[name], [record[place] for record in whole], declared, carried.get(name)
+        )
+        for place, name in enumerate(table.form.columns)
+        if name is not None
+    }
+
+
 def _rows(
-    table: _Table, resource: Resource, declared: Format, limits: Limits
+    table: _Table, resource: Resource, evidence: dict[int, Evidence], limits: Limits
 ) -> tuple[list[Row], list[Fault]]:
     """Read every row that has a cell in a column of ours."""
     reported = [
@@ -166,29 +176,40 @@ def _rows(
             not cells.is_blank(cell) for place, cell in enumerate(record) if place not in reported
         )
     ]
-    whole = [record for _, record in records if len(record) == len(table.form.headers)]
-    evidence = {
-        place: Evidence.of(resource.by_name[name], [record[place] for record in whole], declared)
-        for place, name in enumerate(table.form.columns)
-        if name is not None
-    }
     rows, faults = [], []
     for line, record in records:
         kept = [cells.shown(c) for place, c in enumerate(record) if place not in reported]
+        while kept and kept[-1].strip() == cells.MISSING:
+            kept.pop()
         values: dict[str, Value] = {}
-        found = _shape(table, line, record)
+        found = _shape(table, line, record, (len(kept), len(table.form.headers) - len(reported)))
         if not found and not table.faults:
             values, found = _values(table, line, record, resource, evidence, limits)
+        if values and _is_example(values, record, table.form, resource):
+            found.append(Fault("example_row", line))
         rows.append(Row(line, values, kept))
         faults += found
     return rows, faults
 
 
-def _shape(table: _Table, line: int, record: Sequence[Cell]) -> list[Fault]:
-    """Return what is wrong with a row before any cell is read."""
-    width = len(table.form.headers)
-    if len(record) != width:
-        return [Fault("cell_count", line, details={"found": len(record), "expected": width})]
+def _is_example(
+    values: Mapping[str, Value], record: Sequence[Cell], form: Form, resource: Resource
+) -> bool:
+    """Return whether a row is the template's own: what is required and nothing but examples."""
+    return set(resource.required) <= set(values) and all(
+        cells.shown(cell).strip() == resource.by_name[name].example
+        for cell, name in zip(record, form.columns, strict=True)
+        if name in values and name is not None
+    )
+
+
+def _shape(
+    table: _Table, line: int, record: Sequence[Cell], counts: tuple[int, int]
+) -> list[Fault]:
+    """Return what is wrong with a row before any cell is read; `counts`: cells found and expected."""
+    found, expected = counts
+    if found != expected or len(record) != len(table.form.headers):
+        return [Fault("cell_count", line, details={"found": found, "expected": expected})]
     if any(not cells.is_blank(record[place]) for place in table.unnamed):
         return [Fault("unnamed_column", line)]
     return [

@@ -12,6 +12,7 @@ from warnings import catch_warnings, simplefilter
 import openpyxl
 from openpyxl.workbook import Workbook
 
+from bms_flows.drops.formulas import restored
 from bms_flows.drops.reading.cells import Cell
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.sheet import Limits
@@ -89,10 +90,10 @@ def _rows(stored: Any, written: Any, limits: Limits) -> Rows:
 def _cell(stored: Any, written: Any) -> Cell:
     """Return what Excel shows in a cell, as exactly as it stored it."""
     value = stored.value
-    if value is None:
-        return Misread("formula_without_value") if written.data_type == "f" else ""
-    if stored.data_type == "e":
-        return Misread("excel_error")
+    if value is None and written.data_type != "f":
+        return ""
+    if value is None or stored.data_type == "e":
+        return Misread("formula_without_value" if value is None else "excel_error")
     if isinstance(value, int) and not isinstance(value, bool):
         zeros = _ZEROS.fullmatch(stored.number_format or "")
         return f"{value:0{len(zeros[0])}d}" if zeros and value >= 0 else value
@@ -100,7 +101,7 @@ def _cell(stored: Any, written: Any) -> Cell:
         exact = Decimal(f"{value:.15g}")  # Excel's own digits; the rest is binary noise
         return int(exact) if exact == exact.to_integral_value() else exact
     if isinstance(value, str | bool | date | time):
-        return value
+        return restored(value) if isinstance(value, str) else value
     return Misread("bad_date" if isinstance(value, timedelta) else "excel_error")
 
 

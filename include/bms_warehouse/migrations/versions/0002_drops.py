@@ -80,12 +80,6 @@ def upgrade() -> None:
             nullable=True,
             comment="When its report was complete.",
         ),
-        sa.Column(
-            "forgotten_at",
-            sa.DateTime(timezone=True),
-            nullable=True,
-            comment="When its files of personal data were deleted.",
-        ),
         sa.CheckConstraint(
             "(state = 'open') = (finished_at is null)", name=op.f("ck_drop_finished")
         ),

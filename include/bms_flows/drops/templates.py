@@ -1,0 +1,133 @@
+"""What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
+
+import io
+from collections.abc import Iterator
+
+import openpyxl
+from openpyxl.cell import WriteOnlyCell
+from upath import UPath
+
+from bms_flows.creation.resource import Field, Kind, Resource
+from bms_flows.drops.inbox import local
+from bms_flows.drops.reading import tokens
+from bms_flows.drops.reading.encoding import ENCODINGS
+from bms_flows.storage import whole
+
+READ_ME = "_LISEZMOI.txt"
+_KINDS: dict[Kind, str] = {
+    "text": "texte / text",
+    "integer": "nombre entier / whole number",
+    "decimal": "nombre / number (2850,50)",
+    "boolean": "oui ou non / yes or no",
+    "date": "date (31/12/2026, 2026-12-31)",
+    "integers": "nombres / numbers (3|7)",
+}
+_INTRODUCTION = """\
+{title}
+{underline}
+
+Déposez ici un fichier .csv ou .xlsx. Il est pris en charge dans la minute où il est complet.
+Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
+
+- Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Effacez l'exemple, et les
+  colonnes dont vous n'avez pas besoin ; enregistrez sous un nom sans "_" au début.
+  Templates with all columns and an example. Remove the example and the columns you don't need;
+  save under a name that doesn't begin with "_".
+- Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
+  Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique va toujours.
+  One row for each person, headers on the first filled line, in any order.
+- CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. La dernière ligne se
+  termine par un retour à la ligne, sinon le fichier est considéré comme encore en cours d'écriture.
+  The last line ends with a line break, or the file counts as still being written.
+- Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
+- Dates : si aucun jour de la colonne ne dépasse 12, écrivez 2026-12-31. / Where no day of a column is
+  above 12, write 2026-12-31.
+- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
+
+Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
+needs_review.csv, certificate.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
+colonnes _line, _field, _reason_fr, _reason_en, _hint sont ignorées, et l'apostrophe devant une
+cellule commençant par = + - @ est retirée.
+Mend the rejected file and drop it here as it is: its columns beginning with _ are passed over, and
+the apostrophe before a cell that begins with = + - @ is taken off.
+
+Colonnes / Columns (* obligatoire / required)
+"""
+
+
+def csv_name(resource: Resource) -> str:
+    """Return the name of the CSV template."""
+    return f"_modele_{resource.inbox}.csv"
+
+
+def xlsx_name(resource: Resource) -> str:
+    """Return the name of the workbook template."""
+    return f"_modele_{resource.inbox}.xlsx"
+
+
+def provide(inbox: UPath, resource: Resource) -> None:
+    """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat."""
+    here = local(inbox)
+    if here is not None:
+        here.mkdir(mode=0o770, parents=True, exist_ok=True)
+    workbook = inbox / xlsx_name(resource)
+    for path, content in (
+        (inbox / READ_ME, read_me(resource)),
+        (inbox / csv_name(resource), csv_template(resource)),
+    ):
+        if not path.exists() or path.read_bytes() != content:
+            with whole(path) as stream:
+                stream.write(content)
+            # A workbook's bytes hold the time it was made: it follows the CSV's columns.
+            workbook.unlink(missing_ok=True)
+    if not workbook.exists():
+        with whole(workbook) as stream:
+            stream.write(xlsx_template(resource))
+
+
+def csv_template(resource: Resource) -> bytes:
+    """Return a CSV as French Excel writes and opens it: `;`, UTF-8 with its mark, CRLF."""
+    rows = [[each.label for each in resource.fields], [each.example for each in resource.fields]]
+    text = "".join(";".join(tokens.quoted(cell, ";") for cell in row) + "\r\n" for row in rows)
+    return ENCODINGS["utf-8-sig"].encode(text)
+
+
+def xlsx_template(resource: Resource) -> bytes:
+    """Return a workbook whose columns are text, so that Excel changes no number and no date."""
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet(resource.inbox)
+    sheet.freeze_panes = "A2"
+    for row in (
+        [each.label for each in resource.fields],
+        [each.example for each in resource.fields],
+    ):
+        cells = [WriteOnlyCell(sheet, text) for text in row]
+        for cell in cells:
+            cell.number_format = "@"
+        sheet.append(cells)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def read_me(resource: Resource) -> bytes:
+    """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
+    head = _INTRODUCTION.format(
+        title=resource.title,
+        underline="=" * len(resource.title),
+        inbox=resource.inbox,
+        csv=csv_name(resource),
+        xlsx=xlsx_name(resource),
+    )
+    text = head + "".join(_lines(resource))
+    return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
+
+
+def _lines(resource: Resource) -> Iterator[str]:
+    for field in resource.fields:
+        star = "*" if field.name in resource.required else " "
+        yield f"{star} {field.label} [{field.name}] : {_KINDS[field.kind]}{_others(field)}\n"
+
+
+def _others(field: Field) -> str:
+    return f" ; aussi / also: {', '.join(field.aliases[1:])}" if field.aliases[1:] else ""

@@ -1,0 +1,165 @@
+"""Claims: whoever inserts the row has the file, until a lease runs out."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+
+import pytest
+from sqlalchemy import Engine, update
+
+from bms_flows.drops import claim
+from bms_flows.drops.claim import ClaimLost, Drop, DropTaken
+from bms_flows.drops.inbox import Seen
+from bms_warehouse.tables import drop
+
+SEEN = Seen("a.csv", 120, "1700000000000000000")
+
+
+def expire(warehouse: Engine, taken: Drop) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == taken.id)
+            .values(expires_at=datetime.now(UTC) - timedelta(seconds=1))
+        )
+
+
+def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **kept: str) -> None:
+    with warehouse.begin() as connection:
+        claim.finish(connection, taken, ending, **kept)  # type: ignore[arg-type]
+
+
+def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    assert taken.dag_run_id == f"employee-drop-{taken.id}"
+    assert taken.state == "open"
+    assert taken.seen == SEEN
+
+
+def test_seeing_it_again_changes_nothing(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    assert claim.enter(warehouse, "employee", SEEN) == taken
+
+
+def test_another_size_time_name_or_resource_is_another_drop(warehouse: Engine) -> None:
+    others = [
+        ("employee", SEEN),
+        ("employee", replace(SEEN, size=121)),
+        ("employee", replace(SEEN, stamp="1")),
+        ("employee", replace(SEEN, path="b.csv")),
+        ("contact", SEEN),
+    ]
+    numbers = {claim.enter(warehouse, *other).id for other in others}
+    assert len(numbers) == len(others)
+
+
+def race(warehouse: Engine, runs: Sequence[str | None], seen: Seen) -> list[Drop | None]:
+    barrier = Barrier(len(runs))
+
+    def take(run: str | None) -> Drop | None:
+        barrier.wait()
+        try:
+            return claim.enter(warehouse, "employee", seen, run)
+        except DropTaken:
+            return None
+
+    with ThreadPoolExecutor(len(runs)) as threads:
+        return list(threads.map(take, runs))
+
+
+def test_of_two_runs_that_race_for_a_file_one_wins(warehouse: Engine) -> None:
+    for number in range(25):
+        found = race(warehouse, [f"a{number}", f"b{number}"], replace(SEEN, stamp=str(number)))
+        assert sum(each is not None for each in found) == 1
+
+
+def test_two_dispatchers_that_race_start_the_same_run(warehouse: Engine) -> None:
+    for number in range(25):
+        found = race(warehouse, [None, None], replace(SEEN, stamp=str(number)))
+        assert len({each.dag_run_id for each in found if each}) == 1
+
+
+def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    with pytest.raises(DropTaken):
+        claim.enter(warehouse, "employee", SEEN, "run-b")
+    expire(warehouse, taken)
+    over = claim.enter(warehouse, "employee", SEEN, "run-b")
+    assert (over.id, over.dag_run_id) == (taken.id, "run-b")
+    with warehouse.begin() as connection, pytest.raises(ClaimLost):
+        claim.renew(connection, taken)
+    with pytest.raises(ClaimLost):
+        finish(warehouse, taken)
+
+
+def test_renewing_keeps_others_away(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    expire(warehouse, taken)
+    with warehouse.begin() as connection:
+        claim.renew(connection, taken)
+    with pytest.raises(DropTaken):
+        claim.enter(warehouse, "employee", SEEN, "run-b")
+
+
+def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, taken, report="reports/employees/000001", certificate="ab")
+    again = claim.enter(warehouse, "employee", SEEN, "run-b")
+    assert (again.state, again.report) == ("applied", "reports/employees/000001")
+    with pytest.raises(ClaimLost):
+        finish(warehouse, taken)
+
+
+def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    assert claim.record(warehouse, first, sha256="ab", archive="x") is None
+    finish(warehouse, first, report="r")
+    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
+    earlier = claim.record(warehouse, second, sha256="ab", archive="y")
+    assert earlier is not None
+    assert (earlier.id, earlier.report) == (first.id, "r")
+    third = claim.enter(warehouse, "contact", SEEN)
+    assert claim.record(warehouse, third, sha256="ab", archive="z") is None
+
+
+def test_content_that_was_not_applied_is_worked_on_anew(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    claim.record(warehouse, first, sha256="ab", archive="x")
+    finish(warehouse, first, "not_applied")
+    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
+    assert claim.record(warehouse, second, sha256="ab", archive="y") is None
+
+
+def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
+    assert claim.unstarted(warehouse, "employee") == [taken]
+    claim.started(warehouse, taken.id)
+    assert claim.unstarted(warehouse, "employee") == []
+
+
+def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    with pytest.raises(DropTaken):
+        claim.reopen(warehouse, taken.id, "manual__1")
+    finish(warehouse, taken, "not_applied")
+    again = claim.reopen(warehouse, taken.id, "manual__1")
+    assert (again.state, again.dag_run_id) == ("open", "manual__1")
+    finish(warehouse, again)
+    assert claim.get(warehouse, taken.id).state == "applied"
+
+
+def test_each_certificate_follows_another(warehouse: Engine) -> None:
+    def end(number: int) -> str | None:
+        taken = claim.enter(warehouse, "employee", replace(SEEN, stamp=str(number)))
+        with warehouse.begin() as connection:
+            before = claim.previous_certificate(connection, "employee")
+            claim.finish(connection, taken, "applied", certificate=str(number))
+        return before
+
+    with ThreadPoolExecutor(4) as threads:
+        before = list(threads.map(end, range(12)))
+    assert len(set(before)) == 12
+    assert None in before

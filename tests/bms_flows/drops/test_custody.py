@@ -1,0 +1,146 @@
+"""The original leaves the inbox once, whole, whatever breaks on the way; on a disk and on S3."""
+
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms_flows.drops import claim, custody
+from bms_flows.drops import inbox as inboxes
+from bms_flows.drops.claim import Drop
+from bms_flows.drops.custody import DropGone
+
+CONTENT = "Nom;Entité\r\nDupré;1\r\n".encode("cp1252")
+
+
+def dropped(inbox: UPath, warehouse: Engine, content: bytes = CONTENT) -> Drop:
+    (inbox / "a.csv").write_bytes(content)
+    seen = inboxes.see(inbox, "a.csv")
+    assert seen is not None
+    return claim.enter(warehouse, "employee", seen)
+
+
+def test_the_file_is_in_the_archive_and_no_longer_in_the_inbox(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    drop = dropped(inbox, warehouse)
+    for _ in range(2):
+        kept = custody.take(inbox, root / "archive", drop)
+        assert kept.read_bytes() == CONTENT
+        assert kept.path.endswith(f"archive/{drop.folder}/a.csv")
+        assert inboxes.look(inbox) == {}
+
+
+def test_a_newer_file_of_the_same_name_stays(root: UPath, inbox: UPath, warehouse: Engine) -> None:
+    drop = dropped(inbox, warehouse)
+    custody.take(inbox, root / "archive", drop)
+    newer = dropped(inbox, warehouse, CONTENT + b"x;2\r\n")
+    assert newer.id != drop.id
+    assert custody.take(inbox, root / "archive", drop).read_bytes() == CONTENT
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_changed_after_its_claim_is_not_taken(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").write_bytes(CONTENT + b"x;2\r\n")
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_gone_after_its_claim_is_told(root: UPath, inbox: UPath, warehouse: Engine) -> None:
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+
+
+def test_two_claimers_on_an_inbox_take_it_once(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    (inbox / "a.csv").write_bytes(CONTENT)
+
+    def work(run: str) -> bytes | None:
+        seen = inboxes.look(inbox).get("a.csv")
+        if seen is None:
+            return None
+        try:
+            drop = claim.enter(warehouse, "employee", seen, run)
+        except claim.DropTaken:
+            return None
+        return custody.take(inbox, root / "archive", drop).read_bytes()
+
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(work, ["run-a", "run-b"]))
+    assert found.count(CONTENT) == found.count(None) == 1
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def crashing(monkeypatch: pytest.MonkeyPatch, step: int) -> Iterator[int]:
+    """Die at the `step`th durable action: rename, replace, unlink."""
+    count = iter(range(1000))
+
+    def wrap(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def acting(*args: Any, **kwargs: Any) -> Any:
+            if next(count) == step:
+                raise Crash
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, acting)
+
+    for name in ("rename", "replace", "unlink"):
+        wrap(Path, name)
+    wrap(os, "fsync")
+    yield step
+
+
+def test_a_crash_at_any_step_loses_nothing_and_the_next_try_ends_it(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    root, died = UPath(tmp_path), 0
+    inbox = root / "inbox"
+    inbox.mkdir()
+    for step in range(20):
+        drop = dropped(inbox, warehouse, CONTENT + b"x;%d\r\n" % step)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            for _ in crashing(monkeypatch, step):
+                try:
+                    custody.take(inbox, root / "archive", drop)
+                except Crash:
+                    died += 1
+        kept = custody.take(inbox, root / "archive", drop)
+        assert kept.read_bytes() == CONTENT + b"x;%d\r\n" % step
+        assert [each.name for each in Path(inbox.path).iterdir()] == []
+    assert died >= 4
+
+
+def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
+    bucket: UPath, warehouse: Engine
+) -> None:
+    inbox, archive = bucket / "inbox", bucket / "archive"
+    drop = dropped(inbox, warehouse)
+    (archive / drop.folder / "a.csv").write_bytes(CONTENT)
+    assert custody.take(inbox, archive, drop).read_bytes() == CONTENT
+    assert inboxes.look(inbox) == {}
+
+
+def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
+    custody.keep(UPath(tmp_path / "reports" / "a.csv"), b"x")
+    custody.keep(UPath(tmp_path / "reports" / "a.csv"), b"y")
+    written = tmp_path / "reports" / "a.csv"
+    assert written.read_bytes() == b"y"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700

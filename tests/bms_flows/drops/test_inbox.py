@@ -1,0 +1,222 @@
+"""The inbox: what is taken, what is passed over, and that nothing half-written is ever taken."""
+
+import io
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import openpyxl
+import pytest
+from upath import UPath
+
+from bms_flows.drops import inbox as inboxes
+from bms_flows.drops.inbox import OutsideInbox, complete, inside, look, settled
+
+
+def names(inbox: UPath) -> tuple[str, ...]:
+    """Return what two looks, one after the other, let be taken."""
+    first = look(inbox).values()
+    return tuple(seen.path for seen in settled(inbox, first, look(inbox).values()).settled)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.csv.part",
+        "a.tmp",
+        "A.PART",
+        "~$a.xlsx",
+        ".a.csv",
+        "_LISEZMOI.txt",
+        "_modele.csv",
+        ".~lock",
+    ],
+)
+def test_files_nobody_dropped_are_passed_over(inbox: UPath, name: str) -> None:
+    (inbox / name).write_bytes(b"Nom\nA\n")
+    assert look(inbox) == {}
+
+
+def test_a_file_is_taken_when_two_looks_find_the_same(inbox: UPath) -> None:
+    (inbox / "a.csv").write_bytes(b"Nom\nA\n")
+    first = look(inbox)
+    assert settled(inbox, (), first.values()).waiting == {"a.csv": "growing"}
+    assert [seen.path for seen in settled(inbox, first.values(), look(inbox).values()).settled] == [
+        "a.csv"
+    ]
+    (inbox / "a.csv").write_bytes(b"Nom\nA\nB\n")
+    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "growing"}
+
+
+def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
+    for number in range(5):
+        (inbox / f"{number}.csv").write_bytes(b"Nom\nA\n")
+    assert len(names(inbox)) == 5
+
+
+def test_a_last_line_without_end_is_waited_for_and_told(inbox: UPath) -> None:
+    (inbox / "a.csv").write_bytes(b"Nom\nA")
+    first = look(inbox)
+    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "incomplete"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"Nom;Ville\r\nA;B\r\n", True),
+        (b"Nom;Ville\r\nA;B\r", False),
+        (b"Nom;Ville\rA;B\r", True),
+        (b'Nom;Ville\r\nA;"B\r\n', False),
+        (b'Nom;Ville\r\nA;"B\r\nC"\r\n', True),
+        ("Nom\nÉ\n".encode("utf-16"), True),
+        ("Nom\nÉ\n".encode("utf-16")[:-1], False),
+        ("Nom\nÉ\n".encode("utf-16")[:-2], False),
+        (b"", False),
+        (b"PK\x03\x04 half a workbook", False),
+        (b'Nom;Ville\nA;"B"x\n', True),  # broken, yet all there: the report is to say so
+    ],
+)
+def test_the_end_of_a_file_is_told_from_its_middle(content: bytes, expected: bool) -> None:
+    assert complete(content, "a.csv") is expected
+
+
+def test_links_and_folders_are_no_drops(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret.csv").write_bytes(b"Nom\nA\n")
+    (tmp_path / "in" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "in" / "folder.csv").mkdir()
+    assert look(UPath(tmp_path / "in")) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../a.csv", "/etc/passwd", "", "b/../../a.csv", "s3://other/a.csv", "file:///etc/passwd", "C:\\a",
+     "..\\a.csv"],
+)  # fmt: skip
+def test_paths_out_of_the_inbox_are_refused(tmp_path: Path, name: str) -> None:
+    for inbox in (UPath(tmp_path), UPath("memory://inbox")):
+        with pytest.raises(OutsideInbox):
+            inside(inbox, name)
+
+
+def test_a_link_out_of_the_inbox_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "out").symlink_to(tmp_path)
+    with pytest.raises(OutsideInbox):
+        inside(UPath(tmp_path / "in"), "out/a.csv")
+
+
+def test_a_path_inside_the_inbox_is_found(inbox: UPath) -> None:
+    (inbox / "2026").mkdir(exist_ok=True)
+    (inbox / "2026" / "a.csv").write_bytes(b"Nom\n")
+    seen = inboxes.see(inbox, "2026/a.csv")
+    assert seen is not None
+    assert seen.size == 4
+    assert inboxes.see(inbox, "2026/b.csv") is None
+
+
+def test_a_file_that_goes_between_the_looks_holds_nobody_up(inbox: UPath) -> None:
+    for name in ("a.csv", "b.csv"):
+        (inbox / name).write_bytes(b"Nom\nA\n")
+    first, second = look(inbox), look(inbox)
+    (inbox / "a.csv").unlink()
+    found = settled(inbox, first.values(), second.values())
+    assert [seen.path for seen in found.settled] == ["b.csv"]
+    assert found.waiting == {"a.csv": "growing"}
+
+
+def test_asking_who_writes_survives_those_who_open_the_file_meanwhile(tmp_path: Path) -> None:
+    path, done = tmp_path / "a.csv", Event()
+    path.write_bytes(b"Nom\nA\n")
+
+    def opening() -> None:
+        while not done.is_set():
+            path.open("ab").close()
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(opening)
+        found = {inboxes.being_written(UPath(path)) for _ in range(3_000)}
+        done.set()
+    assert False in found
+    assert not inboxes.being_written(UPath(path))
+
+
+TRIES = 1_000
+
+
+def drops(random: Random) -> tuple[str, bytes]:
+    """Return a file of random rows, some with line breaks in their cells."""
+    rows = [
+        [f"{random.randrange(10**6):06d}", random.choice(("Noël", '"A;\nB\n"', "x")), "1"]
+        for _ in range(random.randint(1, 12))
+    ]
+    kind = random.choice(("utf-8", "cp1252", "utf-16", "xlsx"))
+    if kind == "xlsx":
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet()
+        for row in rows[:3]:
+            sheet.append(row)
+        book.save(stream := io.BytesIO())
+        return "a.xlsx", stream.getvalue()
+    end = random.choice(("\r\n", "\n"))
+    text = "".join(";".join(row) + end for row in [["Matricule", "Nom", "Entité"], *rows])
+    return "a.csv", text.encode(kind)
+
+
+def cuts(random: Random, content: bytes) -> list[int]:
+    return sorted(random.sample(range(len(content)), min(len(content), random.randint(1, 6))))
+
+
+def test_a_writer_that_holds_its_file_and_pauses_anywhere_for_any_time_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Real files on a disk: the pauses last over as many looks as one likes, between rows too."""
+    random, inbox, partial, paused = Random(4), UPath(tmp_path), 0, 0
+    for _ in range(TRIES):
+        name, content = drops(random)
+        handle = os.open(tmp_path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        at = 0
+        for cut in cuts(random, content):
+            os.write(handle, content[at:cut])
+            at = cut
+            partial += len(names(inbox))
+            paused += 1
+        os.write(handle, content[at:])
+        os.close(handle)
+        assert names(inbox) == (name,)
+        assert (tmp_path / name).read_bytes() == content
+        (tmp_path / name).unlink()
+    with capsys.disabled():
+        print(  # noqa: T201 - the count is part of the proof
+            f"\npausing writer, file held open: {TRIES} files, {paused} pauses, {partial} taken half"
+        )
+    assert partial == 0
+
+
+def test_a_writer_that_reopens_its_file_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody can tell who writes, a pause between two rows is shorter than the looks are apart."""
+    random, inbox, partial, paused = Random(5), UPath(tmp_path), 0, 0
+    for _ in range(TRIES):
+        name, content = drops(random)
+        at, before = 0, look(inbox)
+        for cut in cuts(random, content):
+            with (tmp_path / name).open("ab") as stream:
+                stream.write(content[at:cut])
+            at, now = cut, look(inbox)
+            partial += len(settled(inbox, before.values(), now.values()).settled)
+            if not complete(content[:cut], name):
+                partial += len(settled(inbox, now.values(), look(inbox).values()).settled)
+            before, paused = now, paused + 1
+        with (tmp_path / name).open("ab") as stream:
+            stream.write(content[at:])
+        assert names(inbox) == (name,)
+        (tmp_path / name).unlink()
+    with capsys.disabled():
+        print(  # noqa: T201 - the count is part of the proof
+            f"\npausing writer, file reopened: {TRIES} files, {paused} pauses, {partial} taken half"
+        )
+    assert partial == 0

@@ -1,0 +1,181 @@
+"""A reject file is the drop over again: its form, its cells, and what to mend beside them."""
+
+# ruff: noqa: DTZ001 - a workbook's dates have no zone
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.drops.formulas import neutral
+from bms_flows.drops.reading import read
+from bms_flows.drops.rejects import reject_file
+from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Sheet
+
+ADDED = ";".join(REPORT_COLUMNS)
+
+
+def all_faults(sheet: Sheet) -> Mapping[int, Sequence[Fault]]:
+    return {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
+
+
+def rejected(content: bytes, name: str = "a.csv") -> bytes:
+    sheet = read(content, name, EMPLOYEE)
+    return reject_file(content, sheet.form, all_faults(sheet))[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_it_has_the_drops_encoding_line_ends_and_quoting(encoding: str, end: str) -> None:
+    text = f'Prénom;"Nom";Entité{end}Zoé;"Noël";1{end}"Léa;""b""";Côté;"un"{end}'
+    found = rejected(text.encode(encoding))
+    assert found[:3] == text.encode(encoding)[:3]
+    lines = found.decode(encoding).split(end)
+    assert lines[0] == f'Prénom;"Nom";Entité;{ADDED}'
+    assert lines[1].startswith('"Léa;""b""";Côté;"un";3;Entité;')
+    assert lines[2:] == [""]
+
+
+def test_byte_for_byte() -> None:
+    content = "Nom,Entité\r\nDupré,un\r\n".encode("cp1252")
+    assert rejected(content) == (
+        "Nom,Entité,_line,_field,_reason_fr,_reason_en,_hint\r\n"
+        "Dupré,un,2,Entité,Entité : Ce n'est pas un nombre entier.,Entité : Not a whole number.,"
+        "Écrire par exemple 100. / Write for example 100.\r\n"
+    ).encode("cp1252")
+
+
+def test_dropping_it_again_as_it_is_rejects_the_same_cells_for_the_same_reasons() -> None:
+    text = "Nom;Entité;Consultant\r\nA;un;x\r\nB;1;oui\r\nC;2\r\nD;3;oui;E\r\n=1;deux;+\r\n"
+    first = read(text.encode(), "a.csv", EMPLOYEE)
+    again = rejected(text.encode())
+    for _ in range(3):
+        second = read(again, "b.csv", EMPLOYEE)
+        assert [row.cells for row in second.rows] == [
+            row.cells for row in first.rows if first.faults_of(row)
+        ]
+        assert [f.code for f in second.faults] == [f.code for f in first.faults]
+        again = rejected(again)
+    assert again.count(b"_line") == 1
+
+
+def test_a_missing_cell_is_refused_until_it_is_filled_or_cleared() -> None:
+    again = rejected(b"Nom;Ville;Service\r\nA;B\r\nC;D;E\r\n").decode()
+    assert "A;B;#MANQUE;2;" in again
+    filled = read(again.replace("#MANQUE", "RH").encode(), "a.csv", EMPLOYEE)
+    cleared = read(again.replace("#MANQUE", "").encode(), "a.csv", EMPLOYEE)
+    assert filled.faults == cleared.faults == ()
+    assert filled.rows[0].values["department_service"] == "RH"
+    assert "department_service" not in cleared.rows[0].values
+
+
+def test_what_the_whole_column_proved_is_carried_over() -> None:
+    text = "Entité;Date d'entrée;Salaire\r\n1;31/08/2026;12,5\r\nun;03/04/2026;1,234\r\n"
+    again = rejected(text.encode()).decode()
+    assert "[start_date: jj/mm/aaaa] [salary_base: 0,0]" in again
+    mended = read(again.replace("un;", "1;").encode(), "a.csv", EMPLOYEE)
+    assert mended.faults == ()
+    assert str(mended.rows[0].values["start_date"]) == "2026-04-03"
+    assert str(mended.rows[0].values["salary_base"]) == "1.234"
+
+
+def test_a_refused_header_refuses_every_row() -> None:
+    again = rejected(b"Nom;Entit\xe9;Couleur\r\nA;1;bleu\r\n").decode("cp1252")
+    assert again.startswith(f"Nom;Entité;Couleur;{ADDED}\r\nA;1;bleu;2;Couleur;")
+
+
+def test_a_file_that_cannot_be_read_is_answered_with_its_faults() -> None:
+    content = b"Nom\n\x81\x8d\n"
+    sheet = read(content, "a.csv", EMPLOYEE)
+    _, answer = reject_file(content, sheet.form, {0: sheet.file_faults})
+    assert answer.decode("utf-8-sig").startswith(f"{ADDED}\r\n;;Les caractères")
+
+
+def test_a_fault_of_a_field_stands_under_the_drops_own_header() -> None:
+    content = "Nom de famille;Entité\r\nA;1\r\n".encode()
+    sheet = read(content, "a.csv", EMPLOYEE)
+    faults = {2: [Fault("excel_error", 2, field="last_name")]}
+    assert ";2;Nom de famille;" in reject_file(content, sheet.form, faults)[1].decode()
+
+
+def test_excel_runs_nothing_in_it() -> None:
+    text = 'Nom;"=H()";Ville\r\n=1+1;"+""x""";@y\r\n'
+    cells = list(csv.reader(io.StringIO(rejected(text.encode()).decode()), delimiter=";"))
+    assert all(neutral(cell) == cell for row in cells for cell in row)
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), max_size=12)
+NAMES = ("Nom", "Prénom", "Ville", "Entité")
+
+
+@given(
+    rows=st.lists(st.tuples(TEXT, TEXT, TEXT, st.just("un")), min_size=1, max_size=5),
+    delimiter=st.sampled_from(";,\t"),
+    quoting=st.sampled_from((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
+    end=st.sampled_from(("\r\n", "\n")),
+    encoding=st.sampled_from(("utf-8", "utf-8-sig", "utf-16")),
+)
+def test_rejected_rows_read_again_are_the_same(
+    rows: list[tuple[str, ...]], delimiter: str, quoting: Any, end: str, encoding: str
+) -> None:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerows([NAMES, *rows])
+    content = stream.getvalue().encode(encoding)
+    first = read(content, "a.csv", EMPLOYEE)
+    second = read(rejected(content), "a.csv", EMPLOYEE)
+    assert [row.cells for row in second.rows] == [row.cells for row in first.rows]
+    assert [(f.code, f.field) for f in second.faults] == [(f.code, f.field) for f in first.faults]
+    assert second.form.delimiter == first.form.delimiter
+    assert second.form.encoding == first.form.encoding
+
+
+def book(rows: Sequence[Sequence[Any]]) -> bytes:
+    made = openpyxl.Workbook()
+    assert made.active is not None
+    made.active.title = "Salariés"
+    for row in rows:
+        made.active.append(row)
+    made.active["A2"].number_format = "000000"
+    made.active.column_dimensions["A"].width = 33
+    stream = io.BytesIO()
+    made.save(stream)
+    return stream.getvalue()
+
+
+def test_a_workbook_is_answered_with_a_workbook() -> None:
+    content = book(
+        [
+            ["Matricule", "Entité", "Date d'entrée", "Compétences"],
+            [4217, "un", datetime(2026, 4, 3), "a"],
+            [4218, 1, datetime(2026, 4, 3), "b"],
+        ]
+    )
+    ending, again = reject_file(
+        content, (sheet := read(content, "a.xlsx", EMPLOYEE)).form, all_faults(sheet)
+    )
+    assert ending == ".xlsx"
+    made = openpyxl.load_workbook(io.BytesIO(again))
+    assert made.sheetnames == ["Salariés"]
+    assert made["Salariés"]["A2"].value == 4217
+    assert made["Salariés"]["A2"].number_format == "000000"
+    assert made["Salariés"].column_dimensions["A"].width == 33
+    second = read(again, "b.xlsx", EMPLOYEE)
+    assert [row.cells for row in second.rows] == [["004217", "un", "2026-04-03", "a"]]
+    assert [(f.code, f.line, f.field) for f in second.faults] == [("bad_integer", 2, "id_entity")]
+
+
+def test_a_workbooks_texts_stay_texts() -> None:
+    content = book([["Matricule", "Nom", "Entité"], [1, "'=HYPERLINK(1)", "un"]])
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    again = reject_file(content, sheet.form, all_faults(sheet))[1]
+    cells = [cell for row in openpyxl.load_workbook(io.BytesIO(again)).active for cell in row]  # type: ignore[union-attr]
+    assert not [cell for cell in cells if cell.data_type == "f"]
+    assert read(again, "b.xlsx", EMPLOYEE).rows[0].values["last_name"] == "=HYPERLINK(1)"

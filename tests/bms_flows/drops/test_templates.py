@@ -1,0 +1,59 @@
+"""What stands ready in an inbox can be filled in and dropped."""
+
+from pathlib import Path
+
+import openpyxl
+import pytest
+from upath import UPath
+
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.drops import templates
+from bms_flows.drops.inbox import look
+from bms_flows.drops.reading import read
+from bms_flows.drops.sheet import Format
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", templates.csv_template(EMPLOYEE)),
+        ("a.xlsx", templates.xlsx_template(EMPLOYEE)),
+    ],
+)
+def test_a_template_has_every_column_and_an_example_that_is_read(name: str, content: bytes) -> None:
+    sheet = read(content, name, EMPLOYEE, Format(date_order="dmy"))
+    assert [fault.code for fault in sheet.faults] == ["example_row"]
+    assert sheet.form.columns == tuple(field.name for field in EMPLOYEE.fields)
+    [example] = sheet.rows
+    assert set(EMPLOYEE.required) <= set(example.values)
+    assert example.values["payroll_number"] == "004217"
+    assert read(content, name, EMPLOYEE).rows[0].values == example.values
+
+
+def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(templates.xlsx_template(EMPLOYEE))
+    sheet = openpyxl.load_workbook(path).active
+    assert {cell.number_format for row in sheet for cell in row} == {"@"}  # type: ignore[union-attr]
+
+
+def test_the_instructions_name_every_column_with_its_aliases() -> None:
+    text = templates.read_me(EMPLOYEE).decode("utf-8-sig")
+    for field in EMPLOYEE.fields:
+        line = next(line for line in text.split("\r\n") if f"[{field.name}]" in line)
+        assert line.startswith("*") == (field.name in EMPLOYEE.required)
+        assert all(alias in line for alias in field.aliases)
+
+
+def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
+    templates.provide(inbox, EMPLOYEE)
+    found = {path.name: path.read_bytes() for path in inbox.iterdir()}
+    assert set(found) == {"_LISEZMOI.txt", "_modele_employees.csv", "_modele_employees.xlsx"}
+    templates.provide(inbox, EMPLOYEE)
+    assert {path.name: path.read_bytes() for path in inbox.iterdir()} == found
+    (inbox / "_modele_employees.csv").write_bytes(b"old")
+    (inbox / "_LISEZMOI.txt").unlink()
+    templates.provide(inbox, EMPLOYEE)
+    assert (inbox / "_modele_employees.csv").read_bytes() == found["_modele_employees.csv"]
+    assert (inbox / "_LISEZMOI.txt").read_bytes() == found["_LISEZMOI.txt"]
+    assert look(inbox) == {}
