@@ -17,7 +17,9 @@ from stack.launcher import Running
 
 DAG = "invoice_extraction"
 PARIS = ZoneInfo("Europe/Paris")
-LIMIT = 150.0
+LIMIT = 300.0
+
+pytestmark = pytest.mark.timeout(480)
 
 
 class Airflow:
