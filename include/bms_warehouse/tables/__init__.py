@@ -1,7 +1,17 @@
-"""The tables of schema `bms`: one module for each noun, one metadata for all."""
+"""The tables of schema `bms`: one module for each noun, one metadata for all but the private ones."""
 
+from bms_warehouse.tables.consultants import consultant, consultant_version
+from bms_warehouse.tables.contacts import contact, contact_version
 from bms_warehouse.tables.creation import creation, creation_body, creation_event, creation_plan
 from bms_warehouse.tables.drops import drop
+from bms_warehouse.tables.employees import (
+    EMPLOYEE_PRIVATE_FIELDS,
+    PRIVATE_METADATA,
+    employee,
+    employee_private,
+    employee_private_version,
+    employee_version,
+)
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
@@ -15,18 +25,28 @@ from bms_warehouse.tables.schema import METADATA
 
 __all__ = [
     "CLIENT_INVOICE_FIELDS",
+    "EMPLOYEE_PRIVATE_FIELDS",
     "METADATA",
+    "PRIVATE_METADATA",
     "client_invoice",
     "client_invoice_day",
     "client_invoice_lease",
     "client_invoice_version",
     "code_name",
+    "consultant",
+    "consultant_version",
+    "contact",
+    "contact_version",
     "control_total",
     "creation",
     "creation_body",
     "creation_event",
     "creation_plan",
     "drop",
+    "employee",
+    "employee_private",
+    "employee_private_version",
+    "employee_version",
     "quarantine",
     "run",
 ]
