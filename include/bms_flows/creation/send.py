@@ -47,18 +47,14 @@ class Sender:
             return None  # another is at work on it, or was faster
         attempt, passed = moved[row].attempt, False
 
-        def remaining() -> float:
-            life = min(settings.create_timeout_s, settings.lease_s)
-            return life - (self.ticks() - started)
-
         def fence() -> None:
             nonlocal passed
-            if remaining() <= 0:
+            if self.ticks() - started >= min(settings.create_timeout_s, settings.lease_s):
                 raise TooLate
             passed = True
 
         try:
-            async with asyncio.timeout(remaining()):
+            async with asyncio.timeout(settings.create_timeout_s - (self.ticks() - started)):
                 made = await self.remote.create(body, fence)
         except TooLate:
             await self.ledger.change([row], _withdrawn(attempt, "too_late"))
