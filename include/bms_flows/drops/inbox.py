@@ -180,7 +180,9 @@ def _ends_a_line(content: bytes) -> bool:
     except encoding.BadEncoding:
         # Half a character of UTF-16; or no encoding of ours, which the report is to say.
         return b"\0" not in content and content.endswith((b"\n", b"\r"))
-    if not tokens.LINE_END.search(text) or not text.endswith(tokens.line_end(text)):
+    first = tokens.LINE_END.search(text)
+    # A lone "\r" at the end of the first line may be half of "\r\n".
+    if first is None or not text.endswith(first[0]) or (first[0], first.end()) == ("\r", len(text)):
         return False
     # A line's end inside an open quote is none of the row's.
     return not _open_at_end(text, tokens.likely(text))
