@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from bms_flows.settings import Settings
-
 PROJECT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -67,7 +65,7 @@ def test_only_the_pages_are_published_and_on_loopback() -> None:
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_secret_stands_in_the_file_or_has_a_default(name: str) -> None:
     for variable, value in SERVICES[name].get("environment", {}).items():
-        if SECRET.search(variable) and "EXECUTION_API" not in variable and value is not None:
+        if SECRET.search(variable) and "EXECUTION_API" not in variable and value:
             held = VARIABLE.findall(str(value))
             assert held, f"{variable} is written out"
             assert all(kind == "?" for _, kind, _ in held), f"{variable} has a default"
@@ -83,12 +81,14 @@ def test_every_required_variable_is_drawn_by_the_script(drawn: dict[str, str]) -
 
 
 @pytest.mark.parametrize("name", sorted(AIRFLOW))
-def test_every_setting_reaches_every_component(name: str) -> None:
-    wanted = {f"BMS_{field.upper()}" for field in Settings.__dataclass_fields__}
-    assert (
-        wanted | {"BMS_DATA_ROOT", "AIRFLOW_CONN_BMS_DEFAULT"}
-        <= SERVICES[name]["environment"].keys()
-    )
+def test_settings_in_the_env_file_reach_every_component(name: str) -> None:
+    assert SERVICES[name]["env_file"] == ".env"
+
+
+@pytest.mark.parametrize("name", sorted(AIRFLOW - {"setup"}))
+def test_what_the_env_file_holds_for_others_does_not(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    assert environment["POSTGRES_PASSWORD"] == environment["AIRFLOW_ADMIN_PASSWORD"] == ""
 
 
 def test_all_components_share_the_same_secrets() -> None:
@@ -102,7 +102,9 @@ def test_all_components_share_the_same_secrets() -> None:
 
 
 def test_the_sandbox_gets_no_secret_of_airflow() -> None:
-    assert all(name.startswith("BMS_SANDBOX_") for name in SERVICES["sandbox"]["environment"])
+    sandbox = SERVICES["sandbox"]
+    assert all(name.startswith("BMS_SANDBOX_") for name in sandbox["environment"])
+    assert not sandbox["env_file"]
 
 
 def test_for_work_on_the_code_all_components_mount_it_and_use_the_editable_image() -> None:

@@ -1,0 +1,242 @@
+"""The documents say what is there: commands, DAGs, operators, fields, tables, settings, links."""
+
+import ast
+import dataclasses
+import importlib
+import itertools
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bms.endpoints import ENDPOINTS
+from bms.settings import Settings as ClientSettings
+from bms_provider.provider_info import CONNECTION_FIELDS
+from bms_sandbox.dialect import Dialect
+from bms_warehouse.tables import METADATA
+
+PROJECT = Path(__file__).parent.parent
+README = (PROJECT / "README.md").read_text()
+ASSUMPTIONS = (PROJECT / "docs/assumptions.md").read_text()
+DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
+WRITE = "run .venv/bin/python scripts/readme_tables"
+STACK_VARIABLES = re.compile(r"BMS_(?:STACK|SANDBOX|LOCAL)_[A-Z_]+")
+
+
+def flow_settings() -> dict[str, Any]:
+    """Return the default of every `BMS_` variable that the flows read."""
+    found = {}
+    for file in (PROJECT / "include/bms_flows").rglob("settings.py"):
+        module = ".".join(file.relative_to(PROJECT / "include").with_suffix("").parts)
+        for field in dataclasses.fields(importlib.import_module(module).Settings):
+            made = field.default_factory is not dataclasses.MISSING
+            found[f"BMS_{field.name.upper()}"] = field.default_factory() if made else field.default
+    return found
+
+
+FLOW_SETTINGS = flow_settings()
+
+
+def tracked() -> list[Path]:
+    """Return the files of the project that are text."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"],  # noqa: S607 - the git that made the clone
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    files = (PROJECT / name for name in listed if name and not name.endswith((".png", ".xlsx")))
+    return [file for file in files if file.is_file()]
+
+
+@pytest.mark.parametrize("dag", sorted(file.stem for file in (PROJECT / "dags").glob("*.py")))
+def test_the_readme_names_every_dag(dag: str) -> None:
+    assert f"| `{dag}` |" in README
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_the_readme_names_every_operation_and_its_scope(endpoint: Any) -> None:
+    (line,) = [line for line in README.splitlines() if f"`{endpoint}`" in line]
+    assert endpoint.scope is None or f"`{endpoint.scope}`" in line
+
+
+@pytest.mark.parametrize("field", sorted(CONNECTION_FIELDS))
+def test_the_readme_names_every_field_of_the_connection(field: str) -> None:
+    assert f"| `{field}` |" in README
+
+
+@pytest.mark.parametrize("table", sorted(METADATA.tables.values(), key=lambda table: table.name))
+def test_the_readme_names_every_table(table: Any) -> None:
+    assert f"| `{table.fullname.removeprefix('bms.')}` |" in README, WRITE
+
+
+@pytest.mark.parametrize("variable", sorted(FLOW_SETTINGS))
+def test_the_readme_gives_every_setting_its_default(variable: str) -> None:
+    assert f"| `{variable}` | `{written(FLOW_SETTINGS[variable])}` |" in README, WRITE
+
+
+def test_the_readme_names_no_setting_that_is_not_there() -> None:
+    listed = set(re.findall(r"^\| `(BMS_\w+)` \|", README, re.MULTILINE))
+    assert listed == FLOW_SETTINGS.keys()
+
+
+def test_the_readme_names_every_variable_of_the_local_stack() -> None:
+    used = {
+        variable
+        for file in (PROJECT / "stack").glob("*.py")
+        for variable in STACK_VARIABLES.findall(file.read_text())
+    }
+    assert used
+    assert {variable for variable in used if variable not in README} == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
+def test_commands_that_a_document_names_are_there(document: Path) -> None:
+    text = document.read_text()
+    targets = set(re.findall(r"^([a-z]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", text, re.MULTILINE)) <= {
+        pair for target in targets for pair in ((target, ""), ("", target))
+    }
+    scripts = re.findall(r"(?<![\w/])((?:scripts|deploy|\.ci)/[\w.]+)", text)
+    assert [script for script in scripts if not (PROJECT / script).exists()] == []
+    modules = re.findall(r"python -m (bms_\w+|stack)\b", text)
+    homes = (PROJECT / "include", PROJECT)
+    assert [m for m in modules if not any((h / m / "__main__.py").exists() for h in homes)] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
+def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
+    text = document.read_text()
+    links = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
+    for link in (one or other for one, other in links):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = unquote(link).partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target.read_text()), link
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that a Markdown page's headings get."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", h.replace("\n", " ")).strip().lower().replace(" ", "-")
+        for h in headings
+    }
+
+
+# What the interface leaves open
+
+
+def test_every_client_setting_that_covers_a_gap_is_explained() -> None:
+    source = (PROJECT / "include/bms/settings.py").read_text()
+    marked = set(
+        re.findall(
+            r"# (?:not shown by the interface|the interface lists)[^\n]*\n    (\w+):", source
+        )
+    )
+    marked |= {name for name, field in CONNECTION_FIELDS.items() if "not shown" in str(field)}
+    assert {"expires_in_unit", "end_date_inclusive", "token_bearer_secret"} <= marked
+    assert {name for name in marked if f"`{name}` of the connection" not in ASSUMPTIONS} == set()
+
+
+def test_every_flow_setting_that_covers_a_gap_is_explained() -> None:
+    marked = {
+        f"BMS_{setting.target.id.upper()}"
+        for file in (PROJECT / "include/bms_flows").rglob("settings.py")
+        for setting, text in itertools.pairwise(ast.walk(ast.parse(file.read_text())))
+        if isinstance(setting, ast.AnnAssign)
+        and isinstance(setting.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and "not shown" in ast.unparse(text)
+    }
+    assert "BMS_INVOICE_RANGE_DATE" in marked
+    assert {variable for variable in marked if f"`{variable}`" not in ASSUMPTIONS} == set()
+
+
+@pytest.mark.parametrize("gap", [field.name for field in dataclasses.fields(Dialect)])
+def test_every_gap_that_the_sandbox_plays_is_explained(gap: str) -> None:
+    assert f"`{gap}`" in ASSUMPTIONS
+
+
+def test_defaults_in_the_assumptions_are_those_of_the_code() -> None:
+    client = {field.name: field.default for field in dataclasses.fields(ClientSettings)}
+    defaults = {name: written(value) for name, value in (client | FLOW_SETTINGS).items()}
+    said = re.findall(r"`(\w+)`(?: of the connection)?:\s+`([^`]+)`", ASSUMPTIONS)
+    told = {name: value for name, value in said if name in defaults}
+    assert len(told) >= 12
+    assert told == {name: defaults[name] for name in told}
+
+
+def written(default: object) -> str:
+    """Return a default as the documents write it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+# What is shipped
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    # Put together here, so that this file doesn't name them itself.
+    words = [
+        "/" + "root/",
+        "/" + "work/",
+        "/" + "home/",
+        "files." + "pythonhosted",
+        "index" + "-url http",
+    ]
+    words += ["--extra" + "-index", "://pypi" + ".", "://registry" + "."]
+    found = [
+        f"{file.relative_to(PROJECT)}: {word}"
+        for file in tracked()
+        for word in words
+        if word in file.read_text(errors="replace")
+    ]
+    assert found == []
+
+
+def test_every_package_of_the_lock_has_hashes_and_no_address() -> None:
+    text = (PROJECT / "requirements.lock").read_text()
+    entries = re.split(r"^(?=[\w.\[\]-]+==)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) > 100
+    bare = [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry]
+    assert bare == []
+    assert "://" not in text
+
+
+def test_requirements_and_project_agree() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [*project["dependencies"], *(text for group in extras for text in group)]
+    ranges: dict[str, set[str]] = {}
+    for requirement in map(Requirement, wanted):
+        ranges.setdefault(canonicalize_name(requirement.name), set()).add(
+            str(requirement.specifier)
+        )
+    lines = (PROJECT / "requirements.txt").read_text().splitlines()
+    asked = [line for line in lines if line and not line.startswith("#")]
+    assert asked[-1] == "-e ."
+    for requirement in map(Requirement, asked[:-1]):
+        assert str(requirement.specifier) in ranges[canonicalize_name(requirement.name)], (
+            requirement
+        )
+
+
+def test_the_licence_is_the_one_that_the_project_names() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "Apache-2.0"
+    assert (
+        "Apache License\n                           Version 2.0"
+        in (PROJECT / "LICENSE").read_text()
+    )
