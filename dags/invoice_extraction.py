@@ -56,14 +56,14 @@ def invoice_extraction() -> None:
     @task
     def plan() -> list[int]:
         """Share the days out: units of one entity, each for one task."""
-        from bms_provider.tasks import invoices  # noqa: PLC0415 - nothing heavy when parsed
+        from bms_provider.tasks import invoices
 
         return invoices.plan()
 
     @task(map_index_template="{{ unit }}", outlets=[policy.INVOICES])
     def extract(position: int) -> dict[str, object]:
         """Read a unit's windows concurrently, keep the answers, load and publish them."""
-        from bms_provider.tasks import invoices  # noqa: PLC0415
+        from bms_provider.tasks import invoices
 
         return invoices.extract(position)
 

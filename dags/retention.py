@@ -23,7 +23,7 @@ def retention() -> None:
     @task
     def sweep() -> dict[str, dict[str, int]]:
         """Delete each kind's files that are past their days; return how many, and their bytes."""
-        from bms_provider.tasks import housekeeping  # noqa: PLC0415 - nothing heavy when parsed
+        from bms_provider.tasks import housekeeping
 
         return housekeeping.sweep()
 

@@ -31,6 +31,8 @@ class Settings:
     """Every older day is read again once in so many runs, open or not."""
     lookback_gap: int = 2
     """Days so near to each other are asked for in one request."""
+    drop_settle_s: int = 5
+    """Seconds between the two looks that must find a dropped file unchanged."""
     keep_raw_days: int = 1100
     """Days that answers are kept as they came: `bms_flows.rebuild` needs them."""
     keep_parquet_days: int = 100

@@ -57,6 +57,9 @@ def dag_arguments(*tags: str) -> dict[str, Any]:
     }
 
 
+APPROVAL_TIME = timedelta(days=3)
+"""How long a person's answer to a plan is waited for; then it counts as a rejection."""
+
 INVOICES = AssetAlias("bms_client_invoice")
 """Stands for the asset of each entity whose invoices were loaded."""
 

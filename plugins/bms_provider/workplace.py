@@ -60,9 +60,10 @@ def warehouse_uri(connection: Connection) -> str:
     ).render_as_string(hide_password=False)
 
 
-def data_root() -> UPath:
+def data_root(given: str = "") -> UPath:
     """Return where files live: ``BMS_DATA_ROOT``, a folder under Airflow's home by default."""
-    root: Any = ObjectStoragePath(os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data")
+    place = given or os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data"
+    root: Any = ObjectStoragePath(place)
     return root  # type: ignore[no-any-return]  # it passes for a UPath, which mypy can't see
 
 

@@ -33,9 +33,17 @@ class TooLate(Exception):
 class Remote(Protocol):
     """The service's side of one resource."""
 
-    resource: Resource
-    identity: Identity
-    create_endpoint: str
+    @property
+    def resource(self) -> Resource:
+        """What is created."""
+
+    @property
+    def identity(self) -> Identity:
+        """How its records are told apart."""
+
+    @property
+    def create_endpoint(self) -> str:
+        """The operation that creates."""
 
     async def shown(self, scopes: Iterable[Any]) -> list[Known]:
         """Return every record of these parts, whatever its state."""
@@ -106,3 +114,7 @@ class Employees:
             created_on=created_on,
             values=values,
         )
+
+
+REMOTES: Final = {EMPLOYEE.name: Employees}
+"""The service's side of each resource that can be created, by the resource's name."""

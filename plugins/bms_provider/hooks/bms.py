@@ -69,11 +69,14 @@ class BmsHook(BaseHook):
         """The entities to work on where a run names none; raises `BadConnection`."""
         return entity_list(self.extras.get("entities"))
 
-    def client(self, counters: Counters | None = None) -> Client:
-        """Return a client (an async context manager); its tokens are masked before their first use."""
+    def client(self, counters: Counters | None = None, **changes: Any) -> Client:
+        """Return a client (an async context manager); its tokens are masked before their first use.
+
+        `changes` are settings that this client has otherwise than the connection says.
+        """
         from bms.client import Client  # noqa: PLC0415 - brings aiohttp, not wanted at import
 
-        return Client(self.settings, counters=counters, on_token=amask_secret)
+        return Client(replace(self.settings, **changes), counters=counters, on_token=amask_secret)
 
     def test_connection(self) -> tuple[bool, str]:
         """Fetch a token and say which scopes it grants and which are missing; never shows it.

@@ -1,0 +1,1 @@
+"""What watches from the triggerer; a trigger announces and never creates."""
