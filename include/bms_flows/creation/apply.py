@@ -126,11 +126,21 @@ class Applier:
             await self.sleep(left)
 
     async def _standing(self, rows: Sequence[int]) -> dict[State, int]:
+        """Count where `rows` stand; raise `RowsHeld` if some are neither done nor wait for a person.
+
+        Whether their lease is still alive says nothing: it may have run out since they were
+        refused to this task, and then nobody works on them.
+        """
         entries = await self.ledger.entries(rows)
-        now = await self.ledger.now()
-        held = sum(entry.state in OPEN and not entry.free(now) for entry in entries)
-        if held:
-            raise RowsHeld(held, self.settings.lease_s)
+        above = {entry.key: entry for entry in entries}
+        wanted = {e.manager_key for e in entries if e.manager_key} - above.keys()
+        while wanted:
+            found = await self.ledger.by_key(wanted)
+            above |= found
+            wanted = {e.manager_key for e in found.values() if e.manager_key} - above.keys()
+        left = sum(entry.state in OPEN and not _waits(entry, above) for entry in entries)
+        if left:
+            raise RowsHeld(left, self.settings.lease_s)
         counts: dict[State, int] = {}
         for entry in entries:
             counts[entry.state] = counts.get(entry.state, 0) + 1
@@ -163,3 +173,11 @@ class Applier:
         await self.ledger.change(
             rows, lambda entry, now: states.renew(entry, owner=owner, now=now, life=life)
         )
+
+
+def _waits(entry: Entry, entries: Mapping[str, Entry]) -> bool:
+    """Whether a row can't be sent before a person has decided on a manager above it."""
+    manager = entries.get(entry.manager_key or "")
+    if entry.state is not State.READY or manager is None:
+        return False
+    return manager.state is State.REVIEW or _waits(manager, entries)

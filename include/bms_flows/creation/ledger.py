@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, func, insert, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -157,7 +157,7 @@ class PostgresLedger:
                     creation.c.resource == self._resource, creation.c.remote_id.in_(remote_ids)
                 )
             )
-            return dict(found.tuples().all())
+            return dict(found.all())
 
 
 def enter(
@@ -227,7 +227,7 @@ def enter(
         connection.execute(
             update(creation)
             .where(creation.c.id == bind("number"))
-            .values(drop_id=drop_id, line=bind("at"), verified=None),
+            .values(drop_id=drop_id, line=bind("at"), verified=null()),
             [{"number": m.entry.id, "at": given[m.entry.key].line} for m in entered],
         )
         statement = upsert(creation_body)

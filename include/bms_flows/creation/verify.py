@@ -61,7 +61,7 @@ def verified_fields(bench: Workbench, rows: Collection[int]) -> dict[int, Mappin
                 creation.c.id.in_(rows), creation.c.verified.is_not(None)
             )
         )
-        return dict(found.tuples().all())
+        return dict(found.all())
 
 
 def _write(bench: Workbench, row: int, names: Mapping[str, Any]) -> None:

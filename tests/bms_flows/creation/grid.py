@@ -1,0 +1,175 @@
+"""The grid: an onboarding run killed at every durable step, under every fault, restarted every way.
+
+Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is held against the
+sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
+`python -m tests.bms_flows.creation.grid` plays all of it.
+"""
+
+import asyncio
+import itertools
+import multiprocessing
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.creation.onboarding import AGAIN, Run, child, onboard
+
+FAULTS = {
+    "none": {},
+    "commit_then_lose_reply": {},
+    "commit_then_500": {},
+    "reset_before_read": {},
+    "reset_after_read": {},
+    "truncated_body": {},
+    "malformed_json": {},
+    "slow_body": {"seconds": 0.2},
+    "503": {"retry_after": 0},
+    "429": {"retry_after": 0},
+    "latency": {"seconds": 0.6},
+    "commit_lag": {"seconds": 0.25},
+    "list_lag": {"seconds": 0.25},
+    "token_revoked": {},
+}
+RESTARTS = ("retry", "redrop", "two_at_once")
+STRIKES = 2
+"""Creates that a fault strikes, in each cell."""
+PATIENCE = 12
+"""Restarts until a cell counts as stuck."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case: the fault, the step at which the run is killed (0: never), how it goes on."""
+
+    fault: str
+    kill_at: int
+    restart: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}-{self.kill_at}-{self.restart}"
+
+
+@dataclass
+class Result:
+    """What came of a cell; `wrong` says in words what must not be."""
+
+    cell: Cell
+    seconds: float
+    wrong: tuple[str, ...]
+    killed: bool
+
+
+Enter = Callable[[], Run]
+"""Enters the same file as another drop."""
+
+CONTEXT = multiprocessing.get_context("forkserver")
+
+
+def warm() -> None:
+    """Have the processes' parent import once what each of them needs."""
+    CONTEXT.set_forkserver_preload([onboard.__module__])
+
+
+def count_steps(run: Run) -> int:
+    """Return how many durable steps a run has that nothing disturbs."""
+    counted = CONTEXT.Value("i", 0)
+    process = CONTEXT.Process(target=child, args=(run, None, counted))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    return int(counted.value)
+
+
+def cells(steps: int) -> Iterator[Cell]:
+    """Every cell of the grid."""
+    for fault, kill_at, restart in itertools.product(FAULTS, range(1, steps + 1), RESTARTS):
+        yield Cell(fault, kill_at, restart)
+
+
+def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str]) -> Result:
+    """Play one cell; `keys` are the payroll numbers that must be there once each."""
+    started = time.monotonic()
+    sandbox.reset()
+    sandbox.forget()
+    if cell.fault != "none":
+        sandbox.set_fault(cell.fault, "create_employee", count=STRIKES, **FAULTS[cell.fault])
+    first = enter()
+    killed = _ended([_start(first, cell.kill_at)]) == [-signal.SIGKILL]
+    again = enter() if cell.restart == "redrop" else first
+    at_once = 2 if cell.restart == "two_at_once" else 1
+    for _ in range(PATIENCE):
+        codes = _ended([_start(again, None) for _ in range(at_once)])
+        if all(code == 0 for code in codes):
+            break
+        time.sleep(again.settings.lease_s)
+    wrong = tuple(_wrong(cell, sandbox, again, keys, codes))
+    return Result(cell, time.monotonic() - started, wrong, killed)
+
+
+def _wrong(
+    cell: Cell, sandbox: Sandbox, run: Run, keys: Counter[str], codes: list[int | None]
+) -> Iterator[str]:
+    truth = sandbox.truth()
+    made = Counter(row["payroll_number"] for row in truth["created"]["employees"])
+    if any(code not in (0, AGAIN) for code in codes):
+        yield f"a run ended with {codes}"
+    elif any(codes):
+        yield "stuck"
+    if doubled := {key: n for key, n in made.items() if n > 1}:
+        yield f"doubled: {doubled}"
+    if lost := keys - made:
+        yield f"lost: {dict(lost)}"
+    if cell.fault != "none" and not truth["faults"].get(cell.fault):
+        yield "the fault never struck"
+    if not any(codes):
+        guids = {row["payroll_number"]: row["guid_employee"] for row in sandbox.rows("employees")}
+        for outcome in asyncio.run(onboard(run)):
+            if outcome.state not in ("created", "adopted", "already_there"):
+                yield f"line {outcome.line} ended as {outcome.state}"
+            elif guids[outcome.key] != outcome.guid:
+                yield f"line {outcome.line} has another's guid"
+
+
+def _start(run: Run, kill_at: int | None) -> Any:
+    process = CONTEXT.Process(target=child, args=(run, kill_at))
+    process.start()
+    return process
+
+
+def _ended(processes: list[Any]) -> list[int | None]:
+    for process in processes:
+        process.join()
+    return [process.exitcode for process in processes]
+
+
+def main() -> int:
+    """Play the whole grid and print what came of it; 1 if anything was wrong."""
+    from tests.bms_flows.creation.grid_place import place
+
+    with place() as (sandbox, enter, keys):
+        warm()
+        steps = count_steps(enter())
+        grid = list(cells(steps))
+        print(f"{steps} durable steps, {len(grid)} cells", flush=True)  # noqa: T201 - a script's result
+        wrong = killed = 0
+        started = time.monotonic()
+        for number, cell in enumerate(grid, 1):
+            result = play(cell, sandbox, enter, keys)
+            killed += result.killed
+            if result.wrong:
+                wrong += 1
+                print(f"{cell}: {'; '.join(result.wrong)}", flush=True)  # noqa: T201
+            if number % 100 == 0:
+                print(f"{number} cells, {killed} killed, {wrong} wrong", flush=True)  # noqa: T201
+        seconds = (time.monotonic() - started) / len(grid)
+        print(f"{len(grid)} cells, {killed} killed, {wrong} wrong, {seconds:.2f} s each")  # noqa: T201
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

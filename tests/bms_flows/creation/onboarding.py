@@ -1,0 +1,142 @@
+"""One onboarding run in a process of its own, that may be killed at any durable step.
+
+The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
+database driver (before and after) and every create on the wire (before, on its way, after).
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from bms import transport
+from bms.client import Client
+from bms.errors import BmsError
+from bms.settings import Settings as ClientSettings
+from bms_flows.creation import proposal, rules
+from bms_flows.creation.apply import RowsHeld
+from bms_flows.creation.certificate import certify
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.remote import Employees
+from bms_flows.creation.settings import Settings
+from bms_flows.creation.verify import verify
+from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.reading import read
+from bms_flows.drops.sheet import Sheet
+from bms_warehouse import database
+
+TODAY = date(2026, 3, 31)
+AGAIN = 75
+"""Exit status of a run that wants to be repeated, as a task with retries left."""
+
+QUICK = Settings(
+    approval="never",
+    settle_s=0.3,
+    create_timeout_s=0.4,
+    lease_s=0.3,
+    keep_days=30,
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is told."""
+
+    warehouse: str
+    service: ClientSettings
+    drop_id: int
+    content: bytes
+    settings: Settings = QUICK
+
+
+class Steps:
+    """Counts durable steps, and kills the process at one of them."""
+
+    def __init__(self, kill_at: int | None = None) -> None:
+        self.kill_at = kill_at
+        self.done = 0
+
+    def __call__(self) -> None:
+        self.done += 1
+        if self.done == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def wrap_commits(self, engine: Any) -> None:
+        """Make a step of every moment before and after a COMMIT."""
+        commit = engine.dialect.do_commit
+
+        def stepped(connection: Any) -> None:
+            self()
+            commit(connection)
+            self()
+
+        engine.dialect.do_commit = stepped
+
+    def wrap_sends(self) -> None:
+        """Make a step of every create before it is sent, on its way and once it is answered."""
+        send = transport.Transport.send
+
+        async def stepped(self_: Any, endpoint: Any, path: str, **given: Any) -> Any:
+            if not endpoint.name.startswith("create_"):
+                return await send(self_, endpoint, path, **given)
+            self()
+            on_its_way = asyncio.get_running_loop().call_later(0.01, self)
+            try:
+                return await send(self_, endpoint, path, **given)
+            finally:
+                if (
+                    not on_its_way.cancelled()
+                    and on_its_way.when() > asyncio.get_running_loop().time()
+                ):
+                    on_its_way.cancel()
+                    self()
+                self()
+
+        transport.Transport.send = stepped  # type: ignore[method-assign]  # this process ends with it
+
+
+async def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+    """Take a drop from plan to certificate, as its tasks would one after the other."""
+    engine = database.connect(run.warehouse)
+    on_engine(engine)
+    sheet = read(run.content, "drop.csv", EMPLOYEE)
+    try:
+        async with (
+            Client(run.service) as reader,
+            Client(replace(run.service, attempts=1)) as writer,
+        ):
+            remote = Employees(reader, writer)
+            bench = Workbench(engine, remote, rules.read(EMPLOYEE), run.settings)
+            return await carried_through(bench, run.drop_id, sheet)
+    finally:
+        engine.dispose()
+
+
+async def carried_through(bench: Workbench, drop_id: int, sheet: Sheet) -> list[Outcome]:
+    """Plan, begin, apply every chunk, verify, certify."""
+    planned = await proposal.plan_drop(bench, drop_id, sheet, TODAY)
+    begun = await proposal.begin(bench, drop_id, planned.plan.id, sheet, TODAY)
+    assert isinstance(begun, proposal.Begun)
+    for number in range(begun.chunks):
+        await proposal.apply_chunk(bench, drop_id, begun.plan_id, number)
+    for chunk in await proposal.chunks_of(bench, drop_id, begun.plan_id):
+        await verify(bench, chunk)
+    outcomes, _ = await certify(bench, drop_id, begun.plan_id, sheet)
+    return outcomes
+
+
+def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
+    """Run in this process; exit 0 when done, `AGAIN` when it should be repeated."""
+    steps = Steps(kill_at)
+    steps.wrap_sends()
+    try:
+        asyncio.run(onboard(run, steps.wrap_commits))
+    except (RowsHeld, BmsError):
+        sys.exit(AGAIN)
+    if counted is not None:
+        counted.value = steps.done

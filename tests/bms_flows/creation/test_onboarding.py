@@ -1,0 +1,105 @@
+"""Whole runs on the real sandbox over HTTP and a real PostgreSQL."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from bms.errors import BmsError
+from bms_flows.creation.apply import RowsHeld
+from bms_flows.drops.outcome import Outcome
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.creation.conftest import Drop, csv
+from tests.bms_flows.creation.onboarding import Run, onboard
+
+PEOPLE = csv(
+    "900001;Lefèvre;Aurélie;2026-05-01;",
+    "900002;Martin;Paul;2026-05-01;900001",
+    "900003;Null;NA;2026-05-01;900002",
+)
+
+
+def ended(outcomes: list[Outcome]) -> dict[str, int]:
+    return dict(Counter(outcome.state for outcome in outcomes))
+
+
+def made(sandbox: Sandbox) -> dict[str, int]:
+    return dict(Counter(row["payroll_number"] for row in sandbox.truth()["created"]["employees"]))
+
+
+def run(this: Run, **settings: object) -> list[Outcome]:
+    return asyncio.run(onboard(replace(this, settings=replace(this.settings, **settings))))  # type: ignore[arg-type]  # fields of the settings
+
+
+def through(this: Run, tries: int = 5) -> list[Outcome]:
+    """Run as a task with retries would."""
+    for _ in range(tries):
+        try:
+            return run(this)
+        except (BmsError, RowsHeld):
+            continue
+    raise AssertionError("never came through")
+
+
+def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Drop) -> None:
+    outcomes = run(drop(PEOPLE))
+    assert ended(outcomes) == {"created": 3}
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
+    assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
+    assert rows["900003"]["id_manager"] == rows["900002"]["id_employee"]
+    assert rows["900003"]["last_name"] == "Null"
+    assert {outcome.guid for outcome in outcomes} == {
+        rows[number]["guid_employee"] for number in ("900001", "900002", "900003")
+    }
+    assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
+
+
+def test_the_same_file_again_creates_nobody(sandbox: Sandbox, drop: Drop) -> None:
+    run(drop(PEOPLE))
+    assert ended(run(drop(PEOPLE))) == {"already_there": 3}
+    assert sum(made(sandbox).values()) == 3
+
+
+def test_other_data_under_a_known_key_is_told_field_by_field(sandbox: Sandbox, drop: Drop) -> None:
+    run(drop(PEOPLE))
+    [outcome] = run(drop(csv("900001;Lefebvre;Aurélie;2026-05-01;")))
+    assert outcome.state == "needs_review"
+    assert [(d.field, d.ours, d.theirs) for d in outcome.differences] == [
+        ("last_name", "Lefebvre", "Lefèvre")
+    ]
+
+
+def test_the_same_person_under_another_number_is_for_a_person(sandbox: Sandbox, drop: Drop) -> None:
+    first = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-15;")))
+    [outcome] = run(drop(csv("900009;LEFÈVRE;Aurélie;15/05/2026;")))
+    assert outcome.state == "needs_review"
+    assert [c.guid for c in outcome.candidates] == [first[0].guid]
+    assert sum(made(sandbox).values()) == 1
+
+
+FAULTS = {
+    "commit_then_lose_reply": "adopted",
+    "commit_then_500": "adopted",
+    "truncated_body": "adopted",
+    "malformed_json": "adopted",
+    "reset_after_read": "created",
+    "503": "created",
+    "429": "created",
+    "commit_lag": "created",
+    "list_lag": "created",
+    "token_revoked": "created",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_of_a_create_ends_with_one_record_each(
+    fault: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_fault(fault, "create_employee", count=2, seconds=0.25, retry_after=0)
+    outcomes = through(drop(PEOPLE))
+    assert sandbox.truth()["faults"][fault] >= 2
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    assert ended(outcomes).keys() <= {"created", "adopted"}
+    assert FAULTS[fault] in ended(outcomes)
