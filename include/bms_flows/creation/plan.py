@@ -330,7 +330,7 @@ def _without_doubles(rows: Sequence[Planned]) -> list[Planned]:
 
 def _without_orphans(rows: Sequence[Planned]) -> list[Planned]:
     """Reject, down every line of reports, who reports to a row of the file that is rejected."""
-    rejected = {row.key for row in rows if row.action is Action.REJECTED}
+    rejected = {row.key for row in rows if row.action is Action.REJECTED and row.key is not None}
     # Of two rows with one key the second is rejected and the first still comes.
     rejected -= {row.key for row in rows if row.action is not Action.REJECTED}
     placed = list(rows)
