@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 import msgspec
 import pyarrow as pa
@@ -106,16 +105,20 @@ class Load:
 
     def _once(self, answer: Rows[ClientInvoice], window: Window) -> Rows[ClientInvoice]:
         """Set aside every row whose identifier already came; the first to come stays."""
+        keys = [record.id_invoice for record in answer.records]
+        if len(set(keys)) == len(keys) and self.seen.isdisjoint(keys):
+            self.seen.update(keys)
+            return answer
         again = []
-        for index, key in enumerate(map(attrgetter("id_invoice"), answer.records)):
+        for index, key in enumerate(keys):
             if key in self.seen:
                 again.append(index)
             self.seen.add(key)
         if not again:
             return answer
         for index in again:
-            key, raw = answer.records[index].key, _as_it_came(answer, index)
-            self._set_aside(f"{key} again", "duplicate_id", "id_invoice", raw, window)
+            raw = _as_it_came(answer, index)
+            self._set_aside(f"{keys[index]} again", "duplicate_id", "id_invoice", raw, window)
         kept = sorted(set(range(len(answer.records))) - set(again))
         return Rows(
             endpoint=answer.endpoint,
@@ -129,22 +132,15 @@ class Load:
         """COPY what is new or differs; unchanged rows cost a look at their hash and no write."""
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
-        given = {"entity": self.id_entity, "ids": ids, "start": window.start, "end": window.end}
-        ours = "id_entity = %(entity)s and _vanished_at is null and "
+        # A row may stand here under another day: the merge finds that.
         listed = loads.stored_hashes(
             self.connection,
             client_invoice,
-            where=ours + "_day between %(start)s and %(end)s",
-            given=given,
+            where="id_entity = %(entity)s and _vanished_at is null"
+            " and _day between %(start)s and %(end)s",
+            given={"entity": self.id_entity, "start": window.start, "end": window.end},
         )
-        moved = loads.stored_hashes(
-            self.connection,
-            client_invoice,
-            where=ours + "id_invoice = any(%(ids)s)",
-            given={**given, "ids": list(set(ids) - listed.keys())},
-        )
-        stored = moved | listed
-        differs = [stored.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
+        differs = [listed.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         self.counts.unchanged += differs.count(False)
         missing = listed.keys() - self.seen
         self.missing |= missing

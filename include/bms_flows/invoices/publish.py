@@ -42,6 +42,7 @@ def publish(
         connection, client_invoice, client_invoice_version, run_id=run_id, observed_at=at
     )
     load.counts.inserted, load.counts.changed = merged.inserted, merged.changed
+    load.counts.unchanged += merged.unchanged
     if not load.counts.balanced:
         raise NotBalanced(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
     load.counts.vanished = loads.mark_vanished(

@@ -1,4 +1,4 @@
-"""Reading windows of invoices: several requests ahead of the loader, no more, in order."""
+"""Reading windows of invoices: several requests ahead of the loader, in order, within bounds."""
 
 import asyncio
 from collections import deque
@@ -13,6 +13,9 @@ from bms_flows.invoices.window import Window
 
 Answer = tuple[Window, Rows[ClientInvoice]]
 
+HELD = 24_000_000
+"""Bytes of answers that may wait for the loader; as records they take three times as much."""
+
 
 async def read(
     client: Client,
@@ -24,18 +27,23 @@ async def read(
 ) -> AsyncIterator[Answer]:
     """Yield each window's answer in the windows' order, `ahead` requests under way at most.
 
-    A range that the service refuses is halved, down to a day.
+    Fewer where answers are big: two go first, then as many as fit into `HELD` by the
+    biggest so far. A range that the service refuses is halved, down to a day.
     """
     todo = iter(windows)
     under_way: deque[asyncio.Task[list[Answer]]] = deque()
+    room, biggest = min(ahead, 2), 1
     try:
         while True:
-            while len(under_way) < ahead and (window := next(todo, None)) is not None:
+            while len(under_way) < room and (window := next(todo, None)) is not None:
                 under_way.append(asyncio.create_task(_answers(client, id_entity, window, language)))
             if not under_way:
                 return
-            for answer in await under_way.popleft():
-                yield answer
+            answers = await under_way.popleft()
+            biggest = max(biggest, sum(len(rows.body) for _, rows in answers))
+            room = min(ahead, max(1, HELD // biggest))
+            while answers:
+                yield answers.pop(0)  # not kept here while the loader works on it
     finally:
         for task in under_way:
             task.cancel()

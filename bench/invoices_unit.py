@@ -1,0 +1,77 @@
+"""Extract invoices as a task does, in a process of its own; print seconds, counts and memory as JSON."""
+
+import argparse
+import asyncio
+import json
+import time
+from datetime import date, timedelta
+
+from upath import UPath
+
+from bench.stand import peak_memory
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms_flows.invoices.extract import extract_unit
+from bms_flows.invoices.plan import Unit, units
+from bms_flows.invoices.window import Window
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_warehouse import database
+
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
+
+
+def main() -> None:
+    """Extract the days, a unit after the other."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("url")
+    options.add_argument("database")
+    options.add_argument("data_root")
+    options.add_argument("--run", default="bench")
+    options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
+    options.add_argument("--days", type=int, default=365)
+    options.add_argument("--window", type=int, default=Settings.window_days)
+    options.add_argument("--in-flight", type=int, default=16)
+    given = options.parse_args()
+    client = ClientSettings(
+        base_url=given.url,
+        client_id="demo-client",
+        application_id="demo-application",
+        secret="demo-secret",  # noqa: S106 - the sandbox's own
+        concurrency=given.in_flight,
+    )
+    engine = database.connect(given.database)
+    place = Workplace(engine, UPath(given.data_root), Settings(window_days=given.window))
+    asked = Window(given.first, given.first + timedelta(days=given.days - 1))
+    counts = dict.fromkeys(COUNTS, 0)
+    peaks: list[int] = []
+
+    def extract(unit: Unit) -> None:
+        step = Step("invoice_extraction", given.run, "extract", 1, unit.span.start, unit.span.end)
+        work = extract_unit(Client(client), place, unit, step, language="FR")
+        manifest = asyncio.run(work)
+        for name in COUNTS:
+            counts[name] += manifest[name]
+        peaks.append(peak_memory())
+
+    started, worked = time.perf_counter(), time.process_time()
+    for unit in units(1, [asked], unit_days=place.settings.unit_days):
+        extract(unit)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
+    engine.dispose()
+    print(
+        json.dumps(
+            {
+                "seconds": seconds,
+                "cpu": cpu,
+                "peak": peaks[-1],
+                "peaks": peaks,
+                **counts,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What the measurements stand on: an embedded PostgreSQL and a sandbox of their own, and their state."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from sqlalchemy import make_url
+
+from bms_warehouse import database
+from stack.postgres import Postgres
+from stack.processes import Children, until
+
+PROJECT = Path(__file__).parent.parent
+
+
+class Stand:
+    """A PostgreSQL whose databases are made from one migrated template."""
+
+    def __init__(self, uri: str, folder: Path) -> None:
+        self._uri = uri
+        self.folder = folder
+        self._made = 0
+        self._execute("create database bms_template")
+        template = database.connect(self._named("bms_template"))
+        database.migrate(template)
+        template.dispose()
+
+    def warehouse(self) -> str:
+        """Return the URI of a new empty warehouse."""
+        self._made += 1
+        name = f"bench_{self._made}"
+        self._execute(f"create database {name} template bms_template")
+        return self._named(name)
+
+    def drop(self, uri: str) -> None:
+        """Remove a warehouse, and give the disk its space back."""
+        self._execute(f"drop database {make_url(uri).database} with (force)")
+        self._execute("checkpoint")
+
+    def _named(self, name: str) -> str:
+        return make_url(self._uri).set(database=name).render_as_string(hide_password=False)
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self._uri, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+@contextmanager
+def stand() -> Iterator[Stand]:
+    """Run a PostgreSQL for the block; its data and all files below `folder` go with it."""
+    folder = Path(tempfile.mkdtemp(prefix="bms-bench-"))
+    mark = f"bench-{os.getpid()}"
+    children = Children(mark, folder)
+    server = Postgres(folder / "data", mark)
+    try:
+        if server.initialise(children).process.wait(timeout=120):
+            raise RuntimeError("PostgreSQL's data folder could not be made")
+        server.adopt()
+        server.start(children)
+        if not until(server.ready, 60):
+            raise RuntimeError("PostgreSQL did not start")
+        yield Stand(server.url("postgres"), folder)
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+def measured(script: str, *arguments: object) -> dict[str, Any]:
+    """Run a script of this folder in a process of its own; return what it prints, as JSON."""
+    command = [sys.executable, "-m", f"bench.{script}", *map(str, arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=PROJECT)  # noqa: S603 - our own scripts
+    return json.loads(done.stdout)  # type: ignore[no-any-return]  # an object, by every script
+
+
+def peak_memory() -> int:
+    """Return the most memory this process ever held, in bytes (VmHWM)."""
+    status = Path("/proc/self/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load_average() -> float:
+    """Return how many processes wanted a core, on average of the last minute."""
+    return os.getloadavg()[0]
+
+
+def machine() -> str:
+    """Return a line about where figures were taken."""
+    versions = ", ".join(
+        f"{name} {version(name)}" for name in ("aiohttp", "msgspec", "pyarrow", "psycopg")
+    )
+    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}"
