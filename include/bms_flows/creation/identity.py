@@ -64,14 +64,12 @@ def folded(value: Any) -> str | None:
         return None
     if isinstance(value, date):
         return value.isoformat()
-    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
-    if not text:
-        return None
+    text = " ".join(unicodedata.normalize("NFKC", str(value)).split())
     try:
         day = parse_date(text)
     except ValueError:
-        return text
-    return text if day is None else day.isoformat()
+        return text.casefold()
+    return None if day is None else day.isoformat()
 
 
 def fingerprint(body: Mapping[str, Any]) -> str:

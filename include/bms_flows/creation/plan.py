@@ -338,7 +338,7 @@ def _without_orphans(rows: Sequence[Planned]) -> list[Planned]:
         orphans = {
             row.line
             for row in placed
-            if row.action is not Action.REJECTED and row.manager_key in rejected
+            if row.action is not Action.REJECTED and row.manager_key and row.manager_key in rejected
         }
         if not orphans:
             return placed
@@ -346,7 +346,7 @@ def _without_orphans(rows: Sequence[Planned]) -> list[Planned]:
             _reject(row, RowFault("manager_rejected", row.line)) if row.line in orphans else row
             for row in placed
         ]
-        rejected |= {row.key for row in placed if row.line in orphans}
+        rejected |= {row.key for row in placed if row.line in orphans and row.key is not None}
 
 
 def _reject(row: Planned, fault: Fault) -> Planned:

@@ -2,24 +2,22 @@
 
 Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is held against the
 sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
-`python -m tests.bms_flows.creation.grid` plays all of it.
 """
 
 import asyncio
 import itertools
 import multiprocessing
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.creation.onboarding import AGAIN, Run, child, onboard
 
-FAULTS = {
+FAULTS: dict[str, dict[str, float]] = {
     "none": {},
     "commit_then_lose_reply": {},
     "commit_then_500": {},
@@ -145,31 +143,3 @@ def _ended(processes: list[Any]) -> list[int | None]:
     for process in processes:
         process.join()
     return [process.exitcode for process in processes]
-
-
-def main() -> int:
-    """Play the whole grid and print what came of it; 1 if anything was wrong."""
-    from tests.bms_flows.creation.grid_place import place
-
-    with place() as (sandbox, enter, keys):
-        warm()
-        steps = count_steps(enter())
-        grid = list(cells(steps))
-        print(f"{steps} durable steps, {len(grid)} cells", flush=True)  # noqa: T201 - a script's result
-        wrong = killed = 0
-        started = time.monotonic()
-        for number, cell in enumerate(grid, 1):
-            result = play(cell, sandbox, enter, keys)
-            killed += result.killed
-            if result.wrong:
-                wrong += 1
-                print(f"{cell}: {'; '.join(result.wrong)}", flush=True)  # noqa: T201
-            if number % 100 == 0:
-                print(f"{number} cells, {killed} killed, {wrong} wrong", flush=True)  # noqa: T201
-        seconds = (time.monotonic() - started) / len(grid)
-        print(f"{len(grid)} cells, {killed} killed, {wrong} wrong, {seconds:.2f} s each")  # noqa: T201
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

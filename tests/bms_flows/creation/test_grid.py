@@ -1,7 +1,7 @@
-"""A fixed-seed part of the grid; `make prove` plays all of it."""
+"""A fixed-seed part of the grid; all of it with `BMS_PROVE=1`."""
 
+import os
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -17,13 +17,20 @@ FEWEST_STEPS = 34
 """The steps of a run that nothing disturbs; fewer would mean that some are no longer seen."""
 
 
-def sample(cells: int) -> list[grid.Cell]:
-    """Each fault once and more, at steps and with restarts drawn from a fixed seed."""
+SAMPLE = 16
+LATEST_KILL = 22
+"""Runs that a fault cuts short have fewer steps than others; up to here all of them are killed."""
+
+
+def chosen() -> list[grid.Cell]:
+    """Every cell, or each fault once and more, at steps and with restarts from a fixed seed."""
+    if os.environ.get("BMS_PROVE"):
+        return list(grid.cells(FEWEST_STEPS))
     random = Random(4)
-    faults = [*grid.FAULTS] * (1 + cells // len(grid.FAULTS))
+    faults = [*grid.FAULTS, *grid.FAULTS][:SAMPLE]
     return [
-        grid.Cell(fault, random.randint(5, FEWEST_STEPS), random.choice(grid.RESTARTS))
-        for fault in faults[:cells]
+        grid.Cell(fault, random.randint(5, LATEST_KILL), random.choice(grid.RESTARTS))
+        for fault in faults
     ]
 
 
@@ -32,14 +39,14 @@ def _warm() -> None:
     grid.warm()
 
 
-def test_every_durable_step_is_seen(sandbox: Sandbox, drop: Drop) -> None:
+def test_every_durable_step_is_seen(drop: Drop) -> None:
     assert grid.count_steps(drop(PEOPLE)) >= FEWEST_STEPS
 
 
-@pytest.mark.parametrize("cell", sample(18), ids=str)
+@pytest.mark.parametrize("cell", chosen(), ids=str)
 def test_a_killed_run_goes_on_without_a_double_or_a_loss(
     cell: grid.Cell, sandbox: Sandbox, drop: Drop
 ) -> None:
     result = grid.play(cell, sandbox, lambda: drop(PEOPLE), KEYS)
-    assert result.killed
+    assert result.killed or cell.kill_at > LATEST_KILL
     assert result.wrong == ()

@@ -62,7 +62,7 @@ def test_the_same_file_again_creates_nobody(sandbox: Sandbox, drop: Drop) -> Non
     assert sum(made(sandbox).values()) == 3
 
 
-def test_other_data_under_a_known_key_is_told_field_by_field(sandbox: Sandbox, drop: Drop) -> None:
+def test_other_data_under_a_known_key_is_told_field_by_field(drop: Drop) -> None:
     run(drop(PEOPLE))
     [outcome] = run(drop(csv("900001;Lefebvre;Aurélie;2026-05-01;")))
     assert outcome.state == "needs_review"

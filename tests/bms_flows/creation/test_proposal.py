@@ -1,0 +1,236 @@
+"""Agreement, what may move after it, a person's decisions, the certificate: on the real things."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms.client import Client
+from bms_flows.creation import proposal, rules
+from bms_flows.creation.certificate import certify
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.proposal import NotAgreed, Proposal
+from bms_flows.creation.remote import Employees
+from bms_flows.creation.review import BadDecision, decide_review, forget_bodies
+from bms_flows.creation.states import State
+from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.reading import read
+from bms_flows.drops.sheet import Sheet
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.creation.conftest import Drop, csv
+from tests.bms_flows.creation.onboarding import TODAY, Run, onboard
+
+TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
+
+
+@asynccontextmanager
+async def bench(
+    run: Run, engine: Engine, **settings: Any
+) -> AsyncIterator[tuple[Workbench, Sheet]]:
+    async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
+        remote = Employees(reader, writer)
+        place = Workbench(engine, remote, rules.read(EMPLOYEE), replace(run.settings, **settings))
+        yield place, read(run.content, "drop.csv", EMPLOYEE)
+
+
+async def applied(place: Workbench, run: Run, sheet: Sheet, plan_id: str) -> str:
+    begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
+    assert isinstance(begun, proposal.Begun)
+    for number in range(begun.chunks):
+        await proposal.apply_chunk(place, run.drop_id, begun.plan_id, number)
+    return begun.plan_id
+
+
+def test_nothing_is_sent_before_somebody_agreed(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse, approval="always") as (place, sheet):
+            asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            assert asked.decision.ask
+            assert "Lefèvre" not in asked.text()
+            with pytest.raises(NotAgreed):
+                await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
+            proposal.refuse(place, run.drop_id, asked.plan.id, "ada")
+            outcomes, _ = await certify(place, run.drop_id, asked.plan.id, sheet)
+            assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
+            assert sandbox.truth()["created"]["employees"] == []
+            proposal.agree(place, run.drop_id, asked.plan.id, "ada")
+            await applied(place, run, sheet, asked.plan.id)
+            assert len(sandbox.truth()["created"]["employees"]) == 2
+
+    asyncio.run(main())
+
+
+def test_a_plan_that_would_create_more_goes_back_with_the_difference(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        there = sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number="900001",
+            last_name="Lefèvre",
+            first_name="Aurélie",
+            start_date="2026-05-15",
+        )
+        run = drop(TWO)
+        async with bench(run, warehouse) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            assert planned.plan.counts["create"] == 1
+            sandbox.delete("employees", there["guid_employee"])
+            again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+            assert isinstance(again, Proposal)
+            assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
+            assert sandbox.truth()["created"]["employees"] == []
+
+    asyncio.run(main())
+
+
+def test_a_plan_that_would_create_less_goes_on_by_itself(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
+        async with bench(run, warehouse) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            sandbox.insert(
+                "employees",
+                id_entity=1,
+                payroll_number="900002",
+                last_name="Martin",
+                first_name="Paul",
+                start_date="2026-05-15",
+            )
+            plan_id = await applied(place, run, sheet, planned.plan.id)
+            assert plan_id != planned.plan.id
+            outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+            assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
+
+    asyncio.run(main())
+
+
+Decide = Callable[[Workbench, int, Any], Awaitable[Any]]
+
+
+async def in_review(
+    place: Workbench, run: Run, sheet: Sheet, sandbox: Sandbox
+) -> tuple[str, list[int]]:
+    """Bring the first of two rows before a person: five POSTs, and never a trace."""
+    sandbox.set_fault("503", "create_employee", retry_after=0)
+    planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    plan_id = await applied(place, run, sheet, planned.plan.id)
+    sandbox.clear_faults()
+    [rows] = await proposal.chunks_of(place, run.drop_id, plan_id)
+    states = [each.state for each in await place.ledger.entries(rows)]
+    assert states == [State.REVIEW, State.READY]
+    return plan_id, list(rows)
+
+
+@pytest.mark.parametrize("choice", ["create", "give_up", "candidate"])
+def test_a_person_decides_once_and_is_named(
+    choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+            plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
+            given = choice
+            if choice == "candidate":
+                given = sandbox.rows("employees")[0]["guid_employee"]
+            again = await decide_review(place, row, given, "ada")
+            assert follower in again
+            with pytest.raises(BadDecision):
+                await decide_review(place, row, given, "bob")
+            await place.applier().apply([row, follower])
+            outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+        with warehouse.connect() as connection:
+            decided = connection.execute(
+                text("select who, what from bms.creation_event where what like 'decided%'")
+            ).all()
+        assert [who for who, _ in decided] == ["ada"]
+        assert [outcome.state for outcome in outcomes] == {
+            "create": ["created", "created"],
+            "give_up": ["rejected", "rejected"],
+            "candidate": ["adopted", "created"],
+        }[choice]
+
+    asyncio.run(main())
+
+
+def test_a_decision_for_a_record_that_is_not_there_is_refused(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+            _, [row, _] = await in_review(place, run, sheet, sandbox)
+            for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
+                with pytest.raises(BadDecision):
+                    await decide_review(place, row, wrong, "ada")
+
+    asyncio.run(main())
+
+
+def test_a_certificate_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            plan_id = await applied(place, run, sheet, planned.plan.id)
+            _, written = await certify(place, run.drop_id, plan_id, sheet)
+        content = json.loads(written)
+        assert content["counts"]["created"] == content["rows_in"] == 2
+        assert content["plan"]["id"] == plan_id
+        assert content["plan"]["decided_by"] == proposal.SETTING
+        for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
+            assert secret not in written.decode()
+
+    asyncio.run(main())
+
+
+def test_only_bodies_hold_personal_data_and_they_are_forgotten(
+    warehouse: Engine, drop: Drop
+) -> None:
+    asyncio.run(onboard(drop(TWO)))
+    with warehouse.connect() as connection:
+        for table in ("creation", "creation_event", "creation_plan"):
+            kept = connection.scalars(text(f"select t::text from bms.{table} t")).all()
+            assert kept
+            for secret in ("Lef", "Martin", "90000", "2026-05-15"):
+                assert not any(secret in row for row in kept)
+        assert connection.scalar(text("select count(*) from bms.creation_body")) == 2
+        now = connection.scalar(text("select now()"))
+    assert forget_bodies(warehouse, now) == 2
+
+
+def test_the_audit_of_the_next_run_finds_a_double_once(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        await onboard(drop(TWO))
+        sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number="900002",
+            last_name="Martin",
+            first_name="Paul",
+            start_date="2026-05-15",
+        )
+        for _ in range(2):
+            run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
+            async with bench(run, warehouse) as (place, sheet):
+                planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            [finding] = planned.findings
+            assert (finding.what, len(finding.remote_ids)) == ("double", 2)
+        with warehouse.connect() as connection:
+            events = text("select count(*) from bms.creation_event where what = 'double'")
+            assert connection.scalar(events) == 1
+
+    asyncio.run(main())

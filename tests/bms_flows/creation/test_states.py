@@ -1,0 +1,162 @@
+"""The laws of the moves, one by one."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bms_flows.creation import states
+from bms_flows.creation.states import Entry, State, Unlawful
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SETTLE = timedelta(seconds=30)
+FLIGHT = timedelta(seconds=60)
+LIFE = timedelta(seconds=20)
+
+
+def entry(state: State = State.READY, **given: object) -> Entry:
+    return Entry(
+        **{
+            "id": 1,
+            "key": "k",
+            "digest": "d",
+            "limit": 5,
+            "state": state,
+            "owner": "me",
+            "leased_until": NOW + LIFE,
+            **given,
+        }
+    )
+
+
+def sending() -> Entry:
+    return states.intend(entry(), owner="me", now=NOW, in_flight=FLIGHT).entry
+
+
+def unknown(**given: object) -> Entry:
+    return entry(State.UNKNOWN, attempt=1, quiet_at=NOW, first_intended_at=NOW, **given)
+
+
+def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
+    moved = sending()
+    assert (moved.state, moved.attempt, moved.quiet_at) == (State.SENDING, 1, NOW + FLIGHT)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner": "another"},
+        {"owner": None},
+        {"leased_until": NOW},
+        {"attempt": 5},
+        *({"state": state} for state in State if state is not State.READY),
+    ],
+    ids=str,
+)
+def test_nobody_else_may_intend(given: dict[str, object]) -> None:
+    with pytest.raises(Unlawful):
+        states.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT)
+
+
+def test_a_living_lease_is_not_taken() -> None:
+    with pytest.raises(Unlawful):
+        states.claim(entry(), owner="you", now=NOW, life=LIFE)
+
+
+def test_what_was_being_sent_is_in_doubt_when_taken_over_and_settles_from_its_bound() -> None:
+    moved = states.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
+    assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
+    assert states.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda e: states.doubt(e, attempt=2, reason="r", now=NOW),
+        lambda e: states.withdraw(e, attempt=2, reason="r"),
+        lambda e: states.refused(e, attempt=2, reason="r"),
+        lambda e: states.answered(e, attempt=2, remote_id="g", number=1, standby=None),
+    ],
+    ids=["doubt", "withdraw", "refused", "answered"],
+)
+def test_another_attempts_outcome_moves_nothing(move: Callable[[Entry], object]) -> None:
+    with pytest.raises(Unlawful):
+        move(sending())
+
+
+@pytest.mark.parametrize(
+    "state", [State.SENDING, State.UNKNOWN, State.READY, State.REVIEW, State.GIVEN_UP]
+)
+def test_a_late_answer_to_the_last_attempt_is_taken_in_wherever_the_row_stands(
+    state: State,
+) -> None:
+    late = entry(state, attempt=1, owner="another")
+    moved = states.answered(late, attempt=1, remote_id="g", number=7, standby=True).entry
+    assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)
+
+
+def test_a_withdrawn_attempt_does_not_count() -> None:
+    moved = states.withdraw(sending(), attempt=1, reason="r").entry
+    assert (moved.state, moved.limit - moved.attempt) == (State.READY, 5)
+
+
+def test_a_look_begun_too_early_finds_nothing_out() -> None:
+    with pytest.raises(Unlawful):
+        states.find_nothing(
+            unknown(), owner="me", looked_at=NOW + SETTLE - timedelta(microseconds=1), settle=SETTLE
+        )
+
+
+def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
+    once = states.find_nothing(unknown(), owner="me", looked_at=NOW + SETTLE, settle=SETTLE).entry
+    assert once.state is State.UNKNOWN
+    with pytest.raises(Unlawful):
+        states.find_nothing(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
+    twice = states.find_nothing(once, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE).entry
+    assert twice.state is State.READY
+
+
+def test_after_the_last_attempt_a_person_is_asked() -> None:
+    last = unknown(looks=1, limit=1)
+    moved = states.find_nothing(last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE)
+    assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
+
+
+def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
+    asked = entry(State.REVIEW, attempt=5, owner=None)
+    moved = states.create_again(asked, who="ada")
+    assert (moved.entry.state, moved.entry.limit, moved.who) == (State.READY, 6, "ada")
+
+
+@pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
+def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
+    for decide in (states.create_again, states.give_up):
+        with pytest.raises(Unlawful):
+            decide(entry(state, owner=None), who="ada")
+    with pytest.raises(Unlawful):
+        states.choose(entry(state), who="ada", remote_id="g", number=1, standby=None)
+
+
+@pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
+def test_a_no_may_be_dropped_again_with_attempts_of_its_own(state: State) -> None:
+    moved = states.reopen(
+        entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
+    ).entry
+    assert (moved.state, moved.digest, moved.limit) == (State.READY, "e", 8)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"state": State.UNKNOWN, "attempt": 1},
+        {"state": State.SENDING, "attempt": 1},
+        {"state": State.READY, "attempt": 1},
+        {"state": State.READY},
+        {"state": State.CREATED},
+        {"state": State.REVIEW},
+    ],
+    ids=str,
+)
+def test_what_may_have_been_sent_or_is_held_keeps_its_data(given: dict[str, object]) -> None:
+    with pytest.raises(Unlawful):
+        states.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)
