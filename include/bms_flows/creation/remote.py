@@ -54,6 +54,9 @@ class Remote(Protocol):
     async def read(self, remote_id: str) -> Any | None:
         """Return a record with all its fields, None where there is none."""
 
+    def named(self, record: Any) -> Made:
+        """Return what names a record that was read."""
+
 
 class Employees:
     """Employees, by entity (interface, operations 2 to 4).
@@ -98,6 +101,10 @@ class Employees:
             return (await self._reader.read_employee(remote_id)).record
         except NotFound:
             return None
+
+    def named(self, record: Any) -> Made:
+        """Return guid, number and standby of an employee's detail."""
+        return Made(record.guid_employee, record.id_employee, record.is_standby)
 
     def _known(self, item: Any, entity: int) -> Known:
         values = {**msgspec.structs.asdict(item), "id_entity": entity}

@@ -49,15 +49,16 @@ async def _choose(bench: Workbench, row: int, remote_id: str, who: str) -> dict[
         raise BadDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
+    named = bench.remote.named(record)
     try:
         return await bench.ledger.change(
             [row],
             lambda entry, _: states.choose(
                 entry,
                 who=who,
-                remote_id=remote_id,
-                number=getattr(record, "id_employee", None),
-                standby=getattr(record, "is_standby", None),
+                remote_id=named.remote_id,
+                number=named.number,
+                standby=named.is_standby,
             ),
         )
     except Claimed:
