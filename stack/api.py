@@ -82,6 +82,25 @@ class Api:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
         return self._all(path, "task_instances")
 
+    def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
+        """Return what a task of a run returned."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries"
+        return self._send("GET", f"{path}/return_value?deserialize=false")["value"]
+
+    def questions(self, dag_id: str, run_id: str) -> dict[str, str]:
+        """Return what a person is asked by a run's tasks that wait for an answer."""
+        found = self._all(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/hitlDetails", "hitl_details")
+        return {
+            str(each["task_instance"]["task_id"]): str(each["body"])
+            for each in found
+            if each["task_instance"]["state"] == "awaiting_input"
+        }
+
+    def approve(self, dag_id: str, run_id: str, task_id: str) -> None:
+        """Answer a question with yes."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
+        self._send("PATCH", path, {"chosen_options": ["Approve"], "params_input": {}})
+
     def _all(self, path: str, key: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         joint = "&" if "?" in path else "?"

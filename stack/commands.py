@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-from stack import demo
+from stack import acts, demo
 from stack.interruption import InterruptedBySignal, Interruption
 from stack.launcher import UNPAUSED, Running, Stack
 from stack.place import Place, read_kept
@@ -73,7 +73,7 @@ def _ended(progress: Progress, act: Callable[[], None]) -> int:
 
 
 def _demo(stack: Stack, running: Running, interruption: Interruption) -> None:
-    for act in demo.ACTS:
+    for act in acts.ACTS:
         took = demo.perform(act, running, stack.progress, interruption.pause, stack.check)
         stack.remember({act.dag_id: took})
     demo.conclude(running, stack.progress)

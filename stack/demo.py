@@ -1,84 +1,59 @@
-"""What `make demo` plays on the running stack: acts, each a DAG run and the table that tells of it."""
+"""Playing the acts of `make demo` on the running stack."""
 
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from rich.box import SIMPLE
-from rich.console import RenderableType
-from rich.table import Table
 
 from stack import airflow
+from stack.acts import Act
 from stack.launcher import Running
 from stack.processes import TAIL, StackError
 from stack.progress import Progress
 
-DAYS = 7
 LIMIT = 180.0
 PREFIX = "demo__"
 LOOK_EVERY = 0.5
+ASKED_FOR = 5.0
 TROUBLED = {"failed", "up_for_retry"}
-COUNTS = ("inserted", "changed", "unchanged", "quarantined")
-SUMS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
-
-
-@dataclass(frozen=True)
-class Act:
-    """One DAG run of the demo: its conf from today's date, its tables from bms.run."""
-
-    dag_id: str
-    conf: Callable[[date], Mapping[str, Any]]
-    tables: Callable[[Sequence[Mapping[str, Any]]], list[RenderableType]]
-
-
-def last_complete_days(today: date) -> dict[str, str]:
-    """Return the last days that are over, both ends inclusive."""
-    return {
-        "start_date": (today - timedelta(days=DAYS)).isoformat(),
-        "end_date": (today - timedelta(days=1)).isoformat(),
-    }
-
-
-def extraction_tables(steps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
-    """Return what an extraction read and changed, and its totals per currency."""
-    steps = sorted(steps, key=lambda row: (row["id_entity"], row["window_start"]))
-    return [
-        _table(
-            "Invoices",
-            ("entity", "days", "read", *COUNTS, "state"),
-            (
-                (
-                    row["id_entity"],
-                    _days(row),
-                    row["rows_read"],
-                    *(row[c] for c in COUNTS),
-                    row["state"],
-                )
-                for row in steps
-            ),
-        ),
-        _table(
-            "Totals per currency",
-            ("entity", "currency", "invoices", *(name.removeprefix("total_") for name in SUMS)),
-            (
-                (row["id_entity"], currency, sums["invoices"], *(_money(sums[s]) for s in SUMS))
-                for row in steps
-                for currency, sums in sorted(row["totals"].items())
-            ),
-        ),
-    ]
-
 
 # Unpausing a DAG would else let its schedule run beside the run that the demo asks for.
 ENVIRONMENT = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 
-ACTS = (Act("invoice_extraction", last_complete_days, extraction_tables),)
+
+@dataclass
+class Performance:
+    """One act on the stage: the run that was asked for, and what has been said of it."""
+
+    act: Act
+    running: Running
+    progress: Progress
+    run_id: str
+    asked: dict[str, float] = field(default_factory=dict)
+
+    def finished(self) -> bool:
+        """Look once: answer what the run asks, tell how far it is; raise StackError if it failed."""
+        self._answer()
+        api, dag_id = self.running.api, self.act.dag_id
+        state = str(api.run(dag_id, self.run_id)["state"])
+        tasks = Counter(str(task["state"]) for task in api.tasks(dag_id, self.run_id))
+        told = ", ".join(f"{count} {name}" for name, count in sorted(tasks.items()))
+        self.progress.note(dag_id, f"{state}; tasks: {told or 'none yet'}")
+        if state == "failed":
+            raise StackError(_failure(dag_id, self.run_id, self.running))
+        return state == "success"
+
+    def _answer(self) -> None:
+        api, dag_id = self.running.api, self.act.dag_id
+        for task_id, question in api.questions(dag_id, self.run_id).items():
+            since = self.asked.setdefault(task_id, time.monotonic())
+            # An answer that overtakes the task's own way into waiting costs Airflow a retry.
+            if time.monotonic() - since > ASKED_FOR:
+                self.progress.say(f"approved through Airflow's API: {question}")
+                api.approve(dag_id, self.run_id, task_id)
 
 
 def perform(
@@ -92,26 +67,10 @@ def perform(
 
     Raises StackError with the end of the failed tasks' logs when the run fails or outlasts LIMIT.
     """
-    api = running.api
     began = time.monotonic()
     progress.announce([act.dag_id])
     progress.begin(act.dag_id)
-    for left in api.active_runs(act.dag_id):
-        if left.startswith(PREFIX):  # of a demo that was interrupted; it would run beside this one
-            api.fail(act.dag_id, left)
-    now = datetime.now(UTC)
-    run_id = api.trigger(act.dag_id, f"{PREFIX}{now:%Y-%m-%dT%H:%M:%S.%f}", act.conf(now.date()))
-    api.pause(act.dag_id, paused=False)
-
-    def finished() -> bool:
-        state = str(api.run(act.dag_id, run_id)["state"])
-        tasks = Counter(str(task["state"]) for task in api.tasks(act.dag_id, run_id))
-        told = ", ".join(f"{count} {name}" for name, count in sorted(tasks.items()))
-        progress.note(act.dag_id, f"{state}; tasks: {told or 'none yet'}")
-        if state == "failed":
-            raise StackError(_failure(act.dag_id, run_id, running))
-        return state == "success"
-
+    performance = Performance(act, running, progress, _start(act, running))
     looked = 0.0
     while True:
         pause()
@@ -119,19 +78,30 @@ def perform(
         progress.tick()
         if time.monotonic() - looked > LOOK_EVERY:
             looked = time.monotonic()
-            if finished():
+            if performance.finished():
                 break
             if looked - began > LIMIT:
-                failure = _failure(act.dag_id, run_id, running)
+                failure = _failure(act.dag_id, performance.run_id, running)
                 raise StackError(f"after {LIMIT:.0f} s it still runs.\n{failure}")
-    api.pause(act.dag_id, paused=True)
+    running.api.pause(act.dag_id, paused=True)
     took = time.monotonic() - began
     progress.done(act.dag_id, took)
     progress.settle()
-    for table in act.tables(_summary(running.warehouse, run_id)):
+    for table in act.tables(running, performance.run_id):
         progress.say("")
         progress.say(table)
     return took
+
+
+def _start(act: Act, running: Running) -> str:
+    """Ask for the act's run and return its id."""
+    for left in running.api.active_runs(act.dag_id):
+        if left.startswith(PREFIX):  # of a demo that was interrupted; it would run beside this one
+            running.api.fail(act.dag_id, left)
+    name = f"{PREFIX}{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+    run_id = running.api.trigger(act.dag_id, name, act.conf(running))
+    running.api.pause(act.dag_id, paused=False)
+    return run_id
 
 
 def conclude(running: Running, progress: Progress) -> None:
@@ -144,52 +114,6 @@ def conclude(running: Running, progress: Progress) -> None:
         "Next:    `make up` leaves the same stack running, with Airflow's page; "
         "README.md explains the rest.\n"
     )
-
-
-def _summary(warehouse: str, run_id: str) -> list[dict[str, Any]]:
-    """Return what the warehouse knows of a run."""
-    from bms_warehouse import database, queries  # noqa: PLC0415 - a second, when it is needed
-
-    engine = database.connect(warehouse)
-    try:
-        with engine.connect() as connection:
-            steps = queries.run_summary(connection, run_id)
-    finally:
-        engine.dispose()
-    if not steps:
-        raise StackError(f"the run {run_id} succeeded and left no line in bms.run")
-    return steps
-
-
-def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Table:
-    # Fits a terminal of 80 columns.
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE,
-        padding=0,
-        show_edge=False,
-    )
-    for column in columns:
-        words = column in {"entity", "days", "state", "currency"}
-        table.add_column(
-            column.replace("_", " "), justify="left" if words else "right", no_wrap=True
-        )
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    return table
-
-
-def _days(row: Mapping[str, Any]) -> str:
-    first, last = row["window_start"], row["window_end"]
-    return f"{first}/{last:%m-%d}" if first else ""
-
-
-def _money(amount: Decimal) -> str:
-    """Return an amount with two decimals, or with all it has: nothing is rounded away."""
-    exponent = amount.normalize().as_tuple().exponent
-    return f"{amount:,.{max(2, -exponent) if isinstance(exponent, int) else 2}f}"
 
 
 def _failure(dag_id: str, run_id: str, running: Running) -> str:

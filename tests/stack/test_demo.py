@@ -5,14 +5,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from stack import demo
+from stack import acts, demo
 from stack.progress import Progress
 
 
 def step(**more: Any) -> dict[str, Any]:
     counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2}
     days = {"window_start": date(2026, 11, 14), "window_end": date(2026, 11, 20)}
-    sums = {name: Decimal("1234567.8") for name in demo.SUMS}
+    sums = {name: Decimal("1234567.8") for name in acts.SUMS}
     return {
         "id_entity": 1,
         "rows_read": 14,
@@ -27,13 +27,13 @@ def step(**more: Any) -> dict[str, Any]:
 def printed(steps: list[dict[str, Any]]) -> str:
     stream = io.StringIO()
     progress = Progress({}, stream)
-    for table in demo.extraction_tables(steps):
+    for table in acts.step_tables(steps):
         progress.say(table)
     return stream.getvalue()
 
 
 def test_days_are_the_last_complete_ones_both_ends_included() -> None:
-    conf = demo.last_complete_days(date(2026, 3, 3))
+    conf = acts.last_complete_days(date(2026, 3, 3))
     assert conf == {"start_date": "2026-02-24", "end_date": "2026-03-02"}
 
 
@@ -55,7 +55,7 @@ def test_table_fits_eighty_columns_with_nothing_cut() -> None:
 
 
 def test_no_digit_of_an_amount_is_rounded_away() -> None:
-    sums = {name: Decimal("-0.125") for name in demo.SUMS}
+    sums = {name: Decimal("-0.125") for name in acts.SUMS}
     assert "-0.125" in printed([step(totals={"TND": {"invoices": 1, **sums}})])
 
 

@@ -197,7 +197,11 @@ class _Planner:
 
     def check(self, row: Row, sheet: Sheet) -> Planned:
         """Hold a row against the rules."""
-        faults = [*sheet.faults_of(row), *validate(row, self.rules)]
+        faults = list(sheet.faults_of(row))
+        unread = {fault.field for fault in faults}
+        if None not in unread:
+            # A cell that could not be read is not missing: one reason for one cell.
+            faults += [each for each in validate(row, self.rules) if each.field not in unread]
         key = self.identity.key(row.values)
         if key is None and not faults:
             fields = ", ".join(self.resource.key)
