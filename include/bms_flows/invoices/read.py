@@ -13,8 +13,8 @@ from bms_flows.invoices.window import Window
 
 Answer = tuple[Window, Rows[ClientInvoice]]
 
-HELD = 24_000_000
-"""Bytes of answers that may wait for the loader; as records they take three times as much."""
+LARGEST, HELD = 2_000_000, 8_000_000
+"""Bytes: of one answer, and of all that wait for the loader; as records they take four times as much."""
 
 
 async def read(
@@ -25,29 +25,42 @@ async def read(
     language: Literal["EN", "FR"],
     ahead: int,
 ) -> AsyncIterator[Answer]:
-    """Yield each window's answer in the windows' order, `ahead` requests under way at most.
+    """Yield the windows' answers in the windows' order, `ahead` requests under way at most.
 
-    Fewer where answers are big: two go first, then as many as fit into `HELD` by the
-    biggest so far. A range that the service refuses is halved, down to a day.
+    What came so far tells how big a day is: windows are cut so that their answers stay below
+    `LARGEST`, and fewer requests are under way than allowed where answers would fill `HELD`.
+    A range that the service refuses is halved, down to a day.
     """
-    todo = iter(windows)
-    under_way: deque[asyncio.Task[list[Answer]]] = deque()
-    room, biggest = min(ahead, 2), 1
+    todo = deque(windows)
+    under_way: deque[tuple[Window, asyncio.Task[list[Answer]]]] = deque()
+    day = 0.0  # bytes, by the biggest answer
+
+    def next_window() -> Window | None:
+        """Return the next window to ask for, if there is room for its answer."""
+        if not todo or len(under_way) >= (ahead if day else min(ahead, 2)):
+            return None
+        fitting = max(1, int(LARGEST / day)) if day else todo[0].days
+        first, *rest = todo[0].cut(min(fitting, todo[0].days))
+        waiting = sum(window.days for window, _ in under_way)
+        if under_way and day * (waiting + first.days) > HELD:
+            return None
+        todo.popleft()
+        todo.extendleft(reversed(rest))
+        return first
+
     try:
-        while True:
-            while len(under_way) < room and (window := next(todo, None)) is not None:
-                under_way.append(asyncio.create_task(_answers(client, id_entity, window, language)))
-            if not under_way:
-                return
-            answers = await under_way.popleft()
-            biggest = max(biggest, sum(len(rows.body) for _, rows in answers))
-            room = min(ahead, max(1, HELD // biggest))
+        while todo or under_way:
+            while window := next_window():
+                answer = asyncio.create_task(_answers(client, id_entity, window, language))
+                under_way.append((window, answer))
+            answers = await under_way.popleft()[1]
+            day = max(day, *(len(rows.body) / window.days for window, rows in answers))
             while answers:
                 yield answers.pop(0)  # not kept here while the loader works on it
     finally:
-        for task in under_way:
+        for _, task in under_way:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
 
 
 async def _answers(

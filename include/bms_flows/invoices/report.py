@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, text
 from upath import UPath
 
-from bms_flows.landing import whole
 from bms_flows.runs import AMOUNTS, Total
+from bms_flows.storage import whole
 
 TOTALS = ("id_entity", "first_day", "last_day", "currency", "invoices", *AMOUNTS)
 HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number", "currency")
