@@ -229,3 +229,17 @@ DROP_FAULTS = {
     ),
 }
 """What makes a dropped file, a row or a cell refused; the texts quote no cell."""
+
+
+MIRROR = {
+    "unstable": Reason(
+        "Rows came and went while the list was read: no two passes agree. What was read is "
+        "loaded, nothing is marked as gone.",
+        "Nothing to do: the next run reads again. If it stays so, run at a quieter time.",
+    ),
+    "many_gone": Reason(
+        "More rows than usual are gone at once. What was read is loaded, none of them is marked.",
+        "Compare with the service; if they are gone there, run with accept_gone.",
+    ),
+}
+"""What keeps a mirror's run from being complete."""

@@ -47,6 +47,18 @@ class Settings:
     """The date that start_date and end_date filter; not shown by the interface."""
     holidays: str = "FR"
     """Country, by its ISO code, whose public holidays bring no invoices."""
+    mirror_passes: int = 3
+    """Times a list is read through at most until two agree."""
+    mirror_details: int = 10_000
+    """Details that a run reads at most; the others follow in the next runs."""
+    mirror_rotation: int = 100
+    """Every detail is read again once in so many runs: the list does not show all changes."""
+    mirror_gone_percent: int = 5
+    """Share of a mirror's rows that may be gone at once; beyond it a person is asked."""
+    mirror_gone_rows: int = 10
+    """So few rows may always be gone at once."""
+    employee_details: Literal["off", "directory", "full"] = "directory"
+    """What is kept of employees' details; sensitive fields with `full` only, in bms_private."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

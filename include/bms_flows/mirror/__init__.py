@@ -1,0 +1,1 @@
+"""The mirror: contacts, consultants and employees as the service has them, with history."""

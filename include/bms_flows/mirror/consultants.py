@@ -1,0 +1,35 @@
+"""Consultants for the mirror: interface, "Consultant list item" and "Consultant detail"."""
+
+from bms.answers import Page
+from bms.client import Client
+from bms.records import Consultant, ConsultantItem
+from bms_flows.mirror.resource import Resource, Source
+from bms_warehouse.tables import consultant, consultant_version
+
+CONSULTANTS = Resource(
+    table=consultant,
+    versions=consultant_version,
+    item=ConsultantItem,
+    detail=Consultant,
+)
+
+
+def consultants(
+    client: Client,
+    *,
+    type: str | None = None,  # noqa: A002 - the interface's own name
+    id_client: int | None = None,
+) -> Source:
+    """Return where consultants are read; a run restricted in any way says nothing of the others."""
+
+    async def rows(number: int, size: int) -> Page[ConsultantItem]:
+        return await client.list_consultants(
+            page_number=number, page_size=size, id_client=id_client, type=type
+        )
+
+    return Source(
+        rows=rows,
+        detail=client.read_consultant,
+        page_size=client.settings.page_size,
+        whole=type is None and id_client is None,
+    )

@@ -1,0 +1,43 @@
+"""Contacts for the mirror: interface, "Contact list item" and "Contact detail"."""
+
+from bms.client import Client, ContactFilter
+from bms.records import Contact, ContactItem
+from bms_flows.mirror.reading import Fetch
+from bms_flows.mirror.resource import Resource, Source
+from bms_warehouse.tables import contact, contact_version
+
+CONTACTS = Resource(
+    table=contact,
+    versions=contact_version,
+    item=ContactItem,
+    detail=Contact,
+    aliases={"actif": "active", "active": "active", "contact_domains": "domains"},
+    flags=("_assigned",),
+)
+
+
+def contacts(
+    client: Client,
+    *,
+    filter: ContactFilter = "ALL",  # noqa: A002 - the interface's own name
+    id_client: int | None = None,
+    is_lead: bool | None = None,
+) -> Source:
+    """Return where contacts are read; a run restricted in any way says nothing of the others."""
+
+    def listed(state: ContactFilter) -> Fetch:
+        return lambda number, size: client.list_contacts(
+            filter=state, page_number=number, page_size=size, id_client=id_client, is_lead=is_lead
+        )
+
+    given = {"ASSIGNED": {"_assigned": True}, "DELETED": {"deleted": True}}
+    everything = filter == "ALL"
+    return Source(
+        rows=listed(filter),
+        members={"_assigned": listed("ASSIGNED")} if everything else {},
+        deleted=listed("DELETED") if everything else None,
+        detail=client.read_contact,
+        page_size=client.settings.page_size,
+        given=given.get(filter, {}),
+        whole=everything and id_client is None and is_lead is None,
+    )

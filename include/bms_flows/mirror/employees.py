@@ -1,0 +1,55 @@
+"""Employees for the mirror: interface, "Employee list item" and "Employee detail", by entity."""
+
+from bms.answers import Page
+from bms.client import Client, EmployeeFilter
+from bms.records import Employee, EmployeeItem
+from bms_flows.mirror.reading import Fetch
+from bms_flows.mirror.resource import Private, Resource, Source
+from bms_warehouse.tables import (
+    EMPLOYEE_PRIVATE_FIELDS,
+    employee,
+    employee_private,
+    employee_private_version,
+    employee_version,
+)
+
+EMPLOYEES = Resource(
+    table=employee,
+    versions=employee_version,
+    item=EmployeeItem,
+    detail=Employee,
+    flags=("_standby", "_former"),
+    constants=("_entity", "id_entity"),
+    private=Private(
+        table=employee_private,
+        versions=employee_private_version,
+        fields=frozenset(EMPLOYEE_PRIVATE_FIELDS),
+    ),
+)
+
+
+def employees(client: Client, *, id_entity: int) -> Source:
+    """Return where the employees of an entity are read: a bare array is a list of one page."""
+
+    def listed(state: EmployeeFilter) -> Fetch:
+        async def rows(number: int, size: int) -> Page[EmployeeItem]:
+            answer = await client.list_employees(id_entity=id_entity, filter=state)
+            return Page(
+                endpoint=answer.endpoint,
+                records=answer.records,
+                rejected=answer.rejected,
+                extra=answer.extra,
+                body=answer.body,
+                number=number,
+                size=size,
+                total_pages=1,
+            )
+
+        return rows
+
+    return Source(
+        rows=listed("ALL"),
+        members={"_standby": listed("STANDBY"), "_former": listed("FORMER")},
+        detail=client.read_employee,
+        constants={"_entity": id_entity, "id_entity": id_entity},
+    )

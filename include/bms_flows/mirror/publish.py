@@ -1,0 +1,134 @@
+"""Publishing a run of a mirror: rows, versions, who is gone, quarantine, in one transaction."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from bms.counters import Counters
+from bms_flows import quarantine, runs
+from bms_flows.mirror.coverage import Key
+from bms_flows.mirror.intake import Intake
+from bms_flows.mirror.resource import Resource
+from bms_flows.reasons import MIRROR
+from bms_flows.runs import Counts
+from bms_warehouse import loads, mirrors
+
+EVER = (date(1, 1, 1), date(9999, 12, 31))
+
+
+class NotBalanced(RuntimeError):
+    """Rows read and rows accounted for differ: another writer was at work; nothing was published."""
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What a run has staged, and what it knows of rows that are gone."""
+
+    resource: Resource
+    run_id: int
+    intake: Intake
+    staged: set[Key]
+    vanished: list[Key]
+    agreed: bool
+    asks: int
+    """Rows that are gone and too many to be marked without asking."""
+    whole: bool
+    private: bool
+    details: dict[str, Any]
+    counts: Counts = field(default_factory=Counts)
+
+    @property
+    def state(self) -> str:
+        """How the run ends: complete, unstable, or suspect."""
+        if not self.agreed:
+            return "unstable"
+        return "suspect" if self.asks else "complete"
+
+    @property
+    def told(self) -> str | None:
+        """What a person reads of a run that isn't complete."""
+        if self.state == "complete":
+            return None
+        reason = MIRROR["unstable" if not self.agreed else "many_gone"]
+        many = f" Gone: {self.asks}." if self.asks else ""
+        return f"{reason.meaning}{many} {reason.remedy}"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Return what goes into the XCom: state, numbers, where the answers are."""
+        return {"run_id": self.run_id, "state": self.state, **vars(self.counts), **self.details}
+
+
+def publish(connection: Connection, outcome: Outcome, counters: Counters) -> None:
+    """Write all of a run within the caller's transaction, seen now, and record its step."""
+    at, resource, intake = datetime.now(UTC), outcome.resource, outcome.intake
+    id_entity = intake.source.constants.get("_entity", 0)
+    mirrors.complete_staged(connection, resource.table, resource.only_read)
+    merged = loads.merge(
+        connection, resource.table, resource.versions, run_id=outcome.run_id, observed_at=at
+    )
+    mirrors.follow(connection, resource.table)
+    if resource.private and outcome.private:
+        loads.merge(
+            connection,
+            resource.private.table,
+            resource.private.versions,
+            run_id=outcome.run_id,
+            observed_at=at,
+        )
+    counts = _counts(outcome, merged.inserted, merged.changed)
+    counts.vanished = mirrors.mark_vanished(
+        connection,
+        resource.table,
+        resource.versions,
+        outcome.vanished,
+        run_id=outcome.run_id,
+        observed_at=at,
+    )
+    outcome.counts = counts
+    quarantine.set_aside(
+        connection,
+        intake.aside.values(),
+        resource=resource.name,
+        id_entity=id_entity,
+        run_id=outcome.run_id,
+        at=at,
+    )
+    if outcome.whole and outcome.agreed:
+        quarantine.release(
+            connection,
+            resource=resource.name,
+            id_entity=id_entity,
+            days=EVER,
+            run_id=outcome.run_id,
+        )
+    runs.finish(
+        connection,
+        outcome.run_id,
+        state=outcome.state,
+        counts=counts,
+        service=counters,
+        reason=outcome.told,
+        details=outcome.details,
+        at=at,
+    )
+
+
+def _counts(outcome: Outcome, inserted: int, changed: int) -> Counts:
+    """Count rows: each that a list or a detail returned is loaded, as it stood, or set aside."""
+    intake = outcome.intake
+    lost = intake.changed.keys() - outcome.staged - intake.bad
+    if lost or inserted + changed > len(outcome.staged):
+        raise NotBalanced(f"{outcome.resource.name}: {len(lost)} rows read and not loaded")
+    returned = intake.seen | outcome.staged
+    quarantined = len(intake.bad) + intake.keyless
+    read = len(returned) + intake.keyless
+    return Counts(
+        rows_read=read,
+        inserted=inserted,
+        changed=changed,
+        unchanged=read - quarantined - inserted - changed,
+        quarantined=quarantined,
+    )

@@ -1,0 +1,184 @@
+"""Records become rows of the mirror: one column for each field whatever its name, digests, flags."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Boolean, Column
+
+from bms.decoding import field_value
+from bms.records import Record
+from bms_flows.frame import BadCell, digests, frame
+from bms_flows.mirror.resource import Resource
+
+_WIRE = msgspec.json.Encoder(decimal_format="number")
+_SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
+
+Extra = Mapping[str, Any]
+
+
+@dataclass
+class Listed:
+    """A list item that is new or differs, with what its list says of it."""
+
+    record: Record
+    digest: bytes
+    extra: Extra | None
+    flags: tuple[bool, ...]
+    deleted: bool
+
+
+@dataclass
+class Detailed:
+    """A detail, with what the list said of the same row."""
+
+    record: Record
+    extra: Extra
+    list_extra: Extra | None
+    list_hash: bytes | None
+    flags: tuple[bool, ...]
+    deleted: bool
+
+
+@dataclass(frozen=True)
+class Framed:
+    """Rows ready for staging, and the cells that kept others from it."""
+
+    rows: pa.Table
+    kept: Sequence[int]
+    bad: Sequence[BadCell] = field(default_factory=list)
+
+
+def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+    """Put what came under another name into the record's field; return what is left as unknown."""
+    left = dict(extra)
+    types = {each.name: each.type for each in msgspec.structs.fields(type(record))}
+    for name in extra.keys() & aliases.keys():
+        other = [each for each in types if aliases.get(each, each) == aliases[name]]
+        if not other or getattr(record, other[0]) is not None:
+            continue
+        try:
+            setattr(record, other[0], field_value(extra[name], types[other[0]]))
+        except ValueError:
+            continue
+        del left[name]
+    return left
+
+
+def digest_of(record: Record, extra: Extra | None, said: tuple[Any, ...]) -> bytes:
+    """Return 16 bytes that differ when a list item, its unknown fields or what its list says do."""
+    line = _WIRE.encode(record)
+    if extra:
+        line += _SORTED.encode(extra)
+    return hashlib.blake2b(line + repr(said).encode(), digest_size=16).digest()
+
+
+def as_it_came(record: Record, extra: Extra | None) -> bytes:
+    """Return a record written as JSON again, with what was unknown in it."""
+    return _WIRE.encode(msgspec.structs.asdict(record) | dict(extra or {}))
+
+
+def listed_rows(
+    resource: Resource, items: Sequence[Listed], zone: str, constants: Mapping[str, Any]
+) -> Framed:
+    """Return list items as rows; what only the detail has stays open."""
+    framed = _frame([item.record for item in items], resource.listed, zone)
+    kept = [items[place] for place in framed.kept]
+    rows = _with_constants(framed.rows, resource, constants)
+    rows = _with_flags(rows, resource, kept)
+    extras = [item.extra for item in kept]
+    rows = rows.append_column("_extra", _jsons(extras))
+    first = digests(rows, [*_shared(resource), "_extra"])
+    rows = rows.append_column("_row_hash", _hex(first.to_pylist()))
+    rows = rows.append_column("_list_hash", _hex([item.digest for item in kept]))
+    rows = rows.append_column("_detailed", pa.repeat(False, rows.num_rows))
+    return Framed(rows, framed.kept, framed.bad)
+
+
+def detailed_rows(
+    resource: Resource, details: Sequence[Detailed], zone: str, constants: Mapping[str, Any]
+) -> Framed:
+    """Return details as rows; where the list said something else, the detail is the later."""
+    framed = _frame([each.record for each in details], resource.read, zone)
+    kept = [details[place] for place in framed.kept]
+    rows = _with_constants(framed.rows, resource, constants)
+    rows = _with_flags(rows, resource, kept)
+    listed = rows.append_column("_extra", _jsons([each.list_extra for each in kept]))
+    first = digests(listed, [*_shared(resource), "_extra"]).to_pylist()
+    read = rows.append_column("_extra", _jsons([each.extra for each in kept]))
+    second = digests(read, [*resource.only_read, "_extra"]).to_pylist()
+    both = [{**(each.list_extra or {}), **each.extra} for each in kept]
+    rows = rows.append_column("_extra", _jsons(both))
+    rows = rows.append_column(
+        "_row_hash", _hex([a + b for a, b in zip(first, second, strict=True)])
+    )
+    rows = rows.append_column("_list_hash", _hex([each.list_hash for each in kept]))
+    rows = rows.append_column("_detailed", pa.repeat(True, rows.num_rows))
+    return Framed(rows, framed.kept, framed.bad)
+
+
+def private_rows(
+    resource: Resource, details: Sequence[Detailed], zone: str
+) -> tuple[pa.Table, Sequence[BadCell]]:
+    """Return what of details is kept apart, unknown fields included."""
+    private = resource.private
+    if private is None:
+        raise ValueError(f"{resource.name} has nothing to keep apart")
+    columns = {name: column for name, column in private.table.columns.items() if name[0] != "_"}
+    framed = _frame([each.record for each in details], columns, zone)
+    extras = [details[place].extra for place in framed.kept]
+    rows = framed.rows.append_column("_extra", _jsons(extras))
+    first = digests(rows, [*columns, "_extra"])
+    return rows.append_column("_row_hash", _hex(first.to_pylist())), framed.bad
+
+
+def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str) -> Framed:
+    read = [Column(name, column.type) for name, column in columns.items()]
+    if records and "deleted" in records[0].__struct_fields__:
+        read.append(Column("deleted", Boolean()))
+    framed = frame(records, read, zone)
+    names = [columns[name].name if name in columns else name for name in framed.rows.column_names]
+    return Framed(framed.rows.rename_columns(names), framed.kept, framed.bad)
+
+
+def _with_constants(rows: pa.Table, resource: Resource, constants: Mapping[str, Any]) -> pa.Table:
+    for name in resource.constants:
+        filler = pa.scalar(constants[name], pa.int64())
+        if name in rows.column_names:
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, pc.fill_null(rows.column(name), filler))
+        else:
+            rows = rows.append_column(name, pa.repeat(filler, rows.num_rows))
+    return rows
+
+
+def _with_flags(rows: pa.Table, resource: Resource, said: Sequence[Listed | Detailed]) -> pa.Table:
+    for place, name in enumerate(resource.flags):
+        rows = rows.append_column(name, pa.array([each.flags[place] for each in said], pa.bool_()))
+    deleted = pa.array([each.deleted for each in said], pa.bool_())
+    if "deleted" in rows.column_names:
+        own = pc.fill_null(rows.column("deleted").combine_chunks(), False)
+        deleted = pc.or_(own, deleted)
+        rows = rows.drop_columns("deleted")
+    rows = rows.append_column("deleted", deleted)
+    reason = pc.if_else(deleted, pa.scalar("flagged"), pa.scalar(None, pa.string()))
+    return rows.append_column("_gone_reason", reason)
+
+
+def _shared(resource: Resource) -> list[str]:
+    listed = [column.name for column in resource.listed.values()]
+    more = [name for name in resource.constants if name not in listed]
+    return [*listed, *more, *resource.flags, "deleted"]
+
+
+def _jsons(extras: Sequence[Extra | None]) -> pa.Array:
+    return pa.array([_SORTED.encode(e).decode() if e else None for e in extras], pa.string())
+
+
+def _hex(values: Sequence[bytes | None]) -> pa.Array:
+    """Return bytes as PostgreSQL reads them in CSV."""
+    return pa.array([None if v is None else "\\x" + v.hex() for v in values], pa.string())

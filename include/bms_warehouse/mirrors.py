@@ -1,0 +1,72 @@
+"""What a mirror needs around a merge: rows of which only a part was read, and rows that vanished.
+
+`_row_hash` of a mirrored row is 16 bytes of what its list says, then 16 of what only its detail
+does, then a byte where it vanished: a row that comes back differs from what stands.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, text
+
+from bms_warehouse.loads import driver, staging_name
+
+GONE = r"'\x00'::bytea"
+
+
+def complete_staged(connection: Connection, table: Table, only_read: Sequence[str]) -> None:
+    """Give staged rows that no detail was read for what stands of their details (`only_read`)."""
+    key = next(iter(table.primary_key)).name
+    columns = "".join(f'"{name}" = t."{name}", ' for name in only_read)
+    connection.execute(
+        text(
+            f"""
+            update pg_temp.{staging_name(table)} s set {columns} _detailed = true,
+                _extra = coalesce(t._extra || s._extra, t._extra, s._extra),
+                _row_hash = s._row_hash || substring(t._row_hash from 17 for 16)
+            from {table} t where t."{key}" = s."{key}" and t._detailed and not s._detailed
+            """  # noqa: S608 - our own names
+        )
+    )
+
+
+def follow(connection: Connection, table: Table) -> None:
+    """Note which list item each staged row agrees with; what the row holds stays, and its version."""
+    key = next(iter(table.primary_key)).name
+    connection.execute(
+        text(
+            f"""
+            update {table} t set _list_hash = s._list_hash, _detailed = s._detailed
+            from pg_temp.{staging_name(table)} s where t."{key}" = s."{key}"
+                and (t._list_hash, t._detailed) is distinct from (s._list_hash, s._detailed)
+            """  # noqa: S608 - our own names
+        )
+    )
+
+
+def mark_vanished(
+    connection: Connection,
+    table: Table,
+    versions: Table,
+    keys: Sequence[int | str],
+    *,
+    run_id: int,
+    observed_at: datetime,
+) -> int:
+    """Mark rows as vanished and keep that as a version of each; return how many."""
+    key = next(iter(table.primary_key)).name
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    statement = f"""
+        with marked as (
+            update {table} set deleted = true, _gone_reason = 'vanished',
+                _row_hash = _row_hash || {GONE}, _version = _version + 1,
+                _changed_at = %(observed_at)s, _run_id = %(run_id)s
+            where "{key}" = any(%(keys)s) and _gone_reason is null
+            returning *
+        )
+        insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
+        """  # noqa: S608 - our own names
+    given = {"keys": list(keys), "observed_at": observed_at, "run_id": run_id}
+    with driver(connection).cursor() as cursor:
+        cursor.execute(statement.encode(), given)
+        return cursor.rowcount

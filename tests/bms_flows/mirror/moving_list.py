@@ -1,0 +1,116 @@
+"""A list that moves while it is read, in no time: rows come, go and are edited between requests."""
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from bms.answers import Page
+from bms.endpoints import BY_NAME
+from bms.errors import NotFound
+from bms.records import ContactItem
+from bms_flows.mirror.coverage import Key
+from bms_flows.mirror.reading import Reading
+
+LISTS = BY_NAME["list_contacts"]
+
+
+@dataclass
+class MovingList:
+    """Rows as id and state; each request is preceded by what the chances say."""
+
+    random: Random
+    rows: int = 120
+    order: str = "id"
+    inserted: float = 0.0
+    deleted: float = 0.0
+    edited: float = 0.0
+    past_end: str = "empty"
+    fixed_size: int | None = None
+    clock: int = 0
+    states: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """By id: a name, and when it was last edited."""
+    touched: set[int] = field(default_factory=set)
+    """Came, went or was edited since the list was made."""
+
+    def __post_init__(self) -> None:
+        for number in range(self.rows):
+            self.clock += 1
+            self.states[2 * number] = (self.random.random(), self.clock)
+        self.stayed = set(self.states)
+
+    async def fetch(self, number: int, size: int) -> Page[Any]:
+        """Answer one page, after a while of others' requests."""
+        for _ in range(self.random.randrange(4)):
+            await asyncio.sleep(0)  # lets other requests go first: no time passes
+        self._move()
+        size = self.fixed_size or size
+        listed = self._listed()
+        pages = -(-len(listed) // size)
+        if number > max(pages, 1):
+            if self.past_end == "not_found":
+                raise NotFound(LISTS, "no such page", status=404)
+            if self.past_end == "last_page":
+                number = pages
+        shown = listed[(number - 1) * size : number * size]
+        records = [ContactItem(id=key, signal=str(self.states[key])) for key in shown]
+        return Page(
+            endpoint=LISTS,
+            records=records,
+            rejected=[],
+            extra={},
+            body=b"",
+            number=number,
+            size=size,
+            total_pages=pages,
+        )
+
+    def _move(self) -> None:
+        self.clock += 1
+        if self.random.random() < self.inserted:
+            key = self.random.randrange(-self.rows, 4 * self.rows) * 2 + 1
+            self.states.setdefault(key, (self.random.random(), self.clock))
+        if self.states and self.random.random() < self.deleted:
+            key = self.random.choice(list(self.states))
+            del self.states[key]
+            self.stayed.discard(key)
+        if self.states and self.random.random() < self.edited:
+            key = self.random.choice(list(self.states))
+            self.states[key] = (self.states[key][0], self.clock)
+            self.touched.add(key)
+
+    def _listed(self) -> list[int]:
+        match self.order:
+            case "none":
+                shuffled = list(self.states)
+                self.random.shuffle(shuffled)
+                return shuffled
+            case "name":
+                return sorted(self.states, key=lambda key: self.states[key][0])
+            case "modified_on":
+                return sorted(self.states, key=lambda key: self.states[key][1])
+            case "modified_on_desc":
+                return sorted(self.states, key=lambda key: -self.states[key][1])
+            case "id_desc":
+                return sorted(self.states, reverse=True)
+            case _:
+                return sorted(self.states)
+
+
+def take(page: Page[Any]) -> list[tuple[Key, bytes]]:
+    """Return keys and digests of a page of such a list."""
+    return [(record.id, record.signal.encode()) for record in page.records]
+
+
+async def read(moving: MovingList, *, size: int = 10, passes: int = 3) -> tuple[Reading, set[Key]]:
+    """Read the list; return the reading and all that was seen."""
+    seen: set[Key] = set()
+
+    def taken(page: Page[Any]) -> list[tuple[Key, bytes]]:
+        rows = take(page)
+        seen.update(key for key, _ in rows)
+        return rows
+
+    reading = Reading(moving.fetch, taken, size)
+    await reading.until_agreed(passes)
+    return reading, seen

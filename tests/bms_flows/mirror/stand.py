@@ -1,0 +1,92 @@
+"""Runs of a mirror against the sandbox, and what they left in the warehouse."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms.client import Client
+from bms.counters import Counters
+from bms.settings import Settings as ClientSettings
+from bms_flows.mirror.consultants import CONSULTANTS, consultants
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.employees import EMPLOYEES, employees
+from bms_flows.mirror.resource import Asked, Resource, Source
+from bms_flows.mirror.sync import sync
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+
+KINDS: dict[str, tuple[Resource, Callable[..., Source]]] = {
+    "contact": (CONTACTS, contacts),
+    "consultant": (CONSULTANTS, consultants),
+    "employee": (EMPLOYEES, employees),
+}
+
+
+@dataclass
+class Mirror:
+    """One mirror of one resource; each run is its next."""
+
+    warehouse: Engine
+    data_root: Path
+    client_settings: ClientSettings
+    settings: Settings = field(default_factory=Settings)
+    runs: int = 0
+    counters: Counters = field(default_factory=Counters)
+
+    def run(
+        self,
+        name: str = "contact",
+        *,
+        page_size: int = 10,
+        concurrency: int = 8,
+        asked: Asked | None = None,
+        **given: Any,
+    ) -> dict[str, Any]:
+        """Run once; `given` restricts the list. Returns the manifest."""
+        resource, source = KINDS[name]
+        self.runs += 1
+        self.counters = Counters()
+
+        async def once() -> dict[str, Any]:
+            settings = replace(self.client_settings, page_size=page_size, concurrency=concurrency)
+            place = Workplace(self.warehouse, UPath(self.data_root), self.settings)
+            step = Step(f"{name}_sync", f"run {self.runs}", "sync", given.get("id_entity"))
+            async with Client(settings, counters=self.counters) as client:
+                return await sync(
+                    client, place, resource, source(client, **given), asked or Asked(), step
+                )
+
+        return asyncio.run(once())
+
+    def requests(self, endpoint: str) -> int:
+        """Return how often the last run asked an endpoint."""
+        return len(self.counters.latencies.get(endpoint, ()))
+
+    def rows(self, table: str, condition: str = "true") -> list[dict[str, Any]]:
+        """Return rows of a table, by key and version."""
+        order = "guid_employee" if "employee" in table else "id"
+        with self.warehouse.connect() as connection:
+            found = connection.execute(
+                text(f"select * from {table} where {condition} order by {order}, _version")
+            )
+            return [dict(row) for row in found.mappings()]
+
+    def places(self, *tables: str) -> dict[str, list[tuple[str, ...]]]:
+        """Return where each row stands on disk and who wrote it: any write at all changes that."""
+        names = tables or ("bms.contact", "bms.contact_version")
+        with self.warehouse.connect() as connection:
+            return {
+                name: [
+                    tuple(map(str, row))
+                    for row in connection.exec_driver_sql(
+                        f"select ctid, xmin, xmax from {name} order by ctid"
+                    )
+                ]
+                for name in names
+            }
