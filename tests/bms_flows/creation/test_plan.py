@@ -92,8 +92,13 @@ def test_all_faults_of_all_rows_are_named() -> None:
         ("missing_value", "last_name"),
         ("missing_value", "first_name"),
     ]
-    assert [f.code for f in second.faults] == ["bad_date", "missing_value"]
+    assert [f.code for f in second.faults] == ["bad_date"], "what can't be read is not missing"
     assert all(f.text_fr and f.text_en and f.hint for row in (first, second) for f in row.faults)
+
+
+def test_a_row_without_a_manager_is_not_the_report_of_a_row_without_a_key() -> None:
+    plan = planned(NOTHING, values(1), values(2, payroll_number=None))
+    assert [row.action for row in plan.rows] == [Action.CREATE, Action.REJECTED]
 
 
 def test_of_equal_rows_the_first_stays_and_of_contradicting_ones_none() -> None:
