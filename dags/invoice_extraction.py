@@ -30,6 +30,7 @@ from bms_provider import policy
             None,
             type=["null", "string"],
             enum=[None, "EN", "FR"],
+            values_display={"null": "As BMS_LANGUAGE says", "EN": "English", "FR": "French"},
             title="Language",
             description="Of the names of codes; the setting BMS_LANGUAGE by default.",
         ),

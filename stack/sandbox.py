@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from bms_provider.provider_info import stored_extras
 from stack.place import Keys
 
 HOST = "127.0.0.1"
@@ -66,8 +67,9 @@ class Sandbox:
         """Return `bms_default` as Airflow's API takes it.
 
         With a port of its own beside the one in the address: Airflow 3.3.2 answers 400 to the Test
-        button of a connection without one.
+        button of a connection without one. With every extra, so that the Edit form shows it.
         """
+        extras = stored_extras(application_id=self.application_id, entities=list(ENTITIES))
         return {
             "connection_id": "bms_default",
             "conn_type": "bms",
@@ -76,7 +78,5 @@ class Sandbox:
             "port": self.port,
             "login": self.client_id,
             "password": self.secret,
-            "extra": json.dumps(
-                {"application_id": self.application_id, "entities": list(ENTITIES)}
-            ),
+            "extra": json.dumps(extras),
         }

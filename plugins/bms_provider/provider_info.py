@@ -96,6 +96,20 @@ CONNECTION_FIELDS = {
 """The extras of a connection of type bms by their name: what the form asks and the hook reads."""
 
 
+def stored_extras(**given: object) -> dict[str, object]:
+    """Return every extra with its default, or what is `given`: a connection to be stored.
+
+    Airflow 3.3.2's Edit form shows the extras that are stored and no other.
+    """
+    defaults = {name: _default(field) for name, field in CONNECTION_FIELDS.items()}
+    return {**defaults, **given}
+
+
+def _default(field: dict[str, object]) -> object:
+    schema = field["schema"]
+    return schema.get("default") if isinstance(schema, dict) else None
+
+
 def get_provider_info() -> dict[str, object]:
     """Return the provider's metadata; `package-name` is the distribution's own name."""
     return {

@@ -126,8 +126,7 @@ def test_the_form_of_the_stored_connection_shows_its_extras_and_not_its_secret(
     assert keys.sandbox_secret not in page.content()
     assert keys.sandbox_secret not in fields
     form.get_by_text("Extra Fields", exact=True).click()
-    # Airflow 3.3.2 shows those that are stored only.
-    for name in ("application_id", "entities"):
+    for name in CONNECTION_FIELDS:
         expect_field(form, name)
 
 
