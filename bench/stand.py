@@ -35,11 +35,12 @@ class Stand:
         database.migrate(template)
         template.dispose()
 
-    def warehouse(self) -> str:
-        """Return the URI of a new empty warehouse."""
+    def warehouse(self, like: str | None = None) -> str:
+        """Return the URI of a new warehouse: empty, or a copy of the one at `like`."""
         self._made += 1
         name = f"bench_{self._made}"
-        self._execute(f"create database {name} template bms_template")
+        template = make_url(like).database if like else "bms_template"
+        self._execute(f"create database {name} template {template}")
         return self._named(name)
 
     def drop(self, uri: str) -> None:

@@ -29,6 +29,8 @@ class Tolerance:
     """So few may always vanish."""
     quarantined_share: float = 0.05
     """Share of rows read that may be set aside."""
+    quarantined_rows: int = 2
+    """So few may always be: one bad row of a small day holds nobody up."""
     chance: float = 5e-4
     """A day with fewer invoices than usual is doubted when chance makes that rarer than this."""
 
@@ -90,7 +92,9 @@ def check(
     doubt("amounts_differ", f"{found.amounts_differ} rows", found.amounts_differ)
     doubt("duplicate_ids", f"{found.duplicates} rows", found.duplicates)
     doubt("outside_window", f"{found.outside} rows", found.outside)
-    many = found.quarantined > tolerance.quarantined_share * found.rows_read
+    many = found.quarantined > max(
+        tolerance.quarantined_rows, tolerance.quarantined_share * found.rows_read
+    )
     doubt("many_quarantined", f"{found.quarantined} of {found.rows_read} rows", many)
     for each in found.windows:
         dropped = (

@@ -1,0 +1,88 @@
+"""Where a process can be killed with something at stake: found by wrapping what has an effect outside.
+
+Each commit of a database connection, each beginning, closing and renaming of a file, and each
+write to the service's connection is a point; they are counted as they come.
+"""
+
+import functools
+import io
+import itertools
+import os
+import signal
+from asyncio import selector_events
+from collections.abc import Callable
+from typing import Any, Self
+
+import psycopg
+
+EFFECTS: tuple[tuple[Any, str], ...] = (
+    (psycopg.Connection, "commit"),
+    (os, "rename"),
+    (os, "replace"),
+    (selector_events._SelectorSocketTransport, "write"),  # noqa: SLF001 - every byte sent passes here
+    (selector_events._SelectorSocketTransport, "writelines"),  # noqa: SLF001
+)
+
+
+class File:
+    """A file open for writing, whose beginning and closing can be watched."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._begun = False
+
+    def begin(self) -> None:
+        """Write for the first time: nothing is on the disk yet."""
+        self._begun = True
+
+    def write(self, content: Any) -> int:
+        """Write, and have it on the disk at once: a kill finds files as far as they came."""
+        if not self._begun:
+            self.begin()
+        written = self._file.write(content)
+        self._file.flush()
+        return int(written)
+
+    def close(self) -> None:
+        """Close."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def watch(kill_at: int | None) -> list[str]:
+    """Wrap all effects of this process; return the list that names each point as it is reached.
+
+    At point `kill_at`, counted from 0, the process ends by SIGKILL instead of having the effect.
+    """
+    reached: list[str] = []
+    numbers = itertools.count()
+
+    def wrapped(name: str, effect: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(effect)
+        def point(*args: Any, **kwargs: Any) -> Any:
+            if next(numbers) == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            reached.append(name)
+            return effect(*args, **kwargs)
+
+        return point
+
+    for owner, name in (*EFFECTS, (File, "begin"), (File, "close")):
+        where = getattr(owner, "__qualname__", owner.__name__)
+        setattr(owner, name, wrapped(f"{where}.{name}", getattr(owner, name)))
+    opened = io.open
+
+    def watched(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        stream = opened(file, mode, *args, **kwargs)
+        return File(stream) if set(mode) & set("wax+") else stream
+
+    io.open = watched  # type: ignore[assignment]  # what pathlib opens files by
+    return reached
