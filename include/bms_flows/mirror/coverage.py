@@ -98,13 +98,13 @@ class Coverage:
         return number
 
 
-def straddling(position: int, size: int, tried: set[tuple[int, int]]) -> tuple[int, int]:
+def straddling(position: int, size: int) -> tuple[int, int]:
     """Return number and size of a page, at most `size`, that holds `position` well inside it.
 
-    One that was not `tried` yet; where there is none, the page of that `size` itself.
+    Where there is none (tiny pages), the page of that `size` itself.
     """
     for smaller in range(size, size // 2, -1):
         before, inside = divmod(position, smaller)
-        if smaller // 4 <= inside <= smaller - smaller // 4 and (before + 1, smaller) not in tried:
+        if smaller // 4 <= inside <= smaller - smaller // 4:
             return before + 1, smaller
     return position // size + 1, size

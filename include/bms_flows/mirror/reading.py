@@ -12,7 +12,7 @@ from bms.paging import all_pages
 from bms_flows.mirror.coverage import Coverage, Key, Stretch, straddling
 
 CALLS = 2.2
-"""Two passes and what lies between them cost so many times the calls of one, or two calls more."""
+"""Two passes and what lies between them cost so many times the calls of one; small ones a little more."""
 
 
 class Fetch(Protocol):
@@ -70,7 +70,8 @@ class Reading:
             return True
         one, other = self.passes[-2:]
         same = one.keys == other.keys and one.steady and other.steady
-        return same and (one.size == other.size or self.coverage.disordered)
+        hopeless = one.size == other.size or self.coverage.disordered
+        return same and (hopeless or len(self.passes) > 2)  # noqa: PLR2004 - three that agree
 
     @property
     def calm(self) -> bool:
@@ -124,18 +125,29 @@ class Reading:
         return rows, news
 
     async def _look_into_gaps(self) -> None:
-        """Read a page across each place where two pages may have met while rows moved."""
-        size = self.passes[0].size
-        tried: set[tuple[int, int]] = set()
+        """Read a page across each place where two pages may have met while rows moved.
+
+        Rows that came or went before the place have moved it: tried are the place itself, half a
+        page before it, half a page behind it, and so on.
+        """
+        size, once = self.passes[0].size, self.passes[0].calls
+        gap, tries = -1, 0
         while not self.coverage.complete and not self.coverage.disordered:
-            once = self.passes[0].calls
-            if self.calls >= max(int(CALLS * once), 2 * once + 2):
+            if self.calls >= self._most(size, once):
                 return
-            wanted = straddling(self.coverage.gap, size, tried)
-            if wanted in tried:
-                return
-            tried.add(wanted)
-            await self._across(*wanted)
+            tries = tries + 1 if self.coverage.gap == gap else 0
+            gap = self.coverage.gap
+            aside = (tries + 1) // 2 * (size // 2) * (-1) ** (tries % 2)
+            await self._across(*straddling(max(gap + aside, 0), size))
+
+    @staticmethod
+    def _most(size: int, once: int) -> int:
+        """Return how many calls two passes and what lies between them may cost.
+
+        Small pages meet more often: a list at rest needs a page more for each time that they do.
+        """
+        at_rest = 1 + (size + 1) / max(size - 1, 1)
+        return max(int(CALLS * once), int(at_rest * once) + 2)
 
     async def _look_at_ends(self) -> None:
         """Read from both ends on while that brings news: where a list puts what is new or edited."""

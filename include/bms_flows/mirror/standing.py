@@ -23,13 +23,13 @@ class MirrorTaken(Exception):
 
 
 @contextmanager
-def held(connection: Connection, resource: Resource) -> Iterator[None]:
-    """Hold the mirror of `resource` for the block; raise `MirrorTaken` where another run does.
+def held(connection: Connection, resource: Resource, id_entity: int | None) -> Iterator[None]:
+    """Hold the mirror of `resource`, of an entity where lists are those of entities, for the block.
 
-    The database lets go of it when the connection ends, however it ends; what the block has still
-    to commit ends with it.
+    Raises `MirrorTaken` where another run holds it. The database lets go of it when the connection
+    ends, however it ends; what the block has still to commit ends with it.
     """
-    key = {"key": f"mirror of {resource.name}"}
+    key = {"key": f"mirror of {resource.name} {id_entity}"}
     taken = connection.scalar(text("select pg_try_advisory_lock(hashtextextended(:key, 0))"), key)
     connection.commit()
     if not taken:

@@ -58,7 +58,7 @@ async def sync(
     with (
         recorded(place, step, client.counters) as run_id,
         place.warehouse.connect() as connection,
-        standing.held(connection, resource),
+        standing.held(connection, resource, source.constants.get("_entity")),
         ExitStack() as files,
     ):
         mirroring = _Mirroring(client, place, resource, source, asked, step, run_id, connection)

@@ -1,0 +1,67 @@
+"""Consultants of the CRM, every day.
+
+Mirrors the consultants into `bms.consultant`, every change as a version in
+`bms.consultant_version`. It reads and compares as `contact_sync` does.
+
+- **Gone**: the service flags no consultant as deleted. One is gone when two passes over the list
+  lack it and its detail answers 404; `deleted` is true then, and nothing is removed.
+- **A part only**: with a type or a client, nothing is said of the other consultants.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, task
+
+from bms_provider import policy
+
+CONSULTANTS = Asset("bms_consultant", uri="bms://warehouse/consultant")
+
+
+@dag(
+    schedule=CronTriggerTimetable("20 4 * * *", timezone=policy.TIME_ZONE),
+    doc_md=__doc__,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    params={
+        "type": Param(
+            None,
+            type=["null", "string"],
+            title="Type",
+            description="Only consultants of this type; the codes are the service's.",
+        ),
+        "id_client": Param(None, type=["null", "integer"], title="Client", description="One only."),
+        "details": Param(
+            True,
+            type="boolean",
+            title="Read details",
+            description="Profile, address, notes, free fields; without, they stay as they stand.",
+        ),
+        "full": Param(
+            False,
+            type="boolean",
+            title="Read every detail again",
+            description="One request for each consultant.",
+        ),
+        "accept_gone": Param(
+            False,
+            type="boolean",
+            title="Mark as gone however many",
+            description="After a look at the service; each is still confirmed by its detail.",
+        ),
+    },
+    **policy.dag_arguments("consultants", "crm"),
+)
+def consultant_sync() -> None:
+    """Read, compare, load."""
+
+    @task(outlets=[CONSULTANTS])
+    def sync() -> dict[str, object]:
+        """Read the list and details, load what differs, mark who is gone."""
+        from bms_provider.tasks import mirror
+
+        return mirror.sync_consultants()
+
+    sync()
+
+
+consultant_sync()

@@ -1,0 +1,77 @@
+"""Contacts of the CRM, every hour.
+
+Mirrors the contacts into `bms.contact`, every change as a version in `bms.contact_version`.
+
+- **Complete**: the list is read twice, with pages of two sizes; where the two together cover it,
+  nothing that was there is missing. Else the run is `unstable` in `bms.run`: what was read is
+  loaded, nobody is marked as gone.
+- **Few requests**: details only of contacts that are new or changed, and of a few in turn.
+- **Gone**: `deleted` is true for those that the service flags and for those that vanished, once
+  their detail confirms it; `_gone_reason` says which. Nothing is ever removed. When many are gone
+  at once, none is marked, the task fails and asks; `accept_gone` answers.
+- **A part only**: with a filter, a client or leads alone, nothing is said of the other contacts.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, task
+
+from bms_provider import policy
+
+CONTACTS = Asset("bms_contact", uri="bms://warehouse/contact")
+
+
+@dag(
+    schedule=CronTriggerTimetable("5 * * * *", timezone=policy.TIME_ZONE),
+    doc_md=__doc__,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    params={
+        "filter": Param(
+            "ALL",
+            enum=["ALL", "ACTIVE", "ASSIGNED", "DELETED"],
+            title="Filter",
+            description="Which contacts the service lists; only ALL tells who is gone.",
+        ),
+        "id_client": Param(None, type=["null", "integer"], title="Client", description="One only."),
+        "is_lead": Param(
+            None,
+            type=["null", "boolean"],
+            title="Leads",
+            description="Only leads, or only those that are none.",
+        ),
+        "details": Param(
+            True,
+            type="boolean",
+            title="Read details",
+            description="Address, phone, domains, notes; without, they stay as they stand.",
+        ),
+        "full": Param(
+            False,
+            type="boolean",
+            title="Read every detail again",
+            description="One request for each contact.",
+        ),
+        "accept_gone": Param(
+            False,
+            type="boolean",
+            title="Mark as gone however many",
+            description="After a look at the service; each is still confirmed by its detail.",
+        ),
+    },
+    **policy.dag_arguments("contacts", "crm"),
+)
+def contact_sync() -> None:
+    """Read, compare, load."""
+
+    @task(outlets=[CONTACTS])
+    def sync() -> dict[str, object]:
+        """Read lists and details, load what differs, mark who is gone."""
+        from bms_provider.tasks import mirror
+
+        return mirror.sync_contacts()
+
+    sync()
+
+
+contact_sync()

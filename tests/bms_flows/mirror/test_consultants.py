@@ -1,0 +1,58 @@
+"""Consultants: no filter, no flag; gone by two passes and a 404 alone."""
+
+from decimal import Decimal
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import Mirror
+
+
+def test_rates_skills_and_languages_are_as_the_service_has_them(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.edit("consultants", 501, rate=412.35)
+    truth = sandbox.rows("consultants")
+    manifest = mirror.run("consultant", page_size=50)
+    assert (manifest["state"], manifest["inserted"]) == ("complete", len(truth))
+    stored = mirror.rows("bms.consultant")
+    for row, true in zip(stored, truth, strict=True):
+        for name in ("id", "currency", "skills", "languages", "professional_profile", "active"):
+            assert row[name] == true[name]
+    assert stored[0]["rate"] == Decimal("412.35")
+    assert stored[0]["currency"] == "EUR"
+    again = mirror.run("consultant", page_size=50)
+    assert (again["unchanged"], again["changed"]) == (len(truth), 0)
+
+
+def test_one_that_vanished_and_came_back(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(consultants=30)
+    mirror.run("consultant")
+    true = sandbox.rows("consultants")[4]
+    sandbox.delete("consultants", true["id"])
+    assert mirror.run("consultant")["vanished"] == 1
+    assert mirror.requests("list_consultants") <= 2.2 * 3 + 2
+    gone = mirror.rows("bms.consultant", f"id = {true['id']}")[0]
+    assert (gone["deleted"], gone["_gone_reason"]) == (True, "vanished")
+    sandbox.insert("consultants", **true)
+    assert mirror.run("consultant")["changed"] == 1
+    assert not mirror.rows("bms.consultant", f"id = {true['id']}")[0]["deleted"]
+
+
+def test_one_that_the_list_loses_is_not_gone_while_its_detail_is_there(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(consultants=8)
+    mirror.run("consultant")
+    sandbox.set_fault("short_list", "list_consultants")  # every answer lacks its second half
+    manifest = mirror.run("consultant")
+    assert (manifest["vanished"], manifest["changed"]) == (0, 0)
+    assert mirror.requests("read_consultant") >= 4
+    assert not any(row["deleted"] for row in mirror.rows("bms.consultant"))
+
+
+def test_a_type_alone_says_nothing_of_the_others(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(consultants=30)
+    mirror.run("consultant")
+    sandbox.delete("consultants", 504)
+    assert mirror.run("consultant", type="FREELANCE")["vanished"] == 0
+    assert mirror.run("consultant", id_client=101)["vanished"] == 0
+    assert mirror.run("consultant")["vanished"] == 1

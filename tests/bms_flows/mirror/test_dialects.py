@@ -1,0 +1,104 @@
+"""Every reading of the gaps that concern lists and details: the same mirror, to the byte."""
+
+from typing import Any
+
+import pytest
+
+from bms.errors import Refused
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import consultant, contact, employee
+from tests.bms_flows.mirror.stand import Mirror
+
+READINGS: list[dict[str, Any]] = [
+    {"page_size_max": 7},
+    {"past_end": "not_found"},
+    {"past_end": "last_page"},
+    {"list_order": "id_desc"},
+    {"list_order": "name"},
+    {"list_order": "modified_on"},
+    {"all_includes_deleted": False},
+    {"default_filter": "ALL"},
+    {"nulls": "absent"},
+    {"extra_fields": True},
+    {"date_format": "datetime"},
+    {"date_format": "zone"},
+    {"date_format": "ms"},
+    {"datetime_format": "ms"},
+    {"datetime_format": "utc_ms"},
+    {"error_body": "empty"},
+]
+
+
+def fingerprints(mirror: Mirror) -> list[str]:
+    with mirror.warehouse.connect() as connection:
+        return [fingerprint(connection, table) for table in (contact, consultant, employee)]
+
+
+def all_three(mirror: Mirror) -> list[dict[str, Any]]:
+    return [mirror.run(), mirror.run("consultant"), mirror.run("employee", id_entity=1)]
+
+
+def empty(mirror: Mirror) -> None:
+    with mirror.warehouse.begin() as connection:
+        connection.exec_driver_sql(
+            "truncate bms.contact, bms.contact_version, bms.consultant, bms.consultant_version,"
+            " bms.employee, bms.employee_version"
+        )
+
+
+def test_every_reading_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -> None:
+    small = {"contacts": 25, "consultants": 12, "employees": 12}
+    sandbox.fill(**small)
+    all_three(mirror)
+    expected = fingerprints(mirror)
+    for reading in READINGS:
+        sandbox.reset()
+        sandbox.fill(**small)
+        sandbox.set_dialect(**reading)
+        empty(mirror)
+        manifests = all_three(mirror)
+        assert [each["state"] for each in manifests] == 3 * ["complete"], reading
+        # Milliseconds say more of a time than the other readings do.
+        if reading.get("datetime_format") not in ("ms", "utc_ms"):
+            assert fingerprints(mirror) == expected, reading
+
+
+@pytest.mark.parametrize("reading", [{"total_pages_when_empty": 1}, {"total_pages_when_empty": 0}])
+def test_an_empty_service_is_an_empty_mirror(
+    sandbox: Sandbox, mirror: Mirror, reading: dict[str, Any]
+) -> None:
+    sandbox.fill(contacts=0, consultants=0, employees=0)
+    sandbox.set_dialect(**reading)
+    manifests = all_three(mirror)
+    assert [(each["state"], each["rows_read"]) for each in manifests] == 3 * [("complete", 0)]
+
+
+@pytest.mark.parametrize("all_includes_deleted", [True, False])
+def test_flagged_contacts_are_found_wherever_the_service_lists_them(
+    sandbox: Sandbox, mirror: Mirror, all_includes_deleted: bool
+) -> None:
+    sandbox.fill(contacts=30)
+    sandbox.set_dialect(all_includes_deleted=all_includes_deleted)
+    mirror.run()
+    sandbox.edit("contacts", 1003, deleted=True)
+    manifest = mirror.run()
+    assert (manifest["changed"], manifest["vanished"]) == (1, 0)
+    flagged = {row["id"] for row in mirror.rows("bms.contact", "_gone_reason = 'flagged'")}
+    assert flagged == {row["id"] for row in sandbox.rows("contacts") if row["deleted"]}
+    assert mirror.run()["changed"] == 0
+
+
+def test_unknown_fields_are_kept(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=5)
+    sandbox.set_dialect(extra_fields=True)
+    mirror.run()
+    assert all(row["_extra"] for row in mirror.rows("bms.contact"))
+    assert mirror.run()["unchanged"] == 5
+
+
+def test_a_page_size_that_is_refused_is_told(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.set_dialect(page_size_max=5, page_size_over="refuse")
+    with pytest.raises(Refused):
+        mirror.run(page_size=10)
+    assert mirror.run(page_size=5)["state"] == "complete"

@@ -1,0 +1,179 @@
+"""Employees: standby and former are marked, leaving is no deletion, private data is kept apart."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, text
+
+from bms_flows.mirror.resource import Asked
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
+from tests.bms_flows.mirror.stand import Mirror
+
+OFF = Asked(details=False)
+FULL = Asked(private=True)
+SECRETS = {name: f"secret-{name}" for name in EMPLOYEE_PRIVATE_FIELDS} | {
+    "resident_permit_expiration_date": "2031-03-07"
+}
+
+MISTYPED = 2_840_775_116_042
+"""A social security number written as a number, which no field of a record has a place for."""
+
+
+@pytest.fixture
+def guid(sandbox: Sandbox) -> str:
+    """An employee whose private fields are all filled and easily found."""
+    key: str = sandbox.rows("employees")[0]["guid_employee"]
+    sandbox.edit("employees", key, **SECRETS)
+    return key
+
+
+def written(mirror: Mirror, schema: str) -> str:
+    """Return all that a schema's tables hold, as text."""
+    with mirror.warehouse.connect() as connection:
+        tables = connection.scalars(
+            text(
+                "select oid::regclass::text from pg_class where relnamespace = to_regnamespace(:schema)"
+                " and relkind = 'r'"
+            ),
+            {"schema": schema},
+        ).all()
+        return "\n".join(
+            str(row)
+            for name in tables
+            for row in connection.exec_driver_sql(f"select * from {name}")
+        )
+
+
+def files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield every file with its text, unpacked."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with pa.CompressedInputStream(str(path), "zstd") as unpacked:
+                yield path, unpacked.read().decode()
+
+
+def found(texts: str) -> set[str]:
+    return {name for name, secret in SECRETS.items() if secret in texts}
+
+
+def test_every_employee_of_an_entity_standby_and_former_ones_too(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    truth = {r["guid_employee"]: r for r in sandbox.rows("employees") if r["id_entity"] == 1}
+    manifest = mirror.run("employee", id_entity=1)
+    stored = mirror.rows("bms.employee")
+    assert (manifest["state"], manifest["inserted"]) == ("complete", len(truth))
+    assert mirror.requests("list_employees") == 4  # standby, former, and all twice
+    for row in stored:
+        true = truth[row["guid_employee"]]
+        assert row["_standby"] == true["is_standby"]
+        assert row["_former"] == bool(
+            true["departure_date"] and true["departure_date"] < "2026-03-31"
+        )
+        assert not row["deleted"]
+        for name in ("id_manager", "mission1", "contract_type_code", "id_entity"):
+            assert row[name] == true[name]
+    assert any(row["_former"] for row in stored)
+    again = mirror.run("employee", id_entity=1)
+    assert (again["unchanged"], again["changed"]) == (len(truth), 0)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_entities_do_not_miss_each_other_s_employees(mirror: Mirror) -> None:
+    for id_entity in (1, 2, 1, 2):
+        assert mirror.run("employee", id_entity=id_entity)["vanished"] == 0
+
+
+def test_leaving_is_a_change_and_vanishing_is_not_leaving(
+    sandbox: Sandbox, mirror: Mirror, guid: str
+) -> None:
+    mirror.run("employee", id_entity=1)
+    sandbox.edit("employees", guid, departure_date="2026-03-01")
+    assert mirror.run("employee", id_entity=1)["changed"] == 1
+    row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
+    assert (row["_former"], row["deleted"]) == (True, False)
+    sandbox.delete("employees", guid)
+    assert mirror.run("employee", id_entity=1)["vanished"] == 1
+    row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
+    assert (row["deleted"], row["_gone_reason"]) == (True, "vanished")
+
+
+@pytest.mark.parametrize("asked", [OFF, Asked()], ids=["off", "directory"])
+def test_private_data_is_written_nowhere(
+    sandbox: Sandbox, mirror: Mirror, guid: str, asked: Asked
+) -> None:
+    """Not in rows, versions, unknown fields, raw answers or quarantine; not when the run ends badly."""
+    mirror.run("employee", id_entity=1, asked=asked)
+    sandbox.edit("employees", guid, job_title="changed", skills="with a \0 in it")
+    other = sandbox.rows("employees")[1]["guid_employee"]
+    sandbox.edit("employees", other, social_security_number=MISTYPED, job_title="changed")
+    sandbox.set_dialect(extra_fields=True)
+    manifest = mirror.run("employee", id_entity=1, asked=asked)
+    assert manifest["changed"]
+    tables = written(mirror, "bms")
+    assert ("bad_text" in tables) == asked.details
+    assert written(mirror, "bms_private") == ""
+    kept = dict(files(mirror.data_root))
+    assert kept
+    for texts in (tables, "".join(kept.values())):
+        assert found(texts) == set()
+        assert str(MISTYPED) not in texts
+
+
+def test_in_full_it_is_kept_apart_with_versions(
+    sandbox: Sandbox, mirror: Mirror, guid: str
+) -> None:
+    mirror.run("employee", id_entity=1)
+    manifest = mirror.run("employee", id_entity=1, asked=FULL)
+    assert manifest["changed"] == 0
+    sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
+    mirror.run("employee", id_entity=1, asked=FULL)
+    states = mirror.rows("bms_private.employee_private_version", f"guid_employee = '{guid}'")
+    assert [row["address"] for row in states] == ["secret-address", "moved"]
+    assert {name: states[0][name] for name in SECRETS} == SECRETS
+    assert found(written(mirror, "bms")) == set()
+    for path, content in files(mirror.data_root):
+        assert "employee_private" in str(path) or found(content) == set()
+    mirror.run("employee", id_entity=1, asked=FULL)
+    assert mirror.requests("read_employee") <= 2  # those whose turn it is
+
+
+def test_only_its_own_role_reads_it(warehouse: Engine) -> None:
+    with warehouse.connect() as connection:
+        readers: dict[str, Any] = {
+            role: connection.scalar(
+                text(
+                    "select has_table_privilege(:role, 'bms_private.employee_private', 'select')"
+                    " and has_schema_privilege(:role, 'bms_private', 'usage')"
+                ),
+                {"role": role},
+            )
+            for role in ("bms_private_reader", "bms_analyst")
+        }
+    assert readers == {"bms_private_reader": True, "bms_analyst": False}
+
+
+def test_the_private_schema_is_what_its_tables_say_and_explained(warehouse: Engine) -> None:
+    def ours(name: str | None, kind: str, _: object) -> bool:
+        return name == "bms_private" if kind == "schema" else True
+
+    with warehouse.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_schemas": True, "include_name": ours}
+        )
+        assert compare_metadata(context, PRIVATE_METADATA) == []
+        silent = connection.scalars(
+            text(
+                "select c.relname || '.' || a.attname from pg_class c join pg_attribute a"
+                " on a.attrelid = c.oid and a.attnum > 0 where c.relkind = 'r'"
+                " and c.relnamespace = 'bms_private'::regnamespace"
+                " and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)"
+            )
+        ).all()
+    assert silent == []

@@ -1,0 +1,142 @@
+"""Real runs while rows come, go and are edited between pages: nothing missed, nobody falsely gone."""
+
+import threading
+from random import Random
+from typing import Any
+
+import pytest
+
+from bms_flows.mirror.resource import Asked
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import Mirror
+
+LIST_ONLY = Asked(details=False, accept_gone=True)
+
+
+def false_deletions(sandbox: Sandbox, mirror: Mirror, resource: str = "contact") -> set[int]:
+    """Return the rows marked as vanished that the service still has."""
+    there = {row["id"] for row in sandbox.rows(f"{resource}s")}
+    return {
+        row["id"]
+        for row in mirror.rows(f"bms.{resource}", "_gone_reason = 'vanished'")
+        if row["id"] in there
+    }
+
+
+def missed(stayed: set[int], mirror: Mirror, resource: str = "contact") -> set[int]:
+    return stayed - {row["id"] for row in mirror.rows(f"bms.{resource}", "not deleted")}
+
+
+BOTH = ("page_insert", "page_delete")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "order"),
+    [
+        (("page_insert",), "id"),
+        (("page_delete",), "id"),
+        (BOTH, "id"),
+        (BOTH, "id_desc"),
+        (BOTH, "name"),
+        (BOTH, "modified_on"),
+    ],
+)
+def test_rows_that_shift_between_pages(
+    sandbox: Sandbox, mirror: Mirror, kinds: tuple[str, ...], order: str
+) -> None:
+    """At every tenth request of a later page: far more than 1 % of the rows in a pass."""
+    sandbox.fill(contacts=200)
+    sandbox.set_dialect(list_order=order)
+    mirror.run(asked=LIST_ONLY)
+    before = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    for kind in kinds:
+        sandbox.set_fault(kind, "list_contacts", probability=0.1)
+    states = set()
+    for _ in range(2):
+        manifest = mirror.run(asked=LIST_ONLY, concurrency=4)
+        states.add(manifest["state"])
+        after = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+        assert false_deletions(sandbox, mirror) == set()
+        if manifest["state"] == "complete":
+            assert missed(before & after, mirror) == set()
+        before = after
+    fired = sandbox.truth()["faults"]
+    assert all(fired[kind] for kind in kinds)
+    assert "complete" in states
+    sandbox.clear_faults()
+    assert mirror.run(asked=LIST_ONLY)["state"] == "complete"
+    live = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    assert {row["id"] for row in mirror.rows("bms.contact", "not deleted")} == live
+
+
+def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    """With an order that nobody knows and rows that go at every page, nobody is marked."""
+    sandbox.fill(contacts=60)
+    mirror.run(asked=LIST_ONLY)
+    sandbox.set_dialect(page_size_max=1)  # no two pages can share a row: nothing can be covered
+    sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
+    sandbox.insert("contacts", id=5000)
+    manifest = mirror.run(asked=LIST_ONLY)
+    assert (manifest["state"], manifest["vanished"]) == ("unstable", 0)
+    assert mirror.rows("bms.contact", "id = 5000")
+    assert false_deletions(sandbox, mirror) == set()
+    with mirror.warehouse.connect() as connection:
+        reason = connection.exec_driver_sql("select reason from bms.run order by id desc").scalar()
+    assert "no two passes agree" in reason
+
+
+def test_people_at_work_all_the_while(sandbox: Sandbox, mirror: Mirror) -> None:
+    """Inserts, edits and deletions from outside, as fast as they go, during real runs."""
+    sandbox.fill(contacts=300)
+    mirror.run(asked=LIST_ONLY, page_size=20)
+    before = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    done = threading.Event()
+    made = 0
+
+    def work() -> None:
+        nonlocal made
+        random = Random(1)
+        ids = sorted(before)
+        for turn in range(150):
+            if done.is_set():
+                return
+            key: Any = ids.pop(random.randrange(len(ids)))
+            match turn % 3:
+                case 0:
+                    sandbox.delete("contacts", key)
+                case 1:
+                    sandbox.edit("contacts", key, city=f"city {turn}")
+                case 2:
+                    sandbox.insert("contacts")
+            made += 1
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        for _ in range(3):
+            manifest = mirror.run(asked=LIST_ONLY, page_size=20, concurrency=4)
+            assert false_deletions(sandbox, mirror) == set()
+            after = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+            if manifest["state"] == "complete":
+                assert missed(before & after, mirror) == set()
+    finally:
+        done.set()
+        worker.join()
+    assert made > 20
+    last = mirror.run(asked=LIST_ONLY, page_size=20)
+    assert last["state"] == "complete"
+    cities = {row["id"]: row["city"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    assert {row["id"]: row["city"] for row in mirror.rows("bms.contact", "not deleted")} == cities
+
+
+@pytest.mark.parametrize("kind", ["page_insert", "page_delete"])
+def test_the_calls_stay_within_two_passes_and_a_fifth(
+    sandbox: Sandbox, mirror: Mirror, kind: str
+) -> None:
+    sandbox.fill(consultants=2_500)
+    sandbox.set_fault(kind, "list_consultants", probability=0.1)
+    manifest = mirror.run("consultant", page_size=50, asked=LIST_ONLY)
+    assert manifest["state"] == "complete"
+    assert manifest["list_calls"] <= 2.2 * 50
