@@ -57,7 +57,7 @@ def dag_arguments(*tags: str) -> dict[str, Any]:
     }
 
 
-APPROVAL_TIME = timedelta(days=3)
+APPROVAL_TIME = timedelta(hours=float(os.environ.get("BMS_APPROVAL_HOURS") or 72))
 """How long a person's answer to a plan is waited for; then it counts as a rejection."""
 
 INVOICES = AssetAlias("bms_client_invoice")

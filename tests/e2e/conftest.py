@@ -13,13 +13,16 @@ FOREIGN = ("AIRFLOW", "BMS_")
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Running]:
-    """The stack of `make up` with its files in a folder of its own; schedules start nothing."""
+    """The stack of `make up` with its files in a folder of its own; its DAGs are paused until a test wants one."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as folder:
         given = {
             **own,
             "BMS_LOCAL_DIR": folder,
-            "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
+            # A plan of more than two rows is asked about, and an answer not waited for long.
+            "BMS_APPROVAL": "2",
+            "BMS_APPROVAL_HOURS": str(45 / 3600),
+            "BMS_SETTLE_S": "1",
         }
         with running(given) as found:
             yield found

@@ -18,6 +18,8 @@ class Settings(FlowSettings):
 
     approval: Approval = 20
     """Who is asked before anything is created: a person `always`, `never`, or beyond so many rows."""
+    approval_hours: float = 72
+    """Hours that an answer is waited for; then it counts as a no, which can be changed later."""
     settle_s: float = 30
     """Seconds until a created record surely shows in the service's lists."""
     create_attempts: int = 5
@@ -60,26 +62,26 @@ class Settings(FlowSettings):
         """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
         given = dict(os.environ if environment is None else environment)
         own: dict[str, Any] = {}
-        for name in SECONDS:
+        for name in NUMBERS:
             if text := given.pop(variable := f"BMS_{name.upper()}", ""):
-                own[name] = _seconds(variable, text)
+                own[name] = _number(variable, text)
         if text := given.pop("BMS_APPROVAL", ""):
             own["approval"] = _approval(text)
         base = super().from_environment(given)
         return replace(base, **own)  # type: ignore[return-value]  # super() makes a `cls`
 
 
-SECONDS: Final = ("settle_s", "create_timeout_s", "clock_skew_s", "lease_s")
+NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "clock_skew_s", "lease_s")
 
 
-def _seconds(variable: str, text: str) -> float:
+def _number(variable: str, text: str) -> float:
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = -1
-    if not 0 < seconds < float("inf"):
-        raise BadSetting(f"{variable} holds {text!r}; it takes seconds, more than 0")
-    return seconds
+        number = -1
+    if not 0 < number < float("inf"):
+        raise BadSetting(f"{variable} holds {text!r}; it takes a number, more than 0")
+    return number
 
 
 def _approval(text: str) -> Approval:

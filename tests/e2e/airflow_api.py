@@ -1,0 +1,52 @@
+"""What these tests ask of Airflow's API."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from stack.launcher import Running
+
+DONE = {"success", "failed"}
+
+
+class Airflow:
+    """A signed-in client of the running stack's API."""
+
+    def __init__(self, stack: Running) -> None:
+        self._client = httpx.Client(base_url=stack.url, timeout=30, trust_env=False)
+        login = {"username": stack.user, "password": stack.password}
+        token = self._client.post("/auth/token", json=login).json()["access_token"]
+        self._client.headers["Authorization"] = f"Bearer {token}"
+
+    def close(self) -> None:
+        self._client.close()
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._client.request(method, f"/api/v2{path}", json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def pause(self, dag: str, *, paused: bool) -> None:
+        self.call("PATCH", f"/dags/{dag}", {"is_paused": paused})
+
+    def trigger(self, dag: str, logical_date: str | None = None, **conf: Any) -> str:
+        body = {"logical_date": logical_date, "conf": conf}
+        return str(self.call("POST", f"/dags/{dag}/dagRuns", body)["dag_run_id"])
+
+    def runs(self, dag: str) -> dict[str, str]:
+        found = self.call("GET", f"/dags/{dag}/dagRuns?limit=100")["dag_runs"]
+        return {run["dag_run_id"]: run["state"] for run in found}
+
+    def result(self, dag: str, run: str, task: str) -> Any:
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
+        return self.call("GET", path)["value"]
+
+
+def until(condition: Callable[[], bool], limit: float, told: Callable[[], object]) -> None:
+    """Wait for a condition; fail with what is `told` when it doesn't come."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, told()
+        time.sleep(0.5)

@@ -1,0 +1,171 @@
+"""Drops on a real Airflow: approved, rejected, left without an answer, nobody asked, dropped again."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+DAG = "employee_onboarding"
+LIMIT = 300.0
+HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
+SECRET_NAME = "Canari-Zoé"
+ASKED_FOR = 4.0
+"""Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def rows(kind: str, count: int) -> str:
+    number = {"approved": 81, "rejected": 82, "unanswered": 83, "few": 84}[kind]
+    return "".join(
+        f"{number}{n:04d};{SECRET_NAME};Prénom {kind} {n};1;2027-01-04\r\n" for n in range(count)
+    )
+
+
+DROPS = {
+    "approved": HEADER + rows("approved", 3) + "819999;;Sans nom;1;2027-01-04\r\n",
+    "rejected": HEADER + rows("rejected", 3),
+    "unanswered": HEADER + rows("unanswered", 3),
+    "few": HEADER + rows("few", 2),
+}
+ANSWERS = {"approved": "Approve", "rejected": "Reject"}
+
+
+@pytest.fixture(scope="module")
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    for dag in (DAG, "inbox_dispatch"):
+        api.pause(dag, paused=False)
+    yield api
+    for dag in (DAG, "inbox_dispatch"):
+        api.pause(dag, paused=True)
+    api.close()
+
+
+@pytest.fixture(scope="module")
+def inbox(stack: Running) -> Path:
+    return Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
+
+
+class Drops:
+    """Four files dropped at once, and how each ended."""
+
+    def __init__(self, stack: Running, airflow: Airflow) -> None:
+        self.stack, self.airflow = stack, airflow
+        self.waiting: dict[str, float] = {}
+
+    def named(self) -> dict[str, str]:
+        """The run of each dropped file."""
+        with psycopg.connect(self.stack.warehouse) as connection:
+            found = connection.execute('select path, dag_run_id from bms."drop"').fetchall()
+        return {path.removesuffix(".csv"): run for path, run in found}
+
+    def answer(self) -> None:
+        for kind, choice in ANSWERS.items():
+            run = self.named().get(kind)
+            if run is None or self.airflow.runs(DAG).get(run) != "running":
+                continue
+            path = f"/dags/{DAG}/dagRuns/{run}"
+            for each in self.airflow.call("GET", f"{path}/hitlDetails")["hitl_details"]:
+                if each["task_instance"]["state"] != "awaiting_input":
+                    continue
+                since = self.waiting.setdefault(run, time.monotonic())
+                if time.monotonic() - since > ASKED_FOR:
+                    assert SECRET_NAME not in json.dumps(each)
+                    body = {"chosen_options": [choice], "params_input": {}}
+                    task = each["task_instance"]["task_id"]
+                    self.airflow.call("PATCH", f"{path}/taskInstances/{task}/-1/hitlDetails", body)
+
+    def ended(self) -> bool:
+        self.answer()
+        states = self.airflow.runs(DAG)
+        runs = self.named()
+        return runs.keys() >= DROPS.keys() and all(states.get(r) in DONE for r in runs.values())
+
+    def outcome(self, kind: str) -> dict[str, Any]:
+        found = self.airflow.result(DAG, self.named()[kind], "conclude")
+        return json.loads(found) if isinstance(found, str) else dict(found)
+
+
+@pytest.fixture(scope="module")
+def drops(stack: Running, airflow: Airflow, inbox: Path) -> Drops:
+    inbox.mkdir(parents=True, exist_ok=True)
+    for name, content in DROPS.items():
+        (inbox / f"{name}.csv").write_bytes(content.encode("cp1252"))
+    played = Drops(stack, airflow)
+    until(played.ended, LIMIT, lambda: (played.named(), airflow.runs(DAG)))
+    return played
+
+
+def test_every_file_has_one_run_and_ends_well(drops: Drops) -> None:
+    states = drops.airflow.runs(DAG)
+    runs = drops.named()
+    assert len(set(runs.values())) == len(DROPS)
+    assert {states[run] for run in runs.values()} == {"success"}
+    assert len(states) == len(DROPS)
+
+
+def test_an_approved_plan_is_applied_and_its_bad_row_comes_back(drops: Drops) -> None:
+    outcome = drops.outcome("approved")
+    assert (outcome["created"], outcome["rejected"], outcome["waiting"]) == (3, 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["rejected", "unanswered"])
+def test_without_a_yes_nothing_is_created_and_all_is_reported(drops: Drops, kind: str) -> None:
+    outcome = drops.outcome(kind)
+    assert (outcome["created"], outcome["waiting"]) == (0, 3)
+
+
+def test_nobody_is_asked_about_a_small_plan(drops: Drops) -> None:
+    assert drops.outcome("few")["created"] == 2
+
+
+def test_the_reports_lie_there_and_the_inbox_is_empty(drops: Drops, inbox: Path) -> None:
+    for kind in DROPS:
+        folder = inbox.parent.parent / drops.outcome(kind)["report"]
+        names = {path.name for path in folder.iterdir()}
+        assert names == {"created.csv", "rejected.csv", "needs_review.csv", "certificate.json"}
+    assert not list(inbox.glob("*.csv")) or {p.name for p in inbox.glob("*.csv")} == {
+        "_modele_employees.csv"
+    }
+
+
+def test_a_refused_plan_can_be_approved_later(
+    drops: Drops, airflow: Airflow, stack: Running
+) -> None:
+    with psycopg.connect(stack.warehouse) as connection:
+        number = connection.execute(
+            """select id from bms."drop" where path = 'rejected.csv'"""
+        ).fetchone()
+    assert number is not None
+    run = airflow.trigger(DAG, drop=number[0])
+    ANSWERS["rejected"] = "Approve"
+    until(
+        lambda: drops.ended() and airflow.runs(DAG)[run] in DONE, LIMIT, lambda: airflow.runs(DAG)
+    )
+    assert airflow.runs(DAG)[run] == "success"
+    assert drops.outcome("rejected")["created"] == 3
+
+
+def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack: Running) -> None:
+    assert drops.outcome("few")
+    metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
+    with psycopg.connect(metadata) as connection:
+        tables = connection.execute(
+            "select table_name from information_schema.tables where table_schema = 'public'"
+        ).fetchall()
+        for (table,) in tables:
+            hits = connection.execute(
+                f'select count(*) from "{table}" t where t::text like %s',  # type: ignore[arg-type]
+                [f"%{SECRET_NAME}%"],
+            ).fetchone()
+            assert hits == (0,), table
+    for log in stack.place.logs.rglob("*.log"):
+        assert SECRET_NAME not in log.read_text(errors="replace"), log
