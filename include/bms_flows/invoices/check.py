@@ -26,7 +26,7 @@ class Tolerance:
     drop_share: float = 0.05
     """Share of a window's stored invoices that may vanish at once."""
     drop_rows: int = 3
-    """So few may always vanish."""
+    """Fewer may always vanish; a whole day of so many never."""
     quarantined_share: float = 0.05
     """Share of rows read that may be set aside."""
     quarantined_rows: int = 2
@@ -102,6 +102,10 @@ def check(
             and each.missing > tolerance.drop_share * each.stored
         )
         doubt("drop", f"{each.missing} of {each.stored} in {each.window}", dropped)
+        for day in [] if dropped else each.window:
+            stood = history.days.get(day, 0)
+            gone = stood >= tolerance.drop_rows and not found.days.get(day)
+            doubt("drop", f"all {stood} on {day}", gone)
     for day, invoices in sorted(found.days.items()):
         usual = usual_count(day, history.days, holidays)
         if usual is None or invoices >= history.days.get(day, math.inf):
