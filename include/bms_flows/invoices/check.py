@@ -104,8 +104,8 @@ def check(
         doubt("drop", f"{each.missing} of {each.stored} in {each.window}", dropped)
         for day in [] if dropped else each.window:
             stood = history.days.get(day, 0)
-            gone = stood >= tolerance.drop_rows and not found.days.get(day)
-            doubt("drop", f"all {stood} on {day}", gone)
+            lost = stood >= tolerance.drop_rows and not found.days.get(day)
+            doubt("drop", f"all {stood} on {day}", lost)
     for day, invoices in sorted(found.days.items()):
         usual = usual_count(day, history.days, holidays)
         if usual is None or invoices >= history.days.get(day, math.inf):

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from bms.client import Client
 from bms.dates import parse_date
@@ -16,7 +19,7 @@ from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import raw_name
 from bms_flows.invoices.read import Answer, read
-from bms_flows.invoices.window import DAY
+from bms_flows.invoices.window import DAY, Window
 from bms_flows.landing import Landing, keep_raw, parquet_file
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace, recorded
@@ -83,20 +86,27 @@ async def extract_unit(
 async def _take_in(
     load: Load, answers: AsyncIterator[Answer], landing: Landing, run_id: int
 ) -> None:
-    """Keep each answer as it came and as columns, and stage what differs."""
+    """Stage what differs of each answer, and keep the answer as it came and as columns."""
     parquet: Any = None
-    with ExitStack() as writer:
+    kept: Future[None] | None = None
+
+    def keep(window: Window, body: bytes, rows: pa.Table) -> None:
+        keep_raw(landing.raw / raw_name(load.id_entity, window), body)
+        parquet.write_table(rows)
+
+    # Files are written while the next answer is taken in; leaving the block waits for them.
+    with ExitStack() as writer, ThreadPoolExecutor(1) as files:
         async for window, answer in answers:
-            raw = landing.raw / raw_name(load.id_entity, window)
-            rows, _ = await asyncio.gather(
-                asyncio.to_thread(load.take, window, answer),
-                asyncio.to_thread(keep_raw, raw, answer.body),
-            )
+            rows = await asyncio.to_thread(load.take, window, answer)
             if parquet is None:
                 parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
-            await asyncio.to_thread(parquet.write_table, rows)
+            if kept is not None:
+                await asyncio.wrap_future(kept)
+            kept = files.submit(keep, window, answer.body, rows)
             lease.renew(load.connection, run_id)
             load.connection.commit()
+        if kept is not None:
+            kept.result()
 
 
 async def _left_out(client: Client, id_entity: int, day: date, settings: Settings) -> bool:
