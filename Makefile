@@ -8,6 +8,10 @@ up: install       ## the same stack left running, with Airflow's UI
 	@.venv/bin/python -m stack up
 test: install     ## lint and the whole suite
 	@scripts/test
+prove: install    ## the longer proofs: real runs, the whole grid of creation, kills of the extraction
+	@scripts/prove
+bench: install    ## invoices against the ceiling, on this machine
+	@scripts/bench
 lint: install     ## ruff and mypy
 	@scripts/lint
 fix: install      ## let ruff mend what it can

@@ -17,7 +17,7 @@ DAG = "invoice_extraction"
 PARIS = ZoneInfo("Europe/Paris")
 LIMIT = 300.0
 
-pytestmark = pytest.mark.timeout(480)
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(480)]
 
 
 def command(stack: Running, *arguments: str) -> str:

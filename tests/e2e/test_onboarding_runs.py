@@ -19,7 +19,7 @@ SECRET_NAME = "Canari-Zoé"
 ASKED_FOR = 4.0
 """Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(600)]
 
 
 def rows(kind: str, count: int) -> str:
