@@ -188,7 +188,7 @@ def test_nothing_secret_or_personal_is_left_with_airflow(run: Run) -> None:
     tables = [
         name for (name,) in run.rows("select tablename from pg_tables where schemaname = 'public'")
     ]
-    kept = {name: repr(run.rows(f'select * from "{name}"')) for name in tables}  # noqa: S608 - their names
+    kept = {name: repr(run.rows(f'select * from "{name}"')) for name in tables}
     kept["output"] = run.output
     kept |= {str(file): file.read_text(errors="replace") for file in run.home.rglob("*.log")}
     assert "canary-client" not in kept["xcom"]

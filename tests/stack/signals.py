@@ -49,7 +49,7 @@ def round_of(place: Place, number: signal.Signals, wait: float, twice: bool, com
         launcher.send_signal(number)
     began = time.monotonic()
     if twice:
-        time.sleep(random.uniform(0, 1))  # noqa: S311 - a moment, not a secret
+        time.sleep(random.uniform(0, 1))
         launcher.send_signal(number)
     try:
         code = launcher.wait(60)
@@ -77,14 +77,14 @@ def main(rounds: int = 12, seed: int = 1, command: str = "demo") -> int:
     wrong = 0
     place = Place(CHECKOUT, folder / "0")
     for number in range(rounds):
-        if random.random() < 1 / 3:  # noqa: S311
+        if random.random() < 1 / 3:
             place = Place(CHECKOUT, folder / str(number))
         kind = SIGNALS[number % len(SIGNALS)]
-        wait = random.choice((random.uniform(0, 4), random.uniform(0, LONGEST)))  # noqa: S311
-        twice = kind != signal.SIGKILL and random.random() < 1 / 3  # noqa: S311
+        wait = random.choice((random.uniform(0, 4), random.uniform(0, LONGEST)))
+        twice = kind != signal.SIGKILL and random.random() < 1 / 3
         wrong += bool(round_of(place, kind, wait, twice, command))
         if kind == signal.SIGKILL:  # the next start meets what it left
-            wrong += bool(round_of(place, signal.SIGINT, random.uniform(3, 6), False, command))  # noqa: S311
+            wrong += bool(round_of(place, signal.SIGINT, random.uniform(3, 6), False, command))
     shutil.rmtree(folder)
     sys.stdout.write(f"{rounds} rounds, {wrong} wrong\n")
     return min(wrong, 1)
