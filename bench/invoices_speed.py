@@ -100,7 +100,7 @@ def long_run(years: int, per_day: int) -> str:
         done = measured("invoices_unit", sandbox.url, here.warehouse(), root, *span)
     peaks = ", ".join(f"{peak / 1e6:.0f}" for peak in done["peaks"])
     return (
-        f"{years} units of 366 days × {per_day} in one process: {done['rows_read']:,} rows, "
+        f"{years} units of 366 days, {per_day} invoices each, in one process: {done['rows_read']:,} rows, "
         f"{done['seconds']:.0f} s (the sandbox renders its rows meanwhile); "
         f"peak memory after each unit, MB: {peaks}."
     )
@@ -121,7 +121,7 @@ def main() -> None:
         round_of(here, sandbox, given.days)  # the sandbox renders its rows at the first request
         rounds = [round_of(here, sandbox, given.days) for _ in range(given.repeat)]
     heading = (
-        f"# Invoices: {given.days} days × {given.per_day} at {LATENCY * 1000:.0f} ms, 16 in flight"
+        f"# Invoices: {given.days} days of {given.per_day} at {LATENCY * 1000:.0f} ms, 16 in flight"
     )
     made = f"{date.today():%Y-%m-%d}, {machine()}; {given.repeat} rounds."  # noqa: DTZ011 - a heading
     text = "\n\n".join(

@@ -218,7 +218,7 @@ COLOURS = ("#0b6e4f", "#5fad56", "#c44536", "#e08e45", "#7a7a7a", "#4062bb")
 
 def picture(outcomes: list[Outcome]) -> str:
     """Return the shares seen, by runs since the change, as SVG."""
-    width, height, left, top = 640, 330, 50, 20
+    width, height, left, top = 680, 330, 50, 20
     inner, tall = 380, 260
 
     def at(run: int, share: float) -> str:
