@@ -6,7 +6,8 @@ its report under `reports/employees/<drop>/`: who was created, who was not and w
 own form to be corrected and dropped again, what needs a person, and last the certificate.
 
 Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/employees/`, or with the
-number of a drop that is to be gone on with (a plan approved later, a row decided since).
+number of a drop that is to be gone on with: a plan approved later, or a line of `needs_review.csv`
+decided (`create`, `give_up`, or the guid of the employee it is; who decided is kept).
 """
 
 from __future__ import annotations
@@ -34,6 +35,18 @@ RESOURCE = "employee"
             type=["null", "integer"],
             title="Drop",
             description="Number of a drop to go on with, as its report names it.",
+        ),
+        "line": Param(
+            None,
+            type=["null", "integer"],
+            title="Line to decide on",
+            description="Of that drop, as needs_review.csv numbers it; with a decision.",
+        ),
+        "decision": Param(
+            None,
+            type=["null", "string"],
+            title="Decision",
+            description="create, give_up, or the guid of the employee that the line is.",
         ),
         "dry_run": Param(
             False,

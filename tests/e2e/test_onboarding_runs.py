@@ -169,3 +169,24 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
             assert hits == (0,), table
     for log in stack.place.logs.rglob("*.log"):
         assert SECRET_NAME not in log.read_text(errors="replace"), log
+
+
+def test_a_line_in_doubt_is_decided_in_airflow(
+    drops: Drops, airflow: Airflow, stack: Running, inbox: Path
+) -> None:
+    """Same name and start date under another payroll number: only a person knows."""
+    drops.outcome("few")
+    twin = HEADER + rows("few", 1).replace("840000", "849999")
+    (inbox / "twin.csv").write_bytes(twin.encode("cp1252"))
+    until(lambda: drops.ended() and "twin" in drops.named(), LIMIT, lambda: airflow.runs(DAG))
+    outcome = drops.outcome("twin")
+    assert (outcome["created"], outcome["needs_review"]) == (0, 1)
+    run = airflow.trigger(DAG, drop=outcome["drop"], line=2, decision="create")
+    until(lambda: airflow.runs(DAG)[run] in DONE, LIMIT, lambda: airflow.runs(DAG))
+    assert airflow.runs(DAG)[run] == "success"
+    assert drops.outcome("twin")["created"] == 1
+    with psycopg.connect(stack.warehouse) as connection:
+        who = connection.execute(
+            "select distinct who from bms.creation_event where who is not null"
+        ).fetchall()
+    assert (stack.user,) in who

@@ -9,7 +9,7 @@ from bms_flows.creation import states
 from bms_flows.creation.ledger import Claimed
 from bms_flows.creation.states import DONE, Entry
 from bms_flows.creation.workbench import Workbench
-from bms_warehouse.tables import creation, creation_body
+from bms_warehouse.tables import creation, creation_body, creation_plan
 
 CREATE = "create"
 GIVE_UP = "give_up"
@@ -19,6 +19,29 @@ class BadDecision(ValueError):
     """The decision can't be taken; the text says why and what can."""
 
     retriable = False
+
+
+def waiting_row(engine: Engine, resource: str, drop_id: int, line: int) -> tuple[int, str]:
+    """Return the ledger's row of a line that waits for a person, and the plan it was entered by."""
+    applied = (
+        select(creation_plan.c.id)
+        .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
+        .order_by(creation_plan.c.applied_at.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    query = select(creation.c.id, applied).where(
+        creation.c.resource == resource,
+        creation.c.drop_id == drop_id,
+        creation.c.line == line,
+        creation.c.state == "review",
+    )
+    with engine.connect() as connection:
+        found = connection.execute(query).one_or_none()
+    if found is None:
+        raise BadDecision(f"line {line} of drop {drop_id} is not waiting for a decision")
+    row, plan_id = found
+    return row, plan_id
 
 
 async def decide_review(bench: Workbench, row: int, choice: str, who: str) -> list[int]:

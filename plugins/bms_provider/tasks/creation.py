@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow.sdk import get_current_context
 
 from bms_flows import runs
-from bms_flows.creation import proposal, rules
+from bms_flows.creation import proposal, review, rules
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.remote import REMOTES
 from bms_flows.creation.settings import Settings
@@ -79,6 +79,8 @@ def plan(name: str) -> dict[str, Any]:
         held = _hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
+        if params.get("decision"):
+            return _decided(place, name, held, params)
         sheet, original = _taken(place, name, held)
         earlier = claim.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
@@ -96,6 +98,22 @@ def plan(name: str) -> dict[str, Any]:
 
         made = _run(place, name, propose)
     return _manifest(held.id, made, ask=made.decision.ask and not params.get("dry_run"))
+
+
+def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
+    """Take a person's decision on one line of the drop, and carry it out."""
+    if not params.get("line"):
+        raise NoSuchFile("a decision is on one line: give it as needs_review.csv does")
+    row, plan_id = review.waiting_row(place.warehouse, name, held.id, params["line"])
+    who = get_current_context()["dag_run"].triggering_user_name or "whoever triggered the run"
+
+    async def carry_out(bench: Workbench) -> None:
+        rows = await review.decide_review(bench, row, params["decision"], who)
+        await bench.applier().apply(rows)
+
+    _run(place, name, carry_out)
+    text = f"line {params['line']}: {params['decision']}, decided by {who}"
+    return {"drop": held.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
 
 
 def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
