@@ -1,6 +1,6 @@
 """Pages taken in: each row held against the mirror; what is new or differs is kept as columns."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -38,7 +38,7 @@ class Intake:
     source: Source
     known: Mapping[Key, Known]
     zone: str
-    flags: Mapping[str, Collection[Key]]
+    flags: Mapping[str, Container[Key]]
     """The rows for which each flag is true."""
     rotation: Rotation | None
     full: bool
@@ -70,42 +70,32 @@ class Intake:
             extra = page.extra.get(place)
             if extra:
                 extra = self.resource.unknown(rename(record, extra, self.resource.aliases)) or None
-            key = record.key
-            flags = tuple(
-                self.source.given.get(name, key in self.flags[name]) for name in self.resource.flags
-            )
+            key = getattr(record, self.resource.key)
+            flags = tuple([key in self.flags[name] for name in self.resource.flags])
             gone = deleted or bool(getattr(record, "deleted", False))
             self.any_deleted |= gone
             digest = digest_of(record, extra, (flags, gone, *self.source.constants.values()))
             rows.append((key, digest))
             self.seen.add(key)
-            news |= self._compare(Listed(record, digest, extra, flags, gone))
+            if self._digests.get(key) != digest:
+                news |= self._compare(key, Listed(record, digest, extra, flags, gone))
         if len(self._waiting) >= CHUNK:
             self._to_columns()
         if news:
             self.answers.keep("pages", self.resource.public(page.body))
         return rows
 
-    def _compare(self, item: Listed) -> bool:
-        """Hold a row against what stands, or what came of it earlier; tell whether it differs."""
-        key, known = item.record.key, self.known.get(item.record.key)
-        earlier = self._digests.get(key)
-        if earlier == item.digest:
-            return False
-        if (
-            earlier is None
-            and known
-            and known.list_hash == item.digest
-            and known.gone != "vanished"
-        ):
-            pending = not known.detailed
-            due = self.full or (self.rotation is not None and self.rotation.due(key))
-            if pending:
+    def _compare(self, key: Key, item: Listed) -> bool:
+        """Hold a row against what stands, unless it came differently before; tell if it differs."""
+        known = None if key in self._digests else self.known.get(key)
+        if known and known.list_hash == item.digest and known.gone != "vanished":
+            if not known.detailed:
                 self.incomplete[key] = None
-            elif due:
+            elif self.full or (self.rotation is not None and self.rotation.due(key)):
                 self.due[key] = None
-            if pending or due:
-                self.said[key] = Said(item.flags, item.deleted, item.digest, item.extra)
+            else:
+                return False
+            self.said[key] = Said(item.flags, item.deleted, item.digest, item.extra)
             return False
         self._digests[key] = item.digest
         self.said[key] = Said(item.flags, item.deleted, item.digest, item.extra)
@@ -139,6 +129,10 @@ class Intake:
     def keyless(self) -> int:
         """Rows that have no key that can be read."""
         return sum(row_key.startswith("sha256:") for row_key in self.aside)
+
+    def stands(self, key: Key) -> bool:
+        """Tell whether a list had the row just as it stands here, detail and all."""
+        return key in self.seen and key not in self.changed and key not in self.incomplete
 
     def good(self) -> list[Key]:
         """Return the new and different rows that can be loaded; the latest state of each counts."""

@@ -107,7 +107,7 @@ class Source:
     detail: Callable[[Any], Awaitable[Detail[Any]]]
     page_size: int = 100
     given: Mapping[str, bool] = field(default_factory=dict)
-    """Flags that the list of rows itself says, whatever its rows hold; `deleted` may be one."""
+    """What is true of every row of the list, by its being there: a flag, or `deleted`."""
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Values of the resource's `constants`."""
     whole: bool = True

@@ -1,5 +1,6 @@
 """A run of a mirror: lists, details, and what comes of them in one transaction."""
 
+from collections.abc import Container
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -152,9 +153,11 @@ class _Mirroring:
             loads.create_staging(self.connection, self.resource.private.table)
         self.connection.commit()
 
-    async def _members(self, name: str, known: dict[Key, Known]) -> set[Key]:
+    async def _members(self, name: str, known: dict[Key, Known]) -> Container[Key]:
         """Return the rows for which a flag is true; a second pass is made where a row lost it."""
         flag = self.resource.flags.index(name)
+        if name in self.source.given:
+            return Everybody()
         if name not in self.source.members:
             return before(known, flag)
         seen: set[Key] = set()
@@ -217,7 +220,7 @@ class _Mirroring:
                 self.missing.append(key)
             elif isinstance(found, Detail):
                 waiting.append(self._detailed(key, found, intake, known))
-                news = key in intake.changed or key not in intake.seen
+                news = not intake.stands(key)
                 if news:
                     kept.keep("details", self.resource.public_detail(found.body))
                 if apart and self.resource.private and news:
@@ -265,6 +268,14 @@ class _Mirroring:
         self.staged.update(framed.rows.column(self.resource.key).to_pylist())
         loads.stage(self.connection, self.resource.table, framed.rows)
         self.connection.commit()
+
+
+class Everybody(Container[Key]):
+    """The rows of a list that has none but those a flag is true for."""
+
+    def __contains__(self, key: object) -> bool:
+        """Say yes."""
+        return True
 
 
 def _only_keys(seen: set[Key]) -> Any:

@@ -11,7 +11,7 @@ from bms_warehouse.tables import consultant, contact, employee
 from tests.bms_flows.mirror.stand import Mirror
 
 READINGS: list[dict[str, Any]] = [
-    {"page_size_max": 7},
+    {"page_size_max": 4},
     {"past_end": "not_found"},
     {"past_end": "last_page"},
     {"list_order": "id_desc"},
@@ -26,7 +26,6 @@ READINGS: list[dict[str, Any]] = [
     {"date_format": "ms"},
     {"datetime_format": "ms"},
     {"datetime_format": "utc_ms"},
-    {"error_body": "empty"},
 ]
 
 
@@ -36,7 +35,11 @@ def fingerprints(mirror: Mirror) -> list[str]:
 
 
 def all_three(mirror: Mirror) -> list[dict[str, Any]]:
-    return [mirror.run(), mirror.run("consultant"), mirror.run("employee", id_entity=1)]
+    return [
+        mirror.run(),
+        mirror.run("consultant"),
+        mirror.run("employee", id_entity=1),
+    ]
 
 
 def empty(mirror: Mirror) -> None:
@@ -48,7 +51,7 @@ def empty(mirror: Mirror) -> None:
 
 
 def test_every_reading_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -> None:
-    small = {"contacts": 25, "consultants": 12, "employees": 12}
+    small = {"contacts": 12, "consultants": 6, "employees": 5}
     sandbox.fill(**small)
     all_three(mirror)
     expected = fingerprints(mirror)

@@ -45,7 +45,7 @@ def test_rows_that_shift_between_pages(
     sandbox: Sandbox, mirror: Mirror, kinds: tuple[str, ...], order: str
 ) -> None:
     """At every tenth request of a later page: far more than 1 % of the rows in a pass."""
-    sandbox.fill(contacts=200)
+    sandbox.fill(contacts=120)
     sandbox.set_dialect(list_order=order)
     mirror.run(asked=LIST_ONLY)
     before = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
@@ -84,7 +84,7 @@ def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
     assert false_deletions(sandbox, mirror) == set()
     with mirror.warehouse.connect() as connection:
         reason = connection.exec_driver_sql("select reason from bms.run order by id desc").scalar()
-    assert "no two passes agree" in reason
+    assert "no two passes agree" in str(reason)
 
 
 def test_people_at_work_all_the_while(sandbox: Sandbox, mirror: Mirror) -> None:
