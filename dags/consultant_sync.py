@@ -10,11 +10,11 @@ Mirrors the consultants into `bms.consultant`, every change as a version in
 
 from __future__ import annotations
 
-from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
 
-CONSULTANTS = Asset("bms_consultant", uri="bms://warehouse/consultant")
+CONSULTANTS = AssetAlias("bms_consultant")
 
 
 @dag(

@@ -14,11 +14,11 @@ Mirrors the contacts into `bms.contact`, every change as a version in `bms.conta
 
 from __future__ import annotations
 
-from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
 
-CONTACTS = Asset("bms_contact", uri="bms://warehouse/contact")
+CONTACTS = AssetAlias("bms_contact")
 
 
 @dag(

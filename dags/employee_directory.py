@@ -14,11 +14,11 @@ all of them, with those on standby and those who left marked as such. Leaving is
 
 from __future__ import annotations
 
-from airflow.sdk import Asset, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
 
-EMPLOYEES = Asset("bms_employee", uri="bms://warehouse/employee")
+EMPLOYEES = AssetAlias("bms_employee")
 
 
 @dag(

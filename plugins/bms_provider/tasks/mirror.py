@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context
+from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
 from bms_flows.mirror import sync
@@ -81,6 +81,8 @@ def _sync(
             manifest = asyncio.run(run())
         finally:
             workplace.emit(counters, f"mirror_{resource.name}")
-    for asset in context["task"].outlets:
-        context["outlet_events"][asset].extra = manifest
+    name = resource.name if id_entity is None else f"{resource.name}_{id_entity}"
+    asset = Asset(f"bms_{name}", uri=f"bms://warehouse/{name.replace('_', '/')}")
+    for alias in context["task"].outlets:
+        context["outlet_events"][alias].add(asset, extra=manifest)
     return manifest
