@@ -50,6 +50,7 @@ def empty(mirror: Mirror) -> None:
         )
 
 
+@pytest.mark.prove
 def test_every_reading_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -> None:
     small = {"contacts": 12, "consultants": 6, "employees": 5}
     sandbox.fill(**small)

@@ -30,6 +30,7 @@ def missed(stayed: set[int], mirror: Mirror, resource: str = "contact") -> set[i
 BOTH = ("page_insert", "page_delete")
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("kinds", "order"),
     [
@@ -87,6 +88,7 @@ def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
     assert "no two passes agree" in str(reason)
 
 
+@pytest.mark.prove
 def test_people_at_work_all_the_while(sandbox: Sandbox, mirror: Mirror) -> None:
     """Inserts, edits and deletions from outside, as fast as they go, during real runs."""
     sandbox.fill(contacts=300)

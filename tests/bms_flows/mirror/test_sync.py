@@ -42,6 +42,7 @@ def test_the_first_sync_has_every_contact_with_its_detail(sandbox: Sandbox, mirr
     assert balanced(last_run(mirror))
 
 
+@pytest.mark.prove
 def test_a_hundred_runs_without_a_change_write_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
     """No write, no version, and no detail but those whose turn it is: each once in the rotation."""
     sandbox.fill(contacts=40, consultants=0, employees=0)
