@@ -9,6 +9,9 @@ from upath import UPath
 
 from bms_flows.settings import Settings
 
+KEPT = "certificate.json"
+"""Certificates stay: they form a chain, and hold nothing personal."""
+
 
 @dataclass(frozen=True)
 class Swept:
@@ -36,7 +39,7 @@ def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[s
 def _sweep(folder: UPath, oldest: datetime) -> Swept:
     files = size = 0
     for path, written, length in list(_files(folder)):
-        if written < oldest:
+        if written < oldest and not path.endswith(f"/{KEPT}"):
             folder.fs.rm_file(path)
             files, size = files + 1, size + length
     _drop_empty(folder)

@@ -36,3 +36,12 @@ def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
     inbox = written(tmp_path / "inbox" / "employees" / "drop.csv", 9999)
     sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
     assert inbox.exists()
+
+
+def test_certificates_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "reports" / "employees" / "000001"
+    certificate = written(folder / "certificate.json", 9999)
+    rejected = written(folder / "rejected.csv", 9999)
+    sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
+    assert certificate.exists()
+    assert not rejected.exists()
