@@ -167,8 +167,7 @@ def _staged(rows: pa.Table) -> pa.Table:
 
 
 def _pairs(rows: pa.Table, code: str, name: str) -> Iterable[tuple[str, str]]:
-    distinct = rows.select([code, name]).group_by([code, name]).aggregate([])
-    pairs = zip(distinct.column(code).to_pylist(), distinct.column(name).to_pylist(), strict=True)
+    pairs = set(zip(rows.column(code).to_pylist(), rows.column(name).to_pylist(), strict=True))
     return [pair for pair in pairs if None not in pair]
 
 

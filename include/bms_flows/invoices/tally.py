@@ -33,7 +33,7 @@ class Tally:
 
     def add(self, rows: pa.Table, window: Window) -> None:
         """Add the rows of one window's answer (with `_day`); each of its days counts as read."""
-        by_currency = rows.group_by("currency").aggregate(
+        by_currency = rows.group_by("currency", use_threads=False).aggregate(
             [("id_invoice", "count"), *((amount, "sum") for amount in AMOUNTS)]
         )
         for row in by_currency.to_pylist():
@@ -44,7 +44,9 @@ class Tally:
         for day in window:
             self.days[day]
         opened = rows.append_column("open", is_open(rows))
-        by_day = opened.group_by("_day").aggregate([("id_invoice", "count"), ("open", "sum")])
+        by_day = opened.group_by("_day", use_threads=False).aggregate(
+            [("id_invoice", "count"), ("open", "sum")]
+        )
         for row in by_day.to_pylist():
             if row["_day"] is None or row["_day"] not in window:
                 self.outside += row["id_invoice_count"]
