@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bms_flows.creation import states
+from bms_flows.creation.entry import HERE, OPEN, Entry, State
 from bms_flows.creation.ledger import Ledger
 from bms_flows.creation.remote import Remote
 from bms_flows.creation.send import Sender
 from bms_flows.creation.send import ticks as real_ticks
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.settle import settle
-from bms_flows.creation.states import HERE, OPEN, Entry, State, due
+from bms_flows.creation.states import due
 
 
 class RowsHeld(Exception):

@@ -14,8 +14,8 @@ from typing import Literal
 
 from sqlalchemy import Engine, exists, insert, literal, select
 
+from bms_flows.creation.entry import HERE, OPEN, Entry
 from bms_flows.creation.evidence import Known
-from bms_flows.creation.states import HERE, OPEN, Entry
 from bms_flows.creation.workbench import Workbench
 from bms_warehouse.tables import creation_event
 

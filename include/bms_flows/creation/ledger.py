@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Engine, Row, func, insert, null, select, upda
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from bms_flows.creation.entry import OPEN, Entry, Move, State, Unlawful
 from bms_flows.creation.identity import packed, unpacked
-from bms_flows.creation.states import OPEN, Entry, Move, State, Unlawful, reopen
+from bms_flows.creation.states import reopen
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 

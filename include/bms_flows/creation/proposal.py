@@ -15,10 +15,12 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
 from bms_flows.creation import audit, faults, ledger, limits
+from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.order import chunks
-from bms_flows.creation.plan import Action, Plan, Planned, View, keys_named, make, to_read
-from bms_flows.creation.states import Entry
+from bms_flows.creation.plan import Action, Plan, Planned
+from bms_flows.creation.planner import make
+from bms_flows.creation.view import View, keys_named, to_read
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.sheet import Sheet
 from bms_warehouse.tables import creation_plan

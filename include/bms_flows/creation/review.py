@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy import Engine, delete, select
 
 from bms_flows.creation import states
+from bms_flows.creation.entry import DONE, Entry
 from bms_flows.creation.ledger import Claimed
-from bms_flows.creation.states import DONE, Entry
 from bms_flows.creation.workbench import Workbench
 from bms_warehouse.tables import creation, creation_body, creation_plan
 

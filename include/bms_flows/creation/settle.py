@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from bms_flows.creation import states
+from bms_flows.creation.entry import Entry
 from bms_flows.creation.evidence import Ambiguous, Known, NoTrace, Sought, Trace, Verdict, weigh
 from bms_flows.creation.ledger import Claimed, Ledger, Step
 from bms_flows.creation.remote import Remote
 from bms_flows.creation.settings import Settings
-from bms_flows.creation.states import Entry
 
 LISTINGS = 2
 """Reads of the list in one look: items may shift between its pages, or miss from one answer."""

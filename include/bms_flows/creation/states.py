@@ -35,90 +35,17 @@ breaks either.
 Pure: the time is given, nothing is read or written, nothing here is personal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 
+from bms_flows.creation.entry import HERE, OPEN, Entry, Move, State, Unlawful
+
 LOOKS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
-
-
-class State(StrEnum):
-    """Where a row of the ledger stands."""
-
-    READY = "ready"
-    SENDING = "sending"
-    UNKNOWN = "unknown"
-    CREATED = "created"
-    ADOPTED = "adopted"
-    REJECTED = "rejected"
-    REVIEW = "review"
-    GIVEN_UP = "given_up"
-
-
-OPEN: Final = frozenset({State.READY, State.SENDING, State.UNKNOWN})
-"""The engine has work to do."""
-HERE: Final = frozenset({State.CREATED, State.ADOPTED})
-"""The record exists and is known."""
-DONE: Final = frozenset({*HERE, State.REJECTED, State.GIVEN_UP})
-"""Nothing more happens unless the row is dropped again."""
-
-
-class Unlawful(Exception):
-    """The row isn't where this move may start: another is at work on it, or was faster."""
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One row of the ledger; times are aware and the ledger's own clock's."""
-
-    id: int
-    key: str
-    """Digest of the natural key."""
-    digest: str
-    """Digest of the body to be sent."""
-    state: State = State.READY
-    attempt: int = 0
-    """POSTs intended so far; the number of the last one."""
-    limit: int
-    """The last attempt that may be made."""
-    first_intended_at: datetime | None = None
-    intended_at: datetime | None = None
-    quiet_at: datetime | None = None
-    looks: int = 0
-    """Looks since the last attempt that found no trace."""
-    remote_id: str | None = None
-    remote_number: int | None = None
-    is_standby: bool | None = None
-    reason: str | None = None
-    """A short code: why it is unknown, rejected or needs review."""
-    evidence: tuple[str, ...] = ()
-    """What the adoption rests on, as codes."""
-    candidates: tuple[str, ...] = ()
-    """Remote ids that a person is to choose from."""
-    manager_key: str | None = None
-    """Key of the row whose number goes into the body as the manager."""
-    owner: str | None = None
-    leased_until: datetime | None = None
-
-    def held_by(self, owner: str, now: datetime) -> bool:
-        """Whether `owner` holds the lease at `now`."""
-        return self.owner == owner and self.leased_until is not None and self.leased_until > now
-
-    def free(self, now: datetime) -> bool:
-        """Whether anybody may take the lease at `now`."""
-        return self.owner is None or self.leased_until is None or self.leased_until <= now
-
-
-class Move(msgspec.Struct, frozen=True, gc=False):
-    """A row after a lawful move, and what goes into its history (`what` is None for nothing)."""
-
-    entry: Entry
-    what: str | None = None
-    detail: str | None = None
-    who: str | None = None
+_FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None}
 
 
 def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
@@ -151,7 +78,7 @@ def release(entry: Entry, *, owner: str) -> Move:
     """Give the lease back."""
     if entry.owner != owner:
         raise Unlawful
-    return Move(_replace(entry, owner=None, leased_until=None))
+    return Move(_replace(entry, **_FREE))
 
 
 def intend(entry: Entry, *, owner: str, now: datetime, in_flight: timedelta) -> Move:
@@ -190,8 +117,7 @@ def answered(
         reason=None,
         evidence=("answer",),
         candidates=(),
-        owner=None,
-        leased_until=None,
+        **_FREE,
     )
     return Move(changed, "created", remote_id)
 
@@ -207,7 +133,7 @@ def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
     """Take in that the service understood POST `attempt` and said no."""
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise Unlawful
-    changed = _replace(entry, state=State.REJECTED, reason=reason, owner=None, leased_until=None)
+    changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
     return Move(changed, "rejected", reason)
 
 
@@ -274,9 +200,7 @@ def give_up_on_manager(entry: Entry, *, owner: str) -> Move:
     """Reject a row never sent whose manager will not be there."""
     if entry.state is not State.READY or entry.attempt or entry.owner != owner:
         raise Unlawful
-    changed = _replace(
-        entry, state=State.REJECTED, reason="manager_not_created", owner=None, leased_until=None
-    )
+    changed = _replace(entry, state=State.REJECTED, reason="manager_not_created", **_FREE)
     return Move(changed, "rejected", "manager_not_created")
 
 
@@ -309,9 +233,7 @@ def give_up(entry: Entry, *, who: str) -> Move:
     """Take a person's word that the row is not to be created."""
     if entry.state is not State.REVIEW:
         raise Unlawful
-    changed = _replace(
-        entry, state=State.GIVEN_UP, reason="given_up", owner=None, leased_until=None
-    )
+    changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
     return Move(changed, "decided_give_up", None, who)
 
 
@@ -346,8 +268,7 @@ def reopen(
         reason=reason,
         evidence=(),
         candidates=tuple(candidates),
-        owner=None,
-        leased_until=None,
+        **_FREE,
     )
     return Move(changed, "entered", reason)
 
@@ -368,20 +289,12 @@ def _adopted(
         evidence=tuple(evidence),
         reason=None,
         candidates=(),
-        owner=None,
-        leased_until=None,
+        **_FREE,
     )
 
 
 def _review(entry: Entry, candidates: Sequence[str], reason: str) -> Entry:
-    return _replace(
-        entry,
-        state=State.REVIEW,
-        candidates=tuple(candidates),
-        reason=reason,
-        owner=None,
-        leased_until=None,
-    )
+    return _replace(entry, state=State.REVIEW, candidates=tuple(candidates), reason=reason, **_FREE)
 
 
 _replace = msgspec.structs.replace

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from bms_flows.creation.body import compare
-from bms_flows.creation.states import HERE, Entry
+from bms_flows.creation.entry import HERE, Entry
 from bms_flows.creation.workbench import Workbench
 from bms_warehouse.tables import creation
 

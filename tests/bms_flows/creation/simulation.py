@@ -16,10 +16,10 @@ from typing import Any
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.entry import Entry, State, Unlawful
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.ledger import Claimed, Step
 from bms_flows.creation.remote import Employees, Fence, Made
-from bms_flows.creation.states import Entry, State, Unlawful
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 ENDPOINT = BY_NAME["create_employee"]

@@ -8,8 +8,8 @@ import pytest
 
 from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import Applier, RowsHeld
+from bms_flows.creation.entry import HERE, Entry, State
 from bms_flows.creation.settings import Settings
-from bms_flows.creation.states import HERE, Entry, State
 from tests.bms_flows.creation.simulation import (
     DONE_OR_ASKED,
     Killed,

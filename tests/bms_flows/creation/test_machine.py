@@ -15,9 +15,12 @@ from bms_flows.creation import rules as drop_rules
 from bms_flows.creation.apply import Applier, RowsHeld
 from bms_flows.creation.certificate import outcome_of
 from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.plan import Action, Plan, View, make
+from bms_flows.creation.entry import HERE, OPEN, Entry, Unlawful
+from bms_flows.creation.plan import Action, Plan
+from bms_flows.creation.planner import make
 from bms_flows.creation.settings import Settings
-from bms_flows.creation.states import HERE, OPEN, Entry, Unlawful, reopen
+from bms_flows.creation.states import reopen
+from bms_flows.creation.view import View
 from bms_flows.drops.outcome import counts
 from bms_flows.drops.sheet import Form, Row, Sheet
 from tests.bms_flows.creation.simulation import (

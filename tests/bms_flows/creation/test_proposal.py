@@ -14,10 +14,10 @@ from bms.client import Client
 from bms_flows.creation import proposal, rules
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.entry import State
 from bms_flows.creation.proposal import NotAgreed, Proposal
 from bms_flows.creation.remote import Employees
 from bms_flows.creation.review import BadDecision, decide_review, forget_bodies
-from bms_flows.creation.states import State
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet

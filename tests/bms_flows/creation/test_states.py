@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bms_flows.creation import states
-from bms_flows.creation.states import Entry, State, Unlawful
+from bms_flows.creation.entry import Entry, State, Unlawful
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)

@@ -9,11 +9,13 @@ import pytest
 
 from bms_flows.creation import limits, rules
 from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import fingerprint
-from bms_flows.creation.plan import Action, Plan, View, make, to_read
+from bms_flows.creation.plan import Action, Plan
+from bms_flows.creation.planner import make
 from bms_flows.creation.remote import Employees
-from bms_flows.creation.states import Entry, State
+from bms_flows.creation.view import View, to_read
 from bms_flows.drops.sheet import Fault, Form, Row, Sheet
 
 IDENTITY = Employees.identity

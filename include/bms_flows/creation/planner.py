@@ -1,0 +1,213 @@
+"""The planner: what will be done with each row of a drop, by the rules and by what is known. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bms_flows.creation.body import build, compare
+from bms_flows.creation.entry import HERE, OPEN, Entry, State
+from bms_flows.creation.evidence import Known
+from bms_flows.creation.faults import RowFault
+from bms_flows.creation.identity import Identity, fingerprint
+from bms_flows.creation.managers import NOBODY, Manager, Managers, of_record, of_row
+from bms_flows.creation.order import cyclic
+from bms_flows.creation.plan import Action, Bound, Plan, Planned, digest
+from bms_flows.creation.resource import Resource
+from bms_flows.creation.rules import Rules, validate
+from bms_flows.creation.view import View
+from bms_flows.drops.sheet import Fault, Row, Sheet
+
+
+def make(sheet: Sheet, resource: Resource, identity: Identity, rules: Rules, view: View) -> Plan:
+    """Decide on every row of `sheet`; all errors of all rows are named."""
+    planner = _Planner(resource, identity, rules, view)
+    values = {row.line: row.values for row in sheet.rows}
+    rows = [planner.check(row, sheet) for row in sheet.rows]
+    rows = _without_doubles(rows)
+    rows = [row if row.faults else planner.decide(row, values[row.line]) for row in rows]
+    rows = planner.with_managers(rows, values)
+    bound = Bound(sheet.sha256, _ledger_digest(rows, view), _seen_digest(view), rules.version)
+    return Plan(resource.name, bound, tuple(rows), len(view.shown))
+
+
+@dataclass(frozen=True)
+class _Planner:
+    resource: Resource
+    identity: Identity
+    rules: Rules
+    view: View
+
+    def check(self, row: Row, sheet: Sheet) -> Planned:
+        """Hold a row against the rules."""
+        faults = list(sheet.faults_of(row))
+        unread = {fault.field for fault in faults}
+        if None not in unread:
+            # A cell that could not be read is not missing: one reason for one cell.
+            faults += [each for each in validate(row, self.rules) if each.field not in unread]
+        key = self.identity.key(row.values)
+        if key is None and not faults:
+            fields = ", ".join(self.resource.key)
+            faults.append(RowFault("no_key", row.line, details={"fields": fields}))
+        return Planned(
+            line=row.line,
+            action=Action.REJECTED if faults else Action.CREATE,
+            key=key,
+            digest=fingerprint(row.values),
+            body={} if faults else build(self.resource, row.values),
+            faults=tuple(faults),
+        )
+
+    def decide(self, row: Planned, values: Mapping[str, Any]) -> Planned:
+        """Decide on a row without faults by what ledger and service know of it."""
+        key = row.key or ""
+        if self.identity.scope_of(values) in self.view.unknown_scopes:
+            return _reject(row, RowFault("unknown_scope", row.line, field=self.identity.scope))
+        entry = self.view.entries.get(key)
+        if entry is not None:
+            known_already = self._by_ledger(row, entry)
+            if known_already is not None:
+                return known_already
+        shown = self.view.by_key.get(key, ())
+        if len(shown) > 1:
+            ids = tuple(sorted(known.remote_id for known in shown))
+            return replace(
+                row, action=Action.MANUAL_CHANGE, reason="several_records", candidates=ids
+            )
+        if shown:
+            return self._there(row, shown[0])
+        marks = self.identity.mark(values)
+        alike = self.view.alike(key, marks)
+        if alike or self.view.alike_underway(key, marks):
+            reason = "same_person_other_key"
+            return replace(row, action=Action.REVIEW, reason=reason, candidates=alike)
+        return row
+
+    def _by_ledger(self, row: Planned, entry: Entry) -> Planned | None:
+        """Decide by the row's own entry, or None where that one is as good as none."""
+        same = entry.digest == row.digest
+        if entry.state is State.REVIEW:
+            candidates, reason = entry.candidates, entry.reason
+            return replace(row, action=Action.REVIEW, reason=reason, candidates=candidates)
+        if entry.state in OPEN and (entry.attempt or same):
+            # What was sent under this key is settled first, with the data it was sent with.
+            reason = None if same else "other_data_underway"
+            return replace(row, action=Action.RESUME, reason=reason)
+        if entry.state not in HERE:
+            return None
+        shown = (k for k in self.view.shown if k.remote_id == entry.remote_id)
+        known = next(shown, None) or Known(
+            remote_id=entry.remote_id or "",
+            number=entry.remote_number,
+            is_standby=entry.is_standby,
+            key=entry.key,
+        )
+        if same:
+            return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
+        return self._there(row, known)
+
+    def _there(self, row: Planned, known: Known) -> Planned:
+        record = self.view.records.get(known.remote_id)
+        if record is None:
+            # Listed and not readable: what differs can't be told, a person looks.
+            return replace(row, action=Action.MANUAL_CHANGE, known=known, reason="not_readable")
+        different = compare(self.resource, row.body, record).different
+        if not different:
+            return replace(row, action=Action.ALREADY_THERE, known=known)
+        return replace(
+            row,
+            action=Action.MANUAL_CHANGE,
+            known=known,
+            reason="other_data",
+            differences=different,
+        )
+
+    def with_managers(
+        self, rows: Sequence[Planned], values: Mapping[int, Mapping[str, Any]]
+    ) -> list[Planned]:
+        """Put each new row's manager into its body, or the key of the row that goes before it."""
+        managers = Managers(
+            [
+                *map(of_record, self.view.shown),
+                *(of_row(values[row.line], self.identity) for row in rows if row.key),
+            ]
+        )
+        placed = [
+            self._with_manager(row, managers.of(row.line, values[row.line]))
+            if row.action in {Action.CREATE, Action.REVIEW}
+            else row
+            for row in rows
+        ]
+        cycle = cyclic({r.key: r.manager_key for r in placed if r.key and r.manager_key})
+        placed = [
+            _reject(row, RowFault("manager_cycle", row.line))
+            if row.key in cycle and row.manager_key
+            else row
+            for row in placed
+        ]
+        return _without_orphans(placed)
+
+    def _with_manager(self, row: Planned, manager: Manager | Fault) -> Planned:
+        if isinstance(manager, Fault):
+            return _reject(row, manager)
+        if manager == NOBODY:
+            return row
+        if manager.number is None:
+            return replace(row, manager_key=manager.key)
+        return replace(row, body={**row.body, "id_manager": manager.number})
+
+
+def _without_doubles(rows: Sequence[Planned]) -> list[Planned]:
+    """Keep the first of equal rows; of rows with one key and other data keep none."""
+    by_key: dict[str, list[Planned]] = defaultdict(list)
+    for row in rows:
+        if row.key is not None and not row.faults:
+            by_key[row.key].append(row)
+    faults: dict[int, Fault] = {}
+    for first, *others in by_key.values():
+        equal = all(other.digest == first.digest for other in others)
+        code = "twice_in_file" if equal else "key_twice_in_file"
+        for other in others:
+            faults[other.line] = RowFault(code, other.line, details={"other_line": first.line})
+        if not equal:
+            other_line = others[0].line
+            faults[first.line] = RowFault(code, first.line, details={"other_line": other_line})
+    return [_reject(row, faults[row.line]) if row.line in faults else row for row in rows]
+
+
+def _without_orphans(rows: Sequence[Planned]) -> list[Planned]:
+    """Reject, down every line of reports, who reports to a row of the file that is rejected."""
+    rejected = {row.key for row in rows if row.action is Action.REJECTED and row.key is not None}
+    # Of two rows with one key the second is rejected and the first still comes.
+    rejected -= {row.key for row in rows if row.action is not Action.REJECTED}
+    placed = list(rows)
+    while True:
+        orphans = {
+            row.line
+            for row in placed
+            if row.action is not Action.REJECTED and row.manager_key and row.manager_key in rejected
+        }
+        if not orphans:
+            return placed
+        placed = [
+            _reject(row, RowFault("manager_rejected", row.line)) if row.line in orphans else row
+            for row in placed
+        ]
+        rejected |= {row.key for row in placed if row.line in orphans and row.key is not None}
+
+
+def _reject(row: Planned, fault: Fault) -> Planned:
+    return replace(row, action=Action.REJECTED, faults=(*row.faults, fault), manager_key=None)
+
+
+def _ledger_digest(rows: Sequence[Planned], view: View) -> str:
+    found = (view.entries.get(row.key or "") for row in rows)
+    return digest(
+        sorted((e.key, e.state, e.attempt, e.digest, e.remote_id or "") for e in found if e)
+    )
+
+
+def _seen_digest(view: View) -> str:
+    return digest(
+        sorted((k.remote_id, k.key or "", sorted(k.marks.items()), k.number) for k in view.shown)
+    )
