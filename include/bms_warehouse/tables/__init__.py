@@ -1,5 +1,6 @@
 """The tables of schema `bms`: one module for each noun, one metadata for all but the private ones."""
 
+from bms_warehouse.tables.alarms import alarm
 from bms_warehouse.tables.consultants import consultant, consultant_version
 from bms_warehouse.tables.contacts import contact, contact_version
 from bms_warehouse.tables.creation import creation, creation_body, creation_event, creation_plan
@@ -28,6 +29,7 @@ __all__ = [
     "EMPLOYEE_PRIVATE_FIELDS",
     "METADATA",
     "PRIVATE_METADATA",
+    "alarm",
     "client_invoice",
     "client_invoice_day",
     "client_invoice_lease",
