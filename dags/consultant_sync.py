@@ -54,7 +54,7 @@ CONSULTANTS = AssetAlias("bms_consultant")
 def consultant_sync() -> None:
     """Read, compare, load."""
 
-    @task(outlets=[CONSULTANTS])
+    @task(**policy.SERVICE, outlets=[CONSULTANTS])
     def sync() -> dict[str, object]:
         """Read the list and details, load what differs, mark who is gone."""
         from bms_provider.tasks import mirror

@@ -64,7 +64,7 @@ CONTACTS = AssetAlias("bms_contact")
 def contact_sync() -> None:
     """Read, compare, load."""
 
-    @task(outlets=[CONTACTS])
+    @task(**policy.SERVICE, outlets=[CONTACTS])
     def sync() -> dict[str, object]:
         """Read lists and details, load what differs, mark who is gone."""
         from bms_provider.tasks import mirror

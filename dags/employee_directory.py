@@ -60,7 +60,7 @@ def employee_directory() -> None:
 
         return mirror.entities()
 
-    @task(outlets=[EMPLOYEES], map_index_template="entity {{ id_entity }}")
+    @task(**policy.SERVICE, outlets=[EMPLOYEES], map_index_template="entity {{ id_entity }}")
     def sync(id_entity: int) -> dict[str, object]:
         """Read an entity's lists and details, load what differs, mark who is gone."""
         from bms_provider.tasks import mirror

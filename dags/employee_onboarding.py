@@ -60,14 +60,14 @@ RESOURCE = "employee"
 def employee_onboarding() -> None:
     """Plan, ask, create, report."""
 
-    @task(multiple_outputs=False)
+    @task(**policy.SERVICE, multiple_outputs=False)
     def plan() -> dict[str, object]:
         """Take the drop, read it, and plan what would be created."""
         from bms_provider.tasks import creation
 
         return creation.plan(RESOURCE)
 
-    @task(multiple_outputs=False)
+    @task(**policy.SERVICE, multiple_outputs=False)
     def enter(proposed: dict[str, object], answer: dict[str, object]) -> dict[str, object]:
         """Enter what was agreed to in the ledger; where something has moved since, ask again."""
         from bms_provider.tasks import creation
@@ -79,14 +79,14 @@ def employee_onboarding() -> None:
         """Name the chunks of rows to be created, one for each task."""
         return entered["chunks"]
 
-    @task(multiple_outputs=False)
+    @task(**policy.SERVICE, multiple_outputs=False)
     def create(entered: dict[str, object], chunk: int) -> dict[str, int]:
         """Bring the rows of a chunk to an end: each is created once, or found, or known not to be."""
         from bms_provider.tasks import creation
 
         return creation.apply(RESOURCE, entered, chunk)
 
-    @task(multiple_outputs=False, trigger_rule="all_done")
+    @task(**policy.SERVICE, multiple_outputs=False, trigger_rule="all_done")
     def conclude(entered: dict[str, object]) -> dict[str, object]:
         """Read back, write the report and the certificate, end the drop."""
         from bms_provider.tasks import creation

@@ -61,7 +61,7 @@ def invoice_extraction() -> None:
 
         return invoices.plan()
 
-    @task(map_index_template="{{ unit }}", outlets=[policy.INVOICES])
+    @task(**policy.SERVICE, map_index_template="{{ unit }}", outlets=[policy.INVOICES])
     def extract(position: int) -> dict[str, object]:
         """Read a unit's windows concurrently, keep the answers, load and publish them."""
         from bms_provider.tasks import invoices

@@ -54,6 +54,12 @@ class Api:
         else:
             self._send("PATCH", f"/api/v2/connections/{connection['connection_id']}", connection)
 
+    def provide_pool(self, name: str, slots: int, description: str) -> None:
+        """Make a pool; one that is there stays as it is."""
+        if self._send("GET", f"/api/v2/pools/{name}", absent=True) is None:
+            pool = {"name": name, "slots": slots, "description": description}
+            self._send("POST", "/api/v2/pools", pool)
+
     def pause(self, dag_id: str, paused: bool) -> None:
         """Pause a DAG or let it run."""
         self._send("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})

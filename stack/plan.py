@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from bms_provider import pool
 from stack import airflow
 from stack.api import Api, instant
 from stack.place import Place, read_kept, write_private
@@ -26,6 +27,7 @@ SANDBOX = "sandbox"
 API = "api-server"
 PROCESSOR = "dag-processor"
 CONNECTION = "connection bms_default"
+POOL = f"pool {pool.NAME}"
 DAGS = "dags listed"
 
 # How often the api-server is asked for everybody's health, in seconds: it costs it some queries.
@@ -77,8 +79,15 @@ class Plan:
         ]
 
     def _furnishing(self) -> list[Step]:
-        """Return what is put into a healthy Airflow: connections, and room for pools and more."""
-        steps = []
+        """Return what is put into a healthy Airflow: the pool, and the sandbox's connection."""
+        steps = [
+            Step(
+                POOL,
+                lambda: self.api.provide_pool(pool.NAME, pool.SLOTS, pool.DESCRIPTION),
+                lambda: True,
+                after=(API,),
+            )
+        ]
         if (sandbox := self.sandbox) is not None:
             steps.append(
                 Step(

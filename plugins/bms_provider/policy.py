@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import AssetAlias, Param, RetryDecision, RetryPolicy
 
+from bms_provider import pool
+
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
 """The company's days; `bms_flows.settings` reads the same variable for the tasks."""
+
+TASK_SLOTS = int(os.environ.get("BMS_TASK_SLOTS") or pool.TASK_SLOTS)
+"""Requests that one task may have in flight: the slots it takes of the pool."""
+
+SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
+"""What `@task` gets where the task asks the service; the others need no slot."""
 
 
 class ServiceRetryPolicy(RetryPolicy):
