@@ -202,6 +202,11 @@ DROP_FAULTS = {
         "Ambiguous number: decimals or thousands?",
         "Écrire 1234 ou 1,2340 sans séparateur de milliers. / Write 1234, or 1.2340.",
     ),
+    "not_the_declared_decimal": Answer(
+        "Ce nombre n'est pas écrit comme cette boîte le déclare : {declared}.",
+        "The number is not written as this inbox declares: {declared}.",
+        "Écrire {declared}. / Write {declared}.",
+    ),
     "bad_boolean": Answer(
         "Ni oui ni non.",
         "Neither yes nor no.",
@@ -216,6 +221,11 @@ DROP_FAULTS = {
         "Date ambiguë : rien dans la colonne ne dit si le jour ou le mois vient d'abord.",
         "Ambiguous date: nothing in the column says whether day or month comes first.",
         "Écrire les dates de la colonne en 2026-12-31. / Write the column's dates as 2026-12-31.",
+    ),
+    "not_the_declared_date": Answer(
+        "Cette date n'est pas au format que cette boîte déclare : {declared}.",
+        "The date is not in the format that this inbox declares: {declared}.",
+        "Écrire {declared}, ou 2026-12-31. / Write {declared}, or 2026-12-31.",
     ),
     "two_digit_year": Answer(
         "L'année n'a que deux chiffres.",
@@ -243,3 +253,36 @@ MIRROR = {
     ),
 }
 """What keeps a mirror's run from being complete."""
+
+
+ALARMS = {
+    "late": Reason(
+        "No complete load within the time promised: what is shown is older than it should be.",
+        "Look at the DAG in Airflow: is it paused, is a run waiting or still at work?",
+    ),
+    "failed": Reason(
+        "A task gave up, after all its tries: this run loaded nothing, or not all.",
+        "Read the end of the task's log, mend what it names, then clear the task.",
+    ),
+    "suspect": Reason(
+        "The service answered, and the answer can't be believed: nothing of it was published.",
+        "Compare with the service; if it is right, run with accept_suspect, else run again.",
+    ),
+    "unstable": Reason(
+        "Rows came and went while the list was read, each time: nobody was marked as gone.",
+        "Run at a quieter time of the service.",
+    ),
+    "partial": Reason(
+        "Not every row reached its end.",
+        "Read the run's report; it says what each row waits for.",
+    ),
+    "overdue": Reason(
+        "A run was started and has not ended in its time.",
+        "Look what its tasks wait for: a worker, their pool, the service.",
+    ),
+    "warehouse_unreachable": Reason(
+        "The warehouse does not answer: nobody can tell how fresh anything is.",
+        "Check that PostgreSQL runs and that the address and password are right.",
+    ),
+}
+"""What people are told of without asking; docs/runbook.md has a section for each."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 from bms_flows.creation.resource import Value
 from bms_flows.reasons import DROP_FAULTS
@@ -15,10 +15,16 @@ REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", "_hint")
 
 @dataclass(frozen=True)
 class Format:
-    """What a person declares of a file beforehand, so that nothing needs to be found out."""
+    """How an inbox's files write dates and decimals, declared beforehand: then no file's cells decide.
 
-    date_order: Literal["dmy", "mdy"] | None = None
+    Dates beginning with the year (`2026-12-31`) are read whatever is declared.
+    """
+
+    date_order: Literal["dmy", "mdy", "ymd"] | None = None
     decimal_mark: Literal[",", "."] | None = None
+
+
+UNDECLARED: Final = Format()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from bms_flows.creation.workbench import Workbench
 from bms_flows.drops import claim, custody, inbox, report, templates
 from bms_flows.drops.outcome import counts
 from bms_flows.drops.reading import read
+from bms_flows.drops.settings import Settings as DropSettings
+from bms_flows.drops.sheet import UNDECLARED
 from bms_flows.workplace import recorded
 from bms_provider import workplace
 from bms_provider.hooks.bms import BmsHook
@@ -238,8 +240,8 @@ def _hold(place: Workplace, name: str, params: Any) -> Drop:
 def _taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
     """Return the drop's content as read, and where the original is kept."""
     original = custody.take(_inbox(place, name), place.data_root / "archive" / _folder(name), held)
-    sheet = read(original.read_bytes(), original.name, REMOTES[name].resource)
-    return sheet, original
+    declared = DropSettings.from_environment().inbox_formats.get(_folder(name), UNDECLARED)
+    return read(original.read_bytes(), original.name, REMOTES[name].resource, declared), original
 
 
 def _nothing(held: Drop, text: str) -> dict[str, Any]:

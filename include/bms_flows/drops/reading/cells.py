@@ -12,7 +12,7 @@ from bms_flows.creation.resource import Field, Kind, Value, folded
 from bms_flows.drops.reading import dates, numbers
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.reading.mojibake import broken
-from bms_flows.drops.sheet import Format
+from bms_flows.drops.sheet import UNDECLARED, Format
 
 Cell = str | bool | int | Decimal | datetime | date | time | Misread
 """A cell as its file holds it: text in a CSV; in a workbook also what Excel stores, or why not."""
@@ -36,24 +36,24 @@ _SAFE_DIGITS: Final = 15
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a whole column proves of its cells, and what a person declared."""
+    """What a whole column proves of its cells, or what is declared of the inbox, in its place."""
 
     order: dates.Order | None = None
     mark: numbers.Mark | None = None
-    declared_mark: numbers.Mark | None = None
+    declared: Format = UNDECLARED
 
     @classmethod
     def of(
         cls, field: Field, cells: Sequence[Cell], declared: Format, carried: str | None
     ) -> "Evidence":
-        """Weigh a column; what is declared goes before what is found or `carried` over."""
+        """Weigh a column; where a format is declared, nothing found or `carried` over counts."""
         texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-        if field.kind == "date":
-            return cls(declared.date_order or _agreed(dates.order(texts), carried))
-        if field.kind == "decimal":
+        order, mark = None, None
+        if field.kind == "date" and declared.date_order is None:
+            order = _agreed(dates.order(texts), carried)
+        if field.kind == "decimal" and declared.decimal_mark is None:
             mark = _agreed(numbers.mark(texts), carried)
-            return cls(mark=mark, declared_mark=declared.decimal_mark)
-        return cls()
+        return cls(order, mark, declared)
 
     @property
     def proof(self) -> str | None:
@@ -120,12 +120,24 @@ def _boolean(text: str, _: Evidence) -> bool:
     return BOOLEANS[word]
 
 
+def _decimal(text: str, seen: Evidence) -> Decimal:
+    if seen.declared.decimal_mark:
+        return numbers.parse_declared(text, seen.declared.decimal_mark)
+    return numbers.decimal(text, seen.mark)
+
+
+def _date(text: str, seen: Evidence) -> date:
+    if seen.declared.date_order:
+        return dates.parse_declared(text, seen.declared.date_order)
+    return dates.parse(text, seen.order)
+
+
 _READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
     "text": _text,
-    "integer": lambda text, _: numbers.integer(text),
+    "integer": lambda text, seen: numbers.integer(text, seen.declared.decimal_mark),
     "integers": lambda text, _: numbers.integers(text),
-    "decimal": lambda text, seen: numbers.decimal(text, seen.mark, seen.declared_mark),
-    "date": lambda text, seen: dates.parse(text, seen.order),
+    "decimal": _decimal,
+    "date": _date,
     "boolean": _boolean,
 }
 

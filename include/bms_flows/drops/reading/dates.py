@@ -8,6 +8,8 @@ from typing import Final, Literal
 from bms_flows.drops.reading.misread import Misread
 
 Order = Literal["dmy", "mdy"]
+Declared = Literal["dmy", "mdy", "ymd"]
+WRITTEN: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}
 
 _MIDNIGHT: Final = r"(?:[T ]0?0:00(?::00(?:\.0+)?)?Z?)?"
 _YEAR_FIRST: Final = re.compile(rf"([0-9]{{4}})([-/.])([0-9]{{1,2}})\2([0-9]{{1,2}}){_MIDNIGHT}")
@@ -50,11 +52,30 @@ def parse(cell: str, proven: Order | None) -> date:
     raise Misread("ambiguous_date")
 
 
+def parse_declared(cell: str, declared: Declared) -> date:
+    """Return the date, in the order that the inbox declares or with the year first; raise `Misread`."""
+    day = None
+    if found := _YEAR_FIRST.fullmatch(cell):
+        day = _day(found[1], found[3], found[4])
+    elif declared == "dmy" and (found := _YEAR_LAST.fullmatch(cell)):
+        day = _day(found[4], found[3], found[1])
+    elif declared == "mdy" and (found := _YEAR_LAST.fullmatch(cell)):
+        day = _day(found[4], found[1], found[3])
+    if day is None:
+        raise Misread("not_the_declared_date", declared=WRITTEN[declared])
+    return day
+
+
 def _date(year: str, month: str, day: str) -> date:
+    found = _day(year, month, day)
+    if found is None:
+        raise Misread("bad_date")
+    return found
+
+
+def _day(year: str, month: str, day: str) -> date | None:
     try:
         found = date(int(year), int(month), int(day))
     except ValueError:
-        found = None
-    if found is None or found.year not in _YEARS:
-        raise Misread("bad_date")
-    return found
+        return None
+    return found if found.year in _YEARS else None

@@ -1,7 +1,7 @@
 """Numbers as people write them: decimal comma or point, thousands by blanks; never a guess."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -16,6 +16,15 @@ _SPACED: Final = re.compile(rf"[1-9][0-9]{{0,2}}(?:[{_BLANK}][0-9]{{3}})+(?:[.,]
 _BOTH: Final = re.compile(r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.|(?:\.[0-9]{3})+,)[0-9]+")
 _GROUPS: Final = re.compile(r"[1-9][0-9]{0,2}([.,])[0-9]{3}(?:\1[0-9]{3})+")
 _ONE: Final = re.compile(r"([0-9]+)([.,])([0-9]+)")
+_MARKS: Final[tuple[tuple[Mark, Mark], ...]] = ((",", "."), (".", ","))
+_DECLARED: Final[Mapping[Mark, re.Pattern[str]]] = {
+    mark: re.compile(
+        rf"(?:[0-9]+|[1-9][0-9]{{0,2}}([{_BLANK}{group}])[0-9]{{3}}(?:\1[0-9]{{3}})*)"
+        rf"(?:{re.escape(mark)}[0-9]+)?"
+    )
+    for mark, group in _MARKS
+}
+WRITTEN: Final[Mapping[Mark, str]] = {",": "1234,5", ".": "1234.5"}
 _THOUSANDS: Final = 3
 _DIGITS: Final = 30
 _BITS: Final = 63
@@ -33,21 +42,18 @@ def mark(cells: Iterable[str]) -> Mark | None:
     return found.pop() if len(found) == 1 else None
 
 
-def decimal(cell: str, proven: Mark | None, declared: Mark | None = None) -> Decimal:
+def decimal(cell: str, proven: Mark | None) -> Decimal:
     """Return the number exactly; raise `Misread`.
 
-    "1,234" is one and a bit where the comma is proven or declared to be the decimal mark, and a
-    thousand only where the point is declared to be it.
+    "1,234" is one and a bit where the comma is proven to be the decimal mark, else it is refused.
     """
     sign, digits = _signed(cell)
     if SCIENTIFIC.fullmatch(cell):
         raise Misread("scientific_notation")
     if one := _ONE.fullmatch(digits):
         whole = one[1] + "." + one[3]
-        if _unsure(one) and (declared or proven) != one[2]:
-            if declared is None:
-                raise Misread("ambiguous_number")
-            whole = one[1] + one[3]
+        if _unsure(one) and proven != one[2]:
+            raise Misread("ambiguous_number")
     elif _BOTH.fullmatch(digits):
         whole = re.sub(r"[.,](?=.*[.,])", "", digits).replace(",", ".")
     elif _GROUPS.fullmatch(digits):
@@ -61,10 +67,20 @@ def decimal(cell: str, proven: Mark | None, declared: Mark | None = None) -> Dec
     return Decimal(sign + whole)
 
 
-def integer(cell: str) -> int:
+def parse_declared(cell: str, mark: Mark) -> Decimal:
+    """Return the number exactly, `mark` its decimal mark and the other one of thousands; raise `Misread`."""
+    sign, digits = _signed(cell)
+    if SCIENTIFIC.fullmatch(cell):
+        raise Misread("scientific_notation")
+    if not _DECLARED[mark].fullmatch(digits) or len(digits) > _DIGITS:
+        raise Misread("not_the_declared_decimal", declared=WRITTEN[mark])
+    return Decimal(sign + re.sub(rf"[^0-9{mark}]", "", digits).replace(mark, "."))
+
+
+def integer(cell: str, declared: Mark | None = None) -> int:
     """Return a whole number of 64 bits, "80,0" and "1 200" among them; raise `Misread`."""
     try:
-        number = decimal(cell, None)
+        number = decimal(cell, None) if declared is None else parse_declared(cell, declared)
     except Misread as misread:
         if misread.code == "bad_decimal":
             raise Misread("bad_integer") from None

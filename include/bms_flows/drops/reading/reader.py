@@ -11,7 +11,16 @@ from bms_flows.drops.reading import cells, headers, proven, tokens, workbook
 from bms_flows.drops.reading.cells import Cell, Evidence
 from bms_flows.drops.reading.encoding import BadEncoding, decode
 from bms_flows.drops.reading.misread import Misread
-from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form, Format, Limits, Row, Sheet
+from bms_flows.drops.sheet import (
+    REPORT_COLUMNS,
+    UNDECLARED,
+    Fault,
+    Form,
+    Format,
+    Limits,
+    Row,
+    Sheet,
+)
 
 WORKBOOK = b"PK\x03\x04"
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
@@ -23,7 +32,7 @@ def read(
     content: bytes,
     name: str,
     resource: Resource,
-    declared: Format | None = None,
+    declared: Format = UNDECLARED,
     limits: Limits | None = None,
 ) -> Sheet:
     """Read a dropped file named `name`; whatever it holds, the answer is a sheet with its faults."""
@@ -35,7 +44,7 @@ def read(
         line = misread.details.get("line")
         fault = Fault(misread.code, int(line) if line else None, details=misread.details)
         return Sheet(Form(None), (), (fault,), sha256)
-    evidence = _evidence(table, resource, declared or Format())
+    evidence = _evidence(table, resource, declared)
     rows, faults = _rows(table, resource, evidence, limits)
     shown = {str(table.form.columns[p]): e.proof for p, e in evidence.items() if e.proof}
     form = dataclasses.replace(table.form, proven=shown)

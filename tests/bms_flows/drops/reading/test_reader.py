@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 - typographic signs are part of the corpus
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -147,7 +148,40 @@ def test_a_column_that_proves_both_orders_proves_none() -> None:
 
 
 def test_a_date_against_the_declared_order_is_refused() -> None:
-    assert first("Date d'entrée\n12/31/2026\n", declared=Format(date_order="dmy")) == "bad_date"
+    declared = Format(date_order="dmy")
+    for wrong in ("12/31/2026", "31/12/26", "31 décembre 2026"):
+        assert first(f"Date d'entrée\n{wrong}\n", declared=declared) == "not_the_declared_date"
+    assert first("Date d'entrée\n2026-12-31\n", declared=declared) == date(2026, 12, 31)
+
+
+def test_a_declared_order_counts_and_the_column_does_not() -> None:
+    column = "Date d'entrée\n03/04/2026\n31/12/2026\n"
+    assert sheet(column).rows[0].values == {"start_date": date(2026, 4, 3)}
+    assert sheet(column, declared=Format("mdy")).rows[0].values == {"start_date": date(2026, 3, 4)}
+    assert places(sheet(column, declared=Format("mdy"))) == [
+        ("not_the_declared_date", 3, "Date d'entrée")
+    ]
+    assert len(sheet(column, declared=Format("ymd")).faults) == 2
+
+
+@pytest.mark.parametrize("written", ["2850.50", "2 850.50", "1.234.5", "1.2345", "1,2,3"])
+def test_a_number_against_the_declared_mark_is_refused(written: str) -> None:
+    content = f'Salaire\n"{written}"\n'
+    assert first(content, declared=Format(decimal_mark=",")) == "not_the_declared_decimal"
+
+
+@pytest.mark.parametrize("written", ["1234,5", "1.234,5", "1 234,5", "1\u202f234,5"])
+def test_a_number_with_the_declared_mark_is_read(written: str) -> None:
+    content = f'Salaire\n"{written}"\n'
+    assert first(content, declared=Format(decimal_mark=",")) == Decimal("1234.5")
+
+
+def test_the_reason_names_what_is_declared() -> None:
+    sheet = read("Date d'entrée\n12/31/2026\n".encode(), "a.csv", EMPLOYEE, Format("dmy"))
+    [fault] = sheet.faults
+    assert "jj/mm/aaaa" in fault.text_fr
+    assert "jj/mm/aaaa" in fault.text_en
+    assert "jj/mm/aaaa" in fault.hint
 
 
 def test_another_column_proves_nothing() -> None:
