@@ -3,6 +3,7 @@
 from bms_warehouse.tables.alarms import alarm
 from bms_warehouse.tables.consultants import consultant, consultant_version
 from bms_warehouse.tables.contacts import contact, contact_version
+from bms_warehouse.tables.contract import contract
 from bms_warehouse.tables.creation import creation, creation_body, creation_event, creation_plan
 from bms_warehouse.tables.drops import drop
 from bms_warehouse.tables.employees import (
@@ -21,6 +22,7 @@ from bms_warehouse.tables.invoices import (
     client_invoice_version,
 )
 from bms_warehouse.tables.names import code_name
+from bms_warehouse.tables.reconciliation import reconciliation
 from bms_warehouse.tables.runs import control_total, quarantine, run
 from bms_warehouse.tables.schema import METADATA
 
@@ -39,6 +41,7 @@ __all__ = [
     "consultant_version",
     "contact",
     "contact_version",
+    "contract",
     "control_total",
     "creation",
     "creation_body",
@@ -50,5 +53,6 @@ __all__ = [
     "employee_private_version",
     "employee_version",
     "quarantine",
+    "reconciliation",
     "run",
 ]
