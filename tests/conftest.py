@@ -1,16 +1,54 @@
-"""What every test may stand on: a real PostgreSQL with a warehouse of the test's own."""
+"""What every test may stand on: a real PostgreSQL with a warehouse of the test's own.
+
+The suite runs on every core: tests of a file stay together, and those that share the one running
+Airflow stay together and begin first, as they take longest. A proof's figures end up in the summary.
+"""
 
 import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from sqlalchemy import Engine, text
 
 PROJECT = Path(__file__).parent.parent
+AIRFLOW = PROJECT / "tests" / "e2e"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests share what is dear to start, for pytest-xdist's --dist loadgroup."""
+    items.sort(key=lambda item: AIRFLOW not in item.path.parents)
+    for item in items:
+        shared = AIRFLOW if AIRFLOW in item.path.parents else item.path
+        item.add_marker(pytest.mark.xdist_group(str(shared.relative_to(PROJECT))))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the tests measured, from whichever process."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "figure" and report.when == "call":
+                    terminalreporter.write_line(value)
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Return what keeps a line for the summary: a count or a ratio that is part of a proof."""
+    return lambda line: record_property("figure", line)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """End the servers that Python's forked tests leave to end by themselves, a moment too late."""
+    from stack.processes import kill
+
+    yield
+    kill(psutil.Process().children(recursive=True))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -39,8 +40,10 @@ def _warm() -> None:
     grid.warm()
 
 
-def test_every_durable_step_is_seen(drop: Drop) -> None:
-    assert grid.count_steps(drop(PEOPLE)) >= FEWEST_STEPS
+def test_every_durable_step_is_seen(drop: Drop, figure: Callable[[str], None]) -> None:
+    steps = grid.count_steps(drop(PEOPLE))
+    figure(f"creation grid: {steps} durable steps in a run")
+    assert steps >= FEWEST_STEPS
 
 
 @pytest.mark.parametrize("cell", chosen(), ids=str)

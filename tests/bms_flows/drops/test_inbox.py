@@ -2,6 +2,7 @@
 
 import io
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -181,7 +182,7 @@ def cuts(random: Random, content: bytes) -> list[int]:
 
 
 def test_a_writer_that_holds_its_file_and_pauses_anywhere_for_any_time_is_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     """Real files on a disk: the pauses last over as many looks as one likes, between rows too."""
     random, inbox, partial, paused = Random(4), UPath(tmp_path), 0, 0
@@ -199,15 +200,12 @@ def test_a_writer_that_holds_its_file_and_pauses_anywhere_for_any_time_is_waited
         assert names(inbox) == (name,)
         assert (tmp_path / name).read_bytes() == content
         (tmp_path / name).unlink()
-    with capsys.disabled():
-        print(  # noqa: T201 - the count is part of the proof
-            f"\npausing writer, file held open: {TRIES} files, {paused} pauses, {partial} taken half"
-        )
+    figure(f"pausing writer, file held open: {TRIES} files, {paused} pauses, {partial} taken half")
     assert partial == 0
 
 
 def test_a_writer_that_reopens_its_file_is_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     """Where nobody can tell who writes, a pause between two rows is shorter than the looks are apart."""
     random, inbox, partial, paused = Random(5), UPath(tmp_path), 0, 0
@@ -226,8 +224,5 @@ def test_a_writer_that_reopens_its_file_is_waited_for(
             stream.write(content[at:])
         assert names(inbox) == (name,)
         (tmp_path / name).unlink()
-    with capsys.disabled():
-        print(  # noqa: T201 - the count is part of the proof
-            f"\npausing writer, file reopened: {TRIES} files, {paused} pauses, {partial} taken half"
-        )
+    figure(f"pausing writer, file reopened: {TRIES} files, {paused} pauses, {partial} taken half")
     assert partial == 0

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -132,14 +132,13 @@ def weigh(sheet: Sheet, rows: list[tuple[Any, ...]], seen: Counter[str]) -> None
             seen[f"refused: {code}" if code else "right" if right else "wrong"] += 1
 
 
-def test_every_cell_is_right_whatever_the_style(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_cell_is_right_whatever_the_style(figure: Callable[[str], None]) -> None:
     seen: Counter[str] = Counter()
     files = 0
     for style in styles():
         weigh(read(style.file(PROVING), "a.csv", EMPLOYEE), PROVING, seen)
         files += 1
-    with capsys.disabled():
-        print(f"\nCSV corpus: {files} files, cells {dict(seen)}")  # noqa: T201 - the count is part of the proof
+    figure(f"CSV corpus: {files} files, cells {dict(seen)}")
     assert seen["wrong"] == 0
     # 0.661 beside 2850.50: the leading zero and the other cells decide, nothing is left unsure.
     assert set(seen) == {"right"}
@@ -148,7 +147,7 @@ def test_every_cell_is_right_whatever_the_style(capsys: pytest.CaptureFixture[st
 
 
 def test_what_nothing_proves_is_refused_unless_it_is_declared(
-    capsys: pytest.CaptureFixture[str],
+    figure: Callable[[str], None],
 ) -> None:
     seen: Counter[str] = Counter()
     for style in (each for each in styles() if each.headers == "alias" and each.numbers == "comma"):
@@ -161,8 +160,7 @@ def test_what_nothing_proves_is_refused_unless_it_is_declared(
         declared: Counter[str] = Counter()
         weigh(read(content, "a.csv", EMPLOYEE, Format(date_order=order)), UNPROVEN, declared)  # type: ignore[arg-type]
         assert set(declared) == {"right"}
-    with capsys.disabled():
-        print(f"\nCSV corpus, dates that prove nothing: cells {dict(seen)}")  # noqa: T201 - the count is part of the proof
+    figure(f"CSV corpus, dates that prove nothing: cells {dict(seen)}")
     assert seen["wrong"] == 0
     assert seen["refused: ambiguous_date"] > 0
 
