@@ -59,6 +59,24 @@ class Settings:
     """So few rows may always be gone at once."""
     employee_details: Literal["off", "directory", "full"] = "directory"
     """What is kept of employees' details; sensitive fields with `full` only, in bms_private."""
+    fresh_hours_invoice_extraction: float | None = 26
+    """Hours that the last complete load of invoices may be old; beyond, it is late. `off`: never."""
+    fresh_hours_contact_sync: float | None = 1.5
+    """The same of contacts."""
+    fresh_hours_consultant_sync: float | None = 26
+    """The same of consultants."""
+    fresh_hours_employee_directory: float | None = 26
+    """The same of employees."""
+    fresh_hours_reconciliation: float | None = 26
+    """The same of the self-audit."""
+    fresh_hours_service_contract: float | None = 172
+    """The same of the contract probe."""
+    fresh_hours_retention: float | None = 26
+    """The same of the deletion of old files."""
+    airflow_url: str = "http://localhost:8080"
+    """Airflow's address for the links in messages of `bms_flows.health`; tasks know it themselves."""
+    runbook_url: str = "docs/runbook.md"
+    """Where messages find the runbook; the section's anchor is added."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -79,6 +97,12 @@ def _read(variable: str, text: str, kind: Any) -> Any:
         if text.isdecimal() and int(text):
             return int(text)
         wanted = "a whole number from 1"
+    elif kind == float | None:
+        if text == "off":
+            return None
+        if (number := _positive(text)) is not None:
+            return number
+        wanted = "a number, more than 0, or off"
     elif kind is str:
         return text
     elif kind is ZoneInfo:
@@ -90,3 +114,11 @@ def _read(variable: str, text: str, kind: Any) -> Any:
             return text
         wanted = " or ".join(get_args(kind))
     raise BadSetting(f"{variable} holds {text!r}; it takes {wanted}")
+
+
+def _positive(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < float("inf") else None

@@ -1,0 +1,243 @@
+"""How fresh each flow is, against what it promises; the decision is pure, what it rests on is `bms.run`.
+
+Only complete loads count. One that is partial, suspect, unstable or failed refreshes nothing, nor
+does one of old days alone, or of a part of a list.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import Connection, text
+
+from bms_flows.settings import Settings
+
+State = Literal["fresh", "partial", "unstable", "late", "suspect", "failed"]
+
+WORST_LAST: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """That the last complete load of a flow is never older than a setting says."""
+
+    flow: str
+    """The DAG, by its id."""
+    what: str
+    """What it loads, in a message's words."""
+    broken: str
+    """What it means for those who use the data when the promise is broken."""
+    step: str | None = None
+    """The step of `bms.run` that loads, where the flow has others too."""
+    daily: bool = False
+    """Whether it loads days: then only what reaches the last whole day keeps the promise."""
+
+    @property
+    def setting(self) -> str:
+        """The field of `Settings` that holds the hours."""
+        return f"fresh_hours_{self.flow}"
+
+    def allowed(self, settings: Settings) -> timedelta | None:
+        """Return how old a load may be, None where nothing is promised."""
+        hours: float | None = getattr(settings, self.setting)
+        return None if hours is None else timedelta(hours=hours)
+
+
+PROMISES = (
+    Promise(
+        "invoice_extraction",
+        "Client invoices",
+        "Reports on invoices lack the last days and their late changes.",
+        step="extract",
+        daily=True,
+    ),
+    Promise("contact_sync", "Contacts", "Contacts show as they were; new ones are missing."),
+    Promise(
+        "consultant_sync", "Consultants", "Consultants show as they were; new ones are missing."
+    ),
+    Promise(
+        "employee_directory",
+        "Employees",
+        "The directory shows employees as they were; new ones are missing.",
+    ),
+    Promise(
+        "reconciliation", "The self-audit", "Nobody has compared the warehouse with the service."
+    ),
+    Promise(
+        "service_contract", "The contract probe", "A change of the service would go unnoticed."
+    ),
+    Promise(
+        "retention", "The deletion of old files", "Files with personal data are kept too long."
+    ),
+)
+"""Every flow that runs by the clock."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What `bms.run` says of the loads of a flow, of one entity where it has entities."""
+
+    flow: str
+    id_entity: int | None
+    first_at: datetime
+    """When the first one began."""
+    complete_at: datetime | None
+    """When the last complete one ended."""
+    latest: str | None
+    """How the last one that ended did; None where none has."""
+    dag_run_id: str
+    """Airflow's run of the last one."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a flow stands, of one entity where it has entities."""
+
+    id_entity: int | None
+    state: State
+    complete_at: datetime | None
+    due_at: datetime | None
+    """When its last complete load is, or was, too old; None where nothing is promised."""
+    dag_run_id: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last load that ended is complete and young enough."""
+        return self.state == "fresh"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Where a flow stands: as its worst entity does."""
+
+    promise: Promise
+    allowed: timedelta | None
+    standings: Sequence[Standing]
+    """By entity; empty where the flow never ran here, and so owes nothing yet."""
+    at: datetime
+
+    @property
+    def state(self) -> State | None:
+        """The worst state; None where the flow never ran here."""
+        states = [each.state for each in self.standings]
+        return max(states, key=WORST_LAST.index) if states else None
+
+    @property
+    def complete_at(self) -> datetime | None:
+        """When the last complete load ended, of the entity that has the oldest; None without one."""
+        ended = [each.complete_at for each in self.standings]
+        return None if not ended or None in ended else min(each for each in ended if each)
+
+    @property
+    def age(self) -> timedelta | None:
+        """How old that load is."""
+        return self.at - self.complete_at if self.complete_at else None
+
+    @property
+    def late(self) -> Sequence[Standing]:
+        """Those whose last complete load is too old."""
+        return [each for each in self.standings if each.due_at and each.due_at < self.at]
+
+    @property
+    def wrong(self) -> Sequence[Standing]:
+        """Those that a person must hear of: late, or kept back as suspect."""
+        late = {each.id_entity for each in self.late}
+        return [e for e in self.standings if e.id_entity in late or e.state == "suspect"]
+
+    @property
+    def since(self) -> datetime:
+        """When the first promise was broken; now where none is."""
+        return min((each.due_at for each in self.late if each.due_at), default=self.at)
+
+
+def judge(course: Course, allowed: timedelta | None, now: datetime) -> Standing:
+    """Say where a flow stands. Pure.
+
+    How the last load ended says more than that it is late, so it goes first.
+    """
+    due_at = None if allowed is None else (course.complete_at or course.first_at) + allowed
+    ended: dict[str | None, State] = {
+        "failed": "failed",
+        "suspect": "suspect",
+        "unstable": "unstable",
+        "partial": "partial",
+    }
+    late = due_at is not None and now > due_at
+    state = ended.get(course.latest, "late" if late else "fresh")
+    return Standing(course.id_entity, state, course.complete_at, due_at, course.dag_run_id)
+
+
+def freshness(courses: Iterable[Course], settings: Settings, now: datetime) -> dict[str, Freshness]:
+    """Return the freshness of every flow that promises any, by the DAG's id. Pure."""
+    by_flow: dict[str, list[Course]] = {}
+    for course in courses:
+        by_flow.setdefault(course.flow, []).append(course)
+    found = {}
+    for promise in PROMISES:
+        allowed = promise.allowed(settings)
+        standings = [judge(each, allowed, now) for each in by_flow.get(promise.flow, [])]
+        found[promise.flow] = Freshness(promise, allowed, standings, now)
+    return found
+
+
+def look(
+    connection: Connection, settings: Settings, now: datetime | None = None
+) -> dict[str, Freshness]:
+    """Read the courses from `bms.run` and return the freshness of every flow, by the DAG's id."""
+    given = {
+        "flows": [each.flow for each in PROMISES],
+        "steps": [each.step for each in PROMISES],
+        "daily": [each.daily for each in PROMISES],
+        "zone": settings.time_zone.key,
+    }
+    courses = [Course(**row) for row in connection.execute(_COURSES, given).mappings()]
+    return freshness(courses, settings, now or datetime.now(UTC))
+
+
+# A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
+# reaches the last whole day and the list was whole. A flow owes the entities of its latest scheduled
+# run: one that a person once tried by hand, or that was taken off the connection, is owed nothing.
+_COURSES = text("""
+with promised as (
+    select * from unnest(
+        cast(:flows as text[]), cast(:steps as text[]), cast(:daily as boolean[])
+    ) as each(flow, step, daily)
+), try as (
+    select distinct on (run.flow, dag_run_id, run.step, id_entity, window_start)
+        run.flow, dag_run_id, id_entity, id, state, started_at, finished_at, details,
+        not daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches
+    from bms.run join promised on promised.flow = run.flow
+        and coalesce(promised.step, run.step) = run.step
+    order by run.flow, dag_run_id, run.step, id_entity, window_start, id desc
+), load as (
+    select flow, dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
+        max(finished_at) as finished_at,
+        case
+            when bool_or(state = 'running') then 'running'
+            when bool_or(state = 'failed') then 'failed'
+            when bool_or(state = 'suspect') then 'suspect'
+            when bool_or(state = 'partial') then 'partial'
+            when bool_or(state = 'unstable') then 'unstable'
+            else 'complete'
+        end as state
+    from try
+    group by flow, dag_run_id, id_entity
+    having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
+), owed as (
+    select distinct on (flow) flow, dag_run_id
+    from load
+    order by flow, dag_run_id like 'scheduled\\_\\_%' desc, id desc
+)
+select flow, id_entity, min(started_at) as first_at,
+    max(finished_at) filter (where state = 'complete') as complete_at,
+    (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
+    (array_agg(dag_run_id order by id desc))[1] as dag_run_id
+from load
+where exists (
+    select from load as asked join owed using (flow, dag_run_id)
+    where asked.flow = load.flow and asked.id_entity is not distinct from load.id_entity
+)
+group by flow, id_entity
+order by flow, id_entity
+""")

@@ -1,0 +1,187 @@
+"""Alarms are raised once, told once, over once, whoever notices and however many at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows import alarms
+from bms_flows.notice import Links, Notice
+
+LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))
+
+
+class Channel:
+    """Takes notices; refuses them while it is down."""
+
+    def __init__(self) -> None:
+        self.taken: list[Notice] = []
+        self.down = False
+
+    def __call__(self, notice: Notice) -> None:
+        if self.down:
+            raise ConnectionError("the channel is down")
+        self.taken.append(notice)
+
+    @property
+    def titles(self) -> list[str]:
+        return [notice.title for notice in self.taken]
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return Channel()
+
+
+def raised(warehouse: Engine, code: str = "late", subject: str = "contact_sync") -> bool:
+    with warehouse.begin() as connection:
+        return alarms.raise_(
+            connection, code, subject, detail="No load since noon.", flow="contact_sync"
+        )
+
+
+def recovered(warehouse: Engine, subject: str = "contact_sync") -> bool:
+    with warehouse.begin() as connection:
+        return alarms.recover(connection, subject)
+
+
+def deliver(warehouse: Engine, channel: Channel) -> int:
+    return alarms.deliver(warehouse, channel, LINKS)
+
+
+def open_alarms(warehouse: Engine) -> list[alarms.Alarm]:
+    with warehouse.connect() as connection:
+        return alarms.open_alarms(connection)
+
+
+def test_trouble_that_lasts_is_one_alarm_and_one_message(
+    warehouse: Engine, channel: Channel
+) -> None:
+    assert [raised(warehouse) for _ in range(3)] == [True, False, False]
+    assert [deliver(warehouse, channel) for _ in range(3)] == [1, 0, 0]
+    assert channel.titles == ["Alarm: contact_sync (late)"]
+
+
+def test_its_end_is_one_message(warehouse: Engine, channel: Channel) -> None:
+    raised(warehouse)
+    deliver(warehouse, channel)
+    assert [recovered(warehouse) for _ in range(2)] == [True, False]
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+    assert channel.titles[1:] == ["Recovered: contact_sync (late)"]
+
+
+def test_trouble_that_comes_back_is_told_again(warehouse: Engine, channel: Channel) -> None:
+    for _ in range(2):
+        raised(warehouse)
+        deliver(warehouse, channel)
+        recovered(warehouse)
+        deliver(warehouse, channel)
+    assert len(channel.taken) == 4
+
+
+def test_trouble_that_changes_its_face_keeps_its_age_and_is_not_told_again(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse, "failed")
+    (before,) = open_alarms(warehouse)
+    deliver(warehouse, channel)
+    assert not raised(warehouse, "late")
+    assert deliver(warehouse, channel) == 0
+    (after,) = open_alarms(warehouse)
+    assert (after.code, after.since) == ("late", before.since)
+
+
+def test_subjects_are_apart(warehouse: Engine) -> None:
+    raised(warehouse, subject="contact_sync")
+    raised(warehouse, subject="invoice_extraction")
+    recovered(warehouse, "contact_sync")
+    assert [alarm.subject for alarm in open_alarms(warehouse)] == ["invoice_extraction"]
+
+
+def test_what_is_over_before_anybody_was_told_is_not_told(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse)
+    recovered(warehouse)
+    assert deliver(warehouse, channel) == 0
+
+
+def test_a_channel_that_is_down_delays_a_message_and_loses_none(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse)
+    channel.down = True
+    with pytest.raises(ConnectionError):
+        deliver(warehouse, channel)
+    channel.down = False
+    assert deliver(warehouse, channel) == 1
+
+
+def test_many_at_once_raise_one_alarm_and_tell_it_once(warehouse: Engine, channel: Channel) -> None:
+    def notice_it(_: int) -> tuple[bool, int]:
+        return raised(warehouse), deliver(warehouse, channel)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(notice_it, range(24)))
+    assert sum(new for new, _ in found) == 1
+    assert sum(told for _, told in found) == 1
+    assert len(channel.taken) == 1
+
+
+def test_a_code_without_a_reason_is_refused(warehouse: Engine) -> None:
+    with pytest.raises(KeyError):
+        raised(warehouse, "no_such_code")
+
+
+def test_the_message_says_what_since_when_what_it_means_what_to_do_and_where(
+    warehouse: Engine, channel: Channel
+) -> None:
+    since = datetime(2026, 3, 31, 12, 5, tzinfo=UTC)
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection,
+            "late",
+            "contact_sync",
+            detail="Contacts: the last complete load ended at noon.",
+            flow="contact_sync",
+            dag_run_id="scheduled__2026-03-31T10:05:00+00:00",
+            since=since,
+        )
+    deliver(warehouse, channel)
+    assert channel.taken[0].text.splitlines() == [
+        "Alarm: contact_sync (late)",
+        "Contacts: the last complete load ended at noon.",
+        "Since: 2026-03-31 12:05 UTC",
+        (
+            "What it means: No complete load within the time promised: what is shown is older than it "
+            "should be. Contacts show as they were; new ones are missing."
+        ),
+        "Try first: Look at the DAG in Airflow: is it paused, is a run waiting or still at work?",
+        (
+            "Run: https://airflow.example.com/dags/contact_sync/runs/"
+            "scheduled__2026-03-31T10%3A05%3A00%2B00%3A00"
+        ),
+        "Runbook: https://wiki.example.com/runbook#late",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [
+        (timedelta(seconds=59), "0 min"),
+        (timedelta(minutes=59), "59 min"),
+        (timedelta(minutes=130), "2 h 10 min"),
+        (timedelta(hours=49), "2 d 1 h"),
+    ],
+)
+def test_a_span_is_told_in_two_units(length: timedelta, told: str) -> None:
+    assert alarms.span(length) == told
+
+
+def test_the_table_refuses_a_recovery_told_before_the_alarm(warehouse: Engine) -> None:
+    raised(warehouse)
+    recovered(warehouse)
+    with pytest.raises(Exception, match="ck_alarm_told"), warehouse.begin() as connection:
+        connection.execute(text("update bms.alarm set recovery_told_at = now()"))
