@@ -1,4 +1,4 @@
-"""What people ask of the warehouse, as queries."""
+"""What stands in a table, and what a run did, for tests and printed tables."""
 
 import hashlib
 from typing import Any
