@@ -241,6 +241,27 @@ DROP_FAULTS = {
 """What makes a dropped file, a row or a cell refused; the texts quote no cell."""
 
 
+WAITING = {
+    "growing": Reason(
+        "The file changes from one look to the next.",
+        "Nothing, while it is being copied; else find out what writes to it.",
+    ),
+    "being_written": Reason(
+        "A program of this machine holds the file open for writing.",
+        "Close it there, or end the copy.",
+    ),
+    "incomplete": Reason(
+        "The file's last line has no end: the rest of it may still be on its way.",
+        "If it is whole, add a line's end to it, or trigger its DAG with the drop's number: it is"
+        " then taken as it is.",
+    ),
+    "unreadable": Reason(
+        "The file can't be read.",
+        "Let the user that runs Airflow's tasks read it.",
+    ),
+}
+"""What keeps a dropped file from being taken; the state of a drop that waits."""
+
 MIRROR = {
     "unstable": Reason(
         "Rows came and went while the list was read: no two passes agree. What was read is "
@@ -280,9 +301,66 @@ ALARMS = {
         "A run was started and has not ended in its time.",
         "Look what its tasks wait for: a worker, their pool, the service.",
     ),
+    "contract_changed": Reason(
+        "The service does otherwise than it was seen to do where its interface says nothing.",
+        "Read the finding in bms.contract, ask the service's owner whether it is meant.",
+    ),
+    "setting_contradicted": Reason(
+        "A setting says otherwise than the service was seen to do.",
+        "Change the setting as the message says, then run service_contract again.",
+    ),
+    "not_reconciled": Reason(
+        "The service contradicts itself, or the warehouse holds what the service doesn't say.",
+        "Look which days and why in bms.reconciliation; compare one of them by hand.",
+    ),
     "warehouse_unreachable": Reason(
         "The warehouse does not answer: nobody can tell how fresh anything is.",
         "Check that PostgreSQL runs and that the address and password are right.",
     ),
 }
 """What people are told of without asking; docs/runbook.md has a section for each."""
+
+
+AUDIT = {
+    "days_differ": Reason(
+        "A month read at once is not the sum of its days.",
+        "Load such days one by one (BMS_WINDOW_DAYS=1) and tell the service's owner.",
+    ),
+    "halves_differ": Reason(
+        "A month read at once is not the sum of two halves that overlap.",
+        "Lower BMS_WINDOW_DAYS and tell the service's owner.",
+    ),
+    "doubled": Reason(
+        "The same row comes twice in one answer.",
+        "Report it to the service's owner; rows are kept once here.",
+    ),
+    "outside_day": Reason(
+        "A row of another day comes with the day asked for.",
+        "Run service_contract: it says which date the range filters and whether end_date is in.",
+    ),
+    "languages_differ": Reason(
+        "Asked in English, the service gives other rows or values than in French.",
+        "Set BMS_LANGUAGE to the language that is right; tell the service's owner.",
+    ),
+    "page_sizes_differ": Reason(
+        "A list holds other rows on small pages than on large ones.",
+        "Set page_size of the connection to the one that is right; tell the service's owner.",
+    ),
+    "detail_differs": Reason(
+        "A record's detail says otherwise than its list.",
+        "Compare the record in the service; tell the service's owner.",
+    ),
+    "warehouse_differs": Reason(
+        "The warehouse differs from the service, though it has read the rows again since.",
+        "Run the flow again for these days; if it stays so, rebuild them: bms_flows.rebuild.",
+    ),
+    "budget_spent": Reason(
+        "BMS_AUDIT_REQUESTS was spent before these rows were compared.",
+        "Nothing to do: another audit begins elsewhere. Raise BMS_AUDIT_REQUESTS for more.",
+    ),
+    "not_answered": Reason(
+        "The service refused or failed a question of the audit.",
+        "Look at the task's log; the next audit asks again.",
+    ),
+}
+"""Why a day is not reconciled, or was not compared."""
