@@ -79,7 +79,8 @@ def test_the_readme_names_every_table(table: Any) -> None:
 
 @pytest.mark.parametrize("variable", sorted(FLOW_SETTINGS))
 def test_the_readme_gives_every_setting_its_default(variable: str) -> None:
-    assert f"| `{variable}` | `{written(FLOW_SETTINGS[variable])}` |" in README, WRITE
+    default = written(FLOW_SETTINGS[variable])
+    assert f"| `{variable}` |{f' `{default}`' if default else ''} |" in README, WRITE
 
 
 def test_the_readme_names_no_setting_that_is_not_there() -> None:
@@ -106,9 +107,18 @@ def test_commands_that_a_document_names_are_there(document: Path) -> None:
     }
     scripts = re.findall(r"(?<![\w/])((?:scripts|deploy|\.ci)/[\w.]+)", text)
     assert [script for script in scripts if not (PROJECT / script).exists()] == []
-    modules = re.findall(r"python -m (bms_\w+|stack)\b", text)
-    homes = (PROJECT / "include", PROJECT)
-    assert [m for m in modules if not any((h / m / "__main__.py").exists() for h in homes)] == []
+    modules = re.findall(r"python -m (bms_\w+(?:\.\w+)*|stack)\b", text)
+    assert [module for module in modules if not runs(module)] == []
+
+
+def runs(module: str) -> bool:
+    """Say whether `python -m module` is a command: a package with a main module, or a module with one."""
+    path = module.replace(".", "/")
+    return any(
+        (home / path / "__main__.py").exists()
+        or ((file := home / f"{path}.py").exists() and "__main__" in file.read_text())
+        for home in (PROJECT / "include", PROJECT)
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))

@@ -1,12 +1,15 @@
 """What people are told, whatever carries it: a title and a few lines, without a person in them."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from bms_flows.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,31 @@ class Notice:
 
 Send = Callable[[Notice], None]
 """Hands a notice to a channel; raises where the channel doesn't take it."""
+
+
+class NotTaken(RuntimeError):
+    """No channel took a notice; it is told the next time."""
+
+    retriable = True
+
+
+def to_each(channels: Mapping[str, Send]) -> Send:
+    """Return what hands a notice to every channel, and raises `NotTaken` where none takes it."""
+
+    def send(notice: Notice) -> None:
+        refused = {}
+        for name, channel in channels.items():
+            try:
+                channel(notice)
+            except Exception as error:  # noqa: BLE001 - whatever one raises, the others get theirs
+                # Only the kind of error: its text may quote an address that is a secret.
+                refused[name] = type(error).__name__
+        if len(refused) == len(channels):
+            raise NotTaken(", ".join(f"{name}: {kind}" for name, kind in refused.items()))
+        for name, kind in refused.items():
+            log.warning("%s did not take a notice that others took: %s", name, kind)
+
+    return send
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,14 @@ class Settings:
     """Airflow's address for the links in messages of `bms_flows.health`; tasks know it themselves."""
     runbook_url: str = "docs/runbook.md"
     """Where messages find the runbook; the section's anchor is added."""
+    notice_to: str = ""
+    """Addresses that messages go to by mail, with commas between them."""
+    notice_from: str = ""
+    """The sender of mails that `bms_flows.health` sends."""
+    notice_webhook: str = field(default="", repr=False)
+    """Where `bms_flows.health` posts messages, as `{"text": …}`; the whole URL, kept secret."""
+    notice_smtp: str = field(default="", repr=False)
+    """Its mail server: `smtp://user:password@host:587`, or `smtps://…`; kept secret."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

@@ -143,6 +143,7 @@ class _Mirroring:
                 "passes": len(reading.passes),
                 "list_calls": reading.calls,
                 "details_read": self.read,
+                "whole": self.source.whole,
                 "raw": self.place.name(landing.raw) if kept.kept else None,
             },
         )
