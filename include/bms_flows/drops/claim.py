@@ -110,6 +110,8 @@ def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | 
     )
     row = connection.execute(select(drop).where(same).with_for_update()).mappings().one()
     wanted = dag_run_id or minted(resource, row["id"])
+    if row["state"] == "waiting":
+        return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:
         return Drop.of(row)
     if row["expires_at"] > datetime.now(UTC):
@@ -144,7 +146,15 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
         live = row["state"] == "open" and row["expires_at"] > datetime.now(UTC)
         if live and row["dag_run_id"] != dag_run_id:
             raise DropTaken(f"drop {number} is held by run {row['dag_run_id']}")
-        return _hold(connection, number, dag_run_id, state="open", finished_at=None, same_as=None)
+        return _hold(
+            connection,
+            number,
+            dag_run_id,
+            state="open",
+            finished_at=None,
+            same_as=None,
+            waits_for=None,
+        )
 
 
 def get(engine: Engine, number: int) -> Drop:

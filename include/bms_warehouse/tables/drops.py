@@ -13,8 +13,8 @@ from sqlalchemy import (
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
-DROP_STATES = ("open", "applied", "not_applied", "repeated", "withdrawn")
-"""`open` is being worked on or waited for; the others say how it ended."""
+DROP_STATES = ("waiting", "open", "applied", "not_applied", "repeated", "withdrawn")
+"""`waiting`: not finished being written, so not taken; `open`: taken; the others say how it ended."""
 
 drop = Table(
     "drop",
@@ -29,7 +29,8 @@ drop = Table(
         nullable=False,
         comment="Its time of modification (nanoseconds), or its etag on an object store.",
     ),
-    Column("state", TEXT, nullable=False, comment="open, or how it ended."),
+    Column("state", TEXT, nullable=False, comment="waiting, open, or how it ended."),
+    Column("waits_for", TEXT, comment="Why it is not taken yet; empty once it is."),
     Column(
         "dag_run_id", TEXT, nullable=False, comment="Airflow's run that works on it, by its id."
     ),
@@ -41,7 +42,7 @@ drop = Table(
     Column("archive", TEXT, comment="Where the original is kept, below the data root."),
     Column("report", TEXT, comment="Folder of its report, below the data root."),
     Column("certificate", TEXT, comment="SHA-256 of certificate.json; the next one names it."),
-    Column("entered_at", TIMESTAMP, nullable=False, comment="When it was taken."),
+    Column("entered_at", TIMESTAMP, nullable=False, comment="When it was first seen, or taken."),
     Column("started_at", TIMESTAMP, comment="When its run was started; empty until then."),
     Column("finished_at", TIMESTAMP, comment="When its report was complete."),
     UniqueConstraint("resource", "path", "size", "stamp"),
@@ -49,7 +50,7 @@ drop = Table(
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in DROP_STATES)), name="state"
     ),
-    CheckConstraint("(state = 'open') = (finished_at is null)", name="finished"),
+    CheckConstraint("(state in ('waiting', 'open')) = (finished_at is null)", name="finished"),
     Index("ix_drop_resource_sha256", "resource", "sha256"),
     comment="One row for each file dropped, however often it is seen; taking one is inserting it.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,11 +13,11 @@ from airflow.sdk import get_current_context
 from bms_flows import runs
 from bms_flows.creation import proposal, review, rules
 from bms_flows.creation.certificate import certify
-from bms_flows.creation.remote import REMOTES
+from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim, custody, inbox, report, templates
+from bms_flows.drops import claim, custody, inbox, report, templates, waiting
 from bms_flows.drops.outcome import counts
 from bms_flows.drops.reading import read
 from bms_flows.drops.settings import Settings as DropSettings
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from bms_flows.workplace import Workplace
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class NoSuchFile(LookupError):
@@ -59,11 +62,17 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         folder = _inbox(place, name)
         templates.provide(folder, REMOTES[name].resource)
         before = inbox.look(folder)
+        lying = before
         if before:
             # What is waited for is that nothing happens: only time can tell.
             time.sleep(place.settings.drop_settle_s)
-            for seen in inbox.settled(folder, before.values(), inbox.look(folder).values()).settled:
-                claim.enter(place.warehouse, name, seen)
+            lying = inbox.look(folder)
+        looked = inbox.settled(folder, before.values(), lying.values())
+        for seen in looked.settled:
+            claim.enter(place.warehouse, name, seen)
+        now = datetime.now(UTC)
+        for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
+            log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(place.warehouse, name)

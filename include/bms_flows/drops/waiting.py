@@ -1,0 +1,111 @@
+"""Files that lie in an inbox and are not finished being written: kept in `bms.drop`, told when it lasts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+from sqlalchemy import Connection, Engine, exists, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.drops.inbox import Seen, Waiting
+from bms_flows.reasons import WAITING
+from bms_warehouse.tables import drop
+
+LONG: Final = timedelta(minutes=3)
+"""Whoever copies a file is done by then, or has forgotten it."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A drop that is not taken yet: since when, and what for."""
+
+    drop: int
+    reason: Waiting
+    since: datetime
+
+    def long(self, now: datetime) -> bool:
+        """Whether somebody should look."""
+        return now - self.since >= LONG
+
+    def text(self, now: datetime) -> str:
+        """Return what is known and what to do; names of files may be names of people."""
+        reason = WAITING[self.reason]
+        minutes = int((now - self.since).total_seconds() // 60)
+        return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
+
+
+def keep(
+    engine: Engine, resource: str, lying: Iterable[Seen], waiting: Mapping[str, Waiting]
+) -> Sequence[Waits]:
+    """Keep in `bms.drop` which of the files lying in an inbox wait, by name; return those.
+
+    A drop that waited and is no longer among them was taken as another one, or has gone.
+    """
+    now = datetime.now(UTC)
+    with engine.begin() as connection:
+        known = {
+            row.path: row
+            for row in connection.execute(
+                select(drop.c.id, drop.c.path, drop.c.entered_at)
+                .where(drop.c.resource == resource, drop.c.state == "waiting")
+                .with_for_update()
+            )
+        }
+        found = []
+        for seen in lying:
+            reason = waiting.get(seen.path)
+            if reason is None:
+                continue
+            if row := known.pop(seen.path, None):
+                _renew(connection, row.id, seen, reason)
+                found.append(Waits(row.id, reason, row.entered_at))
+            elif number := _enter(connection, resource, seen, reason, now):
+                found.append(Waits(number, reason, now))
+        gone = [row.id for row in known.values()]
+        connection.execute(
+            update(drop)
+            .where(drop.c.id.in_(gone))
+            .values(state="withdrawn", waits_for=None, finished_at=now)
+        )
+    return found
+
+
+def _enter(
+    connection: Connection, resource: str, seen: Seen, reason: Waiting, now: datetime
+) -> int | None:
+    """Enter a file that waits; None where it was taken meanwhile."""
+    return connection.execute(
+        insert(drop)
+        .values(
+            resource=resource,
+            path=seen.path,
+            size=seen.size,
+            stamp=seen.stamp,
+            state="waiting",
+            waits_for=reason,
+            dag_run_id=f"waiting {uuid4()}",
+            expires_at=now,
+            entered_at=now,
+        )
+        .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
+        .returning(drop.c.id)
+    ).scalar_one_or_none()
+
+
+def _renew(connection: Connection, number: int, seen: Seen, reason: Waiting) -> None:
+    """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
+    other = drop.alias()
+    taken = exists().where(
+        other.c.resource == drop.c.resource,
+        other.c.path == seen.path,
+        other.c.size == seen.size,
+        other.c.stamp == seen.stamp,
+        other.c.id != number,
+    )
+    connection.execute(
+        update(drop)
+        .where(drop.c.id == number, ~taken)
+        .values(size=seen.size, stamp=seen.stamp, waits_for=reason)
+    )

@@ -1,0 +1,90 @@
+"""Files that wait: one drop each, however they change; taken, gone or told of."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, select
+from upath import UPath
+
+from bms_flows.drops import claim, waiting
+from bms_flows.drops import inbox as inboxes
+from bms_flows.drops.inbox import Waiting
+from bms_flows.drops.waiting import Waits
+from bms_flows.reasons import WAITING
+from bms_warehouse.tables import drop
+
+ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
+
+
+def look_twice(folder: UPath, warehouse: Engine) -> list[Waits]:
+    """Take what is settled, as the dispatcher does."""
+    before = inboxes.look(folder)
+    lying = inboxes.look(folder)
+    looked = inboxes.settled(folder, before.values(), lying.values())
+    for seen in looked.settled:
+        claim.enter(warehouse, "employee", seen)
+    return list(waiting.keep(warehouse, "employee", lying.values(), looked.waiting))
+
+
+def states(warehouse: Engine) -> list[tuple[str, str | None]]:
+    with warehouse.connect() as connection:
+        found = connection.execute(select(drop.c.state, drop.c.waits_for).order_by(drop.c.id))
+        return [(row.state, row.waits_for) for row in found]
+
+
+def test_a_file_without_a_last_line_end_is_a_drop_that_waits(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    assert waits.reason == "incomplete"
+    assert states(warehouse) == [("waiting", "incomplete")]
+    assert look_twice(inbox, warehouse) == [waits]  # since when stays
+
+
+def test_one_that_goes_on_being_written_stays_one_drop(inbox: UPath, warehouse: Engine) -> None:
+    for length in (20, 24, 25):
+        (inbox / "a.csv").write_bytes(ROW[:length])
+        look_twice(inbox, warehouse)
+    assert states(warehouse) == [("waiting", "incomplete")]
+
+
+def test_it_is_taken_once_it_is_whole(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").write_bytes(ROW)
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("withdrawn", None), ("open", None)]
+
+
+def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("withdrawn", None)]
+
+
+def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    claim.reopen(warehouse, waits.drop, "manual__1")
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("open", None)]
+
+
+def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    assert waiting.keep(warehouse, "contact", [], {}) == []
+    assert states(warehouse) == [("waiting", "incomplete")]
+
+
+@pytest.mark.parametrize("reason", WAITING)
+def test_what_is_told_says_how_long_why_and_what_to_do(reason: Waiting) -> None:
+    since = datetime(2026, 3, 31, 8, tzinfo=UTC)
+    waits = Waits(12, reason, since)
+    assert not waits.long(since + timedelta(minutes=2))
+    assert waits.long(now := since + timedelta(minutes=7))
+    assert waits.text(now).startswith("drop 12 waits for 7 min. ")
+    assert WAITING[reason].remedy in waits.text(now)
