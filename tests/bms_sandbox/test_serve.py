@@ -3,7 +3,10 @@ import select
 import signal
 import subprocess
 import sys
+import time
+from http.client import HTTPConnection
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -27,6 +30,20 @@ def test_running_takes_dialect_faults_options_and_credentials() -> None:
         process = sandbox.process
     assert process is not None
     assert process.returncode == 0
+
+
+def test_answers_on_a_kept_connection_wait_for_no_acknowledgement() -> None:
+    """A kernel that gathers small pieces keeps every answer back for 40 ms."""
+    with running() as sandbox:
+        connection = HTTPConnection(sandbox.url.removeprefix("http://"), timeout=5)
+        seconds = []
+        for _ in range(60):
+            started = time.perf_counter()
+            connection.request("GET", "/v1/CRM/contacts/1001")
+            connection.getresponse().read()
+            seconds.append(time.perf_counter() - started)
+        connection.close()
+    assert median(seconds) < 0.03
 
 
 def test_wrong_option_says_why_it_did_not_start(capfd: pytest.CaptureFixture[str]) -> None:
