@@ -20,8 +20,9 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
     `fetch` takes a page number from 1 and repeats what is worth repeating itself. An empty list
     has one page, whether `total_pages` says 0 or 1. When the total grows on the way, the new pages
     are fetched too; when it shrinks, what the service gives for a page past the end (nothing,
-    a refusal, the last page again: not shown by the interface) is not yielded. A list that changes on the way may still shift items between pages: the interface offers no
-    snapshot, so a caller that needs one compares two passes.
+    a refusal, the last page again: not shown by the interface) is not yielded; a page refused that
+    lies within the list is asked for once more. A list that changes on the way may still shift items
+    between pages: the interface offers no snapshot, so a caller that needs one compares two passes.
     """
     first = await fetch(1)
     yield first
@@ -40,7 +41,7 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
             except Refused:
                 page = await fetch(1)  # is the page past an end that has moved, or really refused?
                 if page.total_pages >= number:
-                    raise
+                    page = await fetch(number)  # there again: the list may have grown meanwhile
             if page.total_pages < number:
                 total = page.total_pages
                 continue

@@ -97,6 +97,20 @@ async def test_a_refusal_of_a_page_that_exists_is_an_error() -> None:
         await read(fetch)
 
 
+async def test_a_page_refused_past_the_end_is_read_when_the_list_grows_again() -> None:
+    listing = Listing(4, past_end="not_found")
+    shrunk = False
+
+    async def fetch(number: int) -> Page[int]:
+        nonlocal shrunk
+        if number == 4 and not shrunk:
+            shrunk = True
+            raise NotFound(LIST, "x", status=404)  # three pages just then, and four again
+        return await listing(number)
+
+    assert await read(fetch) == [1, 2, 3, 4]
+
+
 async def test_no_fetch_is_left_running_after_an_error() -> None:
     listing = Listing(40)
     before = asyncio.all_tasks()
