@@ -19,7 +19,12 @@ MAY_IMPORT = {
     "include/bms_sandbox": set(),  # two independent readings of one interface, or neither proves the other
     "include/bms_warehouse": set(),
     "include/bms_flows": {"bms", "bms_warehouse"},
-    "plugins/bms_provider/hooks": {"bms", "bms_provider.hooks", "bms_provider.provider_info"},
+    "plugins/bms_provider/hooks": {
+        "bms",
+        "bms_provider.hooks",
+        "bms_provider.pool",
+        "bms_provider.provider_info",
+    },
     "plugins/bms_provider/operators": {
         "bms",
         "bms_flows.storage",

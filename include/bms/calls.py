@@ -14,6 +14,7 @@ from bms.auth import Token, Tokens, read_token
 from bms.counters import Counters
 from bms.endpoints import BY_NAME, Endpoint
 from bms.errors import AmbiguousWrite, BmsError, MalformedAnswer, MissingScope, error_for
+from bms.in_flight import InFlight
 from bms.scopes import require_scope
 from bms.settings import SECONDS_PER_UNIT, Settings
 from bms.transport import Answer, Transport
@@ -31,6 +32,7 @@ class Calls:
         settings: Settings,
         counters: Counters,
         *,
+        in_flight: InFlight | None,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
@@ -48,7 +50,7 @@ class Calls:
             create_refused_by_429=settings.create_refused_by_429,
         )
         self._tokens = Tokens(self._fetch_token, clock=clock)
-        self._transport = Transport(settings, counters)
+        self._transport = Transport(settings, counters, in_flight)
 
     async def open(self) -> None:
         """Prepare to call; nothing is sent."""

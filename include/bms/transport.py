@@ -1,6 +1,5 @@
 """One request on the wire and its whole answer; knows nothing of repeating or of tokens' lives."""
 
-import asyncio
 import ssl
 import time
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from yarl import URL
 from bms.counters import Counters
 from bms.endpoints import Endpoint
 from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout
+from bms.in_flight import InFlight
 from bms.retry import http_date
 from bms.settings import Settings
 
@@ -50,10 +50,12 @@ class Transport:
     aiohttp itself sends again only idempotent methods (its `IDEMPOTENT_METHODS`), never a POST.
     """
 
-    def __init__(self, settings: Settings, counters: Counters) -> None:
+    def __init__(
+        self, settings: Settings, counters: Counters, in_flight: InFlight | None = None
+    ) -> None:
         self._settings = settings
         self._counters = counters
-        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._in_flight = in_flight or InFlight(settings.concurrency)
         self._origin = URL(settings.base_url).origin()
         self._kept: aiohttp.ClientSession | None = None
         self._fresh: aiohttp.ClientSession | None = None
@@ -94,7 +96,7 @@ class Transport:
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
         url = URL(self._settings.url(path)).with_query(query)
-        async with self._slots:
+        async with self._in_flight:
             for _ in range(MOST_REDIRECTS + 1):
                 answer, location = await self._exchange(session, endpoint, url, body, headers)
                 if answer.status not in REDIRECTS:
@@ -132,6 +134,7 @@ class Transport:
                 allow_redirects=False,
                 trace_request_ctx=passage,
             ) as response:
+                waited = time.monotonic() - started
                 content = await response.read()
                 answer = Answer(
                     status=response.status,
@@ -141,6 +144,7 @@ class Transport:
                 )
                 location = response.headers.get("Location")
         except TimeoutError:
+            self._in_flight.pace.failed(time.monotonic())
             failure = Timeout(
                 endpoint,
                 f"no answer within {self._settings.timeout:g} s",
@@ -153,11 +157,10 @@ class Transport:
                 endpoint, f"{what} ({type(error).__name__})", sent=passage.connected
             )
         else:
+            now = time.monotonic()
+            self._in_flight.pace.answered(endpoint.name, answer.status, waited, now)
             self._counters.answered(
-                endpoint,
-                status=answer.status,
-                size=len(content),
-                seconds=time.monotonic() - started,
+                endpoint, status=answer.status, size=len(content), seconds=now - started
             )
             return answer, location
         raise failure

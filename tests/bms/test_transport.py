@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.errors import ConnectionFailed, Redirected, Timeout
+from bms.in_flight import InFlight
 from bms.settings import Settings
 from bms.transport import MOST_REDIRECTS, Transport
 from tests.bms.fake_services import TOKEN, Odd, Serve
@@ -339,3 +340,53 @@ async def test_a_client_certificate_is_shown(
     transport = await open_transport(secure.settings(verify=path, cert=(path, path)))
     await transport.send(READ, "/x")
     assert shown[0]["serialNumber"] == "01"
+
+
+async def test_clients_that_share_places_have_no_more_in_flight_than_one(odd: Odd) -> None:
+    at_work = most = 0
+
+    async def slow(_request: web.Request) -> web.StreamResponse:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0.01)
+        at_work -= 1
+        return web.json_response([])
+
+    odd.answer = slow
+    settings = odd.settings(concurrency=4)
+    shared = InFlight(4)
+    one, other = (Transport(settings, Counters(), shared) for _ in range(2))
+    await asyncio.gather(one.open(), other.open())
+    await asyncio.gather(*(each.send(READ, "/x") for each in (one, other) * 10))
+    await asyncio.gather(one.close(), other.close())
+    assert most == 4
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_distress_lowers_what_is_in_flight(odd: Odd, status: int) -> None:
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status)
+
+    odd.answer = refuse
+    shared = InFlight(8)
+    transport = Transport(odd.settings(concurrency=8), Counters(), shared)
+    await transport.open()
+    await transport.send(READ, "/x")
+    await transport.close()
+    assert shared.pace.limit == 4
+
+
+async def test_an_answer_that_does_not_come_lowers_what_is_in_flight(odd: Odd) -> None:
+    async def never(_request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(5)
+        return web.Response()
+
+    odd.answer = never
+    shared = InFlight(8)
+    transport = Transport(odd.settings(concurrency=8, timeout=0.05), Counters(), shared)
+    await transport.open()
+    with pytest.raises(Timeout):
+        await transport.send(READ, "/x")
+    await transport.close()
+    assert shared.pace.limit == 4

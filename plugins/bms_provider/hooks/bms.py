@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import amask_secret
 
+from bms_provider import pool
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bms.client import Client
     from bms.counters import Counters
     from bms.errors import BmsError
+    from bms.in_flight import InFlight
     from bms.settings import Settings
 
 TEST_SECONDS = 10.0
@@ -61,13 +63,27 @@ class BmsHook(BaseHook):
 
     @cached_property
     def settings(self) -> Settings:
-        """What the connection says, as the client's settings; raises `BadConnection`."""
-        return client_settings(self.connection, self.extras)
+        """What the connection says, as the client's settings; raises `BadConnection`.
+
+        A task in the pool of the service has no more requests in flight than slots.
+        """
+        settings = client_settings(self.connection, self.extras)
+        slots = own_slots()
+        if slots is None or slots >= settings.concurrency:
+            return settings
+        return replace(settings, concurrency=slots)
 
     @cached_property
     def entities(self) -> list[int]:
         """The entities to work on where a run names none; raises `BadConnection`."""
         return entity_list(self.extras.get("entities"))
+
+    @cached_property
+    def in_flight(self) -> InFlight:
+        """What all clients of this hook have in flight together."""
+        from bms.in_flight import InFlight  # noqa: PLC0415 - with the client, not at import
+
+        return InFlight(self.settings.concurrency)
 
     def client(self, counters: Counters | None = None, **changes: Any) -> Client:
         """Return a client (an async context manager); its tokens are masked before their first use.
@@ -76,7 +92,12 @@ class BmsHook(BaseHook):
         """
         from bms.client import Client  # noqa: PLC0415 - brings aiohttp, not wanted at import
 
-        return Client(replace(self.settings, **changes), counters=counters, on_token=amask_secret)
+        return Client(
+            replace(self.settings, **changes),
+            counters=counters,
+            in_flight=self.in_flight,
+            on_token=amask_secret,
+        )
 
     def test_connection(self) -> tuple[bool, str]:
         """Fetch a token and say which scopes it grants and which are missing; never shows it.
@@ -100,6 +121,15 @@ class BmsHook(BaseHook):
         except Exception as error:  # noqa: BLE001 - a test answers, and a foreign text may quote a secret
             return False, f"The test itself failed ({type(error).__name__})."
         return True, said_of(access)
+
+
+def own_slots() -> int | None:
+    """Return the slots of the service's pool that the current task has; None where it has none."""
+    try:
+        task = get_current_context()["task"]
+    except RuntimeError:  # no task: a test of the connection, a script
+        return None
+    return task.pool_slots if task.pool == pool.NAME else None
 
 
 async def _access(settings: Settings) -> Access:

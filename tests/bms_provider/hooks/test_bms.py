@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from airflow.models.connection import Connection as StoredConnection
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
 from airflow.sdk._shared.secrets_masker import redact
+from airflow.sdk.execution_time.context import set_current_context
 
 from bms import errors
 from bms.endpoints import BY_NAME, ENDPOINTS
@@ -195,3 +198,25 @@ def test_a_bad_connection_is_a_value_error_that_is_not_retried(connect: Any) -> 
     connect(host="http://127.0.0.1:9")
     with pytest.raises(BadConnection):
         BmsHook().client()
+
+
+@pytest.mark.parametrize(
+    ("pool", "slots", "concurrency"), [("bms_service", 2, 2), ("bms_service", 9, 5), ("own", 2, 5)]
+)
+def test_a_task_in_the_service_s_pool_has_no_more_requests_in_flight_than_slots(
+    connected: Any, pool: str, slots: int, concurrency: int
+) -> None:
+    connected(concurrency=5)
+    with DAG("d", schedule=None):
+        task = EmptyOperator(task_id="task", pool=pool, pool_slots=slots)
+    hook = BmsHook()
+    with set_current_context({"task": task}):
+        assert hook.settings.concurrency == concurrency
+    assert hook.in_flight.pace.most == concurrency
+
+
+@pytest.mark.usefixtures("connected")
+def test_clients_of_one_hook_share_what_may_be_in_flight() -> None:
+    hook = BmsHook()
+    one, other = (each._calls._transport._in_flight for each in (hook.client(), hook.client()))
+    assert one is other
