@@ -19,6 +19,8 @@ class Finding:
     setting: str | None = None
     advice: str | None = None
     grows: bool = False
+    agrees: bool = False
+    """Whether what was seen agrees with the setting, though it leaves the question open."""
 
     @property
     def known(self) -> bool:
@@ -27,7 +29,13 @@ class Finding:
 
 
 def cannot_tell(
-    name: str, why: str, *, setting: str | None = None, advice: str | None = None
+    name: str,
+    why: str,
+    *,
+    setting: str | None = None,
+    advice: str | None = None,
+    agrees: bool = False,
 ) -> Finding:
     """Return the finding of a question that the service's answers leave open."""
-    return Finding(name=name, told=f"Cannot tell: {why}", setting=setting, advice=advice)
+    told = f"Cannot tell: {why}"
+    return Finding(name=name, told=told, setting=setting, advice=advice, agrees=agrees)

@@ -142,6 +142,6 @@ def _contradictions(connection: Connection, findings: Sequence[Finding], step: S
                 flow=step.flow,
                 dag_run_id=step.dag_run_id,
             )
-        elif finding.known:
+        elif finding.known or finding.agrees:
             alarms.recover(connection, finding.setting)
     return found

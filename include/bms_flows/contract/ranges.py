@@ -105,7 +105,7 @@ def range_date(left: Sequence[str], assumed: str) -> Finding:
         return cannot_tell(name, why, setting=RANGE_SETTING)
     advice = None if assumed in left else wrong.format(" or ".join(left))
     why = f"{' and '.join(left)} agree in every invoice seen."
-    return cannot_tell(name, why, setting=RANGE_SETTING, advice=advice)
+    return cannot_tell(name, why, setting=RANGE_SETTING, advice=advice, agrees=not advice)
 
 
 # The last day

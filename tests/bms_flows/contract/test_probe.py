@@ -1,0 +1,184 @@
+"""The probe against the sandbox's dialects: right, or it says that nobody can tell; never wrong."""
+
+from collections import Counter
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from bms.settings import Settings as ClientSettings
+from bms_flows.settings import Settings
+from bms_sandbox.dialect import SCOPES, Dialect
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.contract.truth import probed, spoken, wrong
+
+FIGURES: dict[str, list[Any]] = {
+    "token_lifetime": [1.0, 45.0, 90.0, 1800.0, 86_400.0],
+    "token_type": ["jwt"],
+    "granted_scopes": [["read:employee"], ["read:contact", "read:invoice_client"]],
+    "longest_range": [1, 2, 3, 7, 31],
+    "page_size_max": [1, 4, 10, 50, 99, 100, 500, 1000],
+    "time_zone": ["UTC", "Asia/Tokyo", "Pacific/Auckland"],
+    "rate_limit": [40.0],
+    "base_path": ["/tenant/api"],
+}
+MIXED: list[dict[str, Any]] = [
+    {"page_size_max": 7, "page_size_over": "refuse", "past_end": "not_found"},
+    {"page_size_max": 500, "page_size_over": "refuse"},
+    {"page_size_max": 250, "past_end": "last_page", "list_order": "name"},
+    {"range_date": "due_date", "end_date": "exclusive", "date_format": "zone"},
+    {"range_date": "created_on", "end_date": "exclusive", "datetime_format": "utc_ms"},
+    {"range_date": "sent_on", "end_date": "exclusive", "time_zone": "Pacific/Auckland"},
+    {"range_date": "sent_on", "datetime_format": "datetime", "time_zone": "Asia/Tokyo"},
+    {"longest_range": 2, "end_date": "exclusive", "list_order": "id_desc"},
+    {"longest_range": 1, "end_date": "exclusive"},
+    {"expires_in_unit": "minutes", "exp_claim": False},
+    {"expires_in_unit": "milliseconds", "token_lifetime": 45.0},
+    {"expires_in_unit": "minutes", "token_lifetime": 30.0},
+    {"nulls": "absent", "extra_fields": True, "error_body": "problem"},
+    {"default_filter": "ALL", "unknown_entity": "not_found"},
+]
+ENTERED_LATE = {
+    "id_entity": 1,
+    "invoice_date": "2026-03-10",
+    "created_on": "2026-03-20T10:00:00+00:00",
+}
+
+
+def readings() -> list[dict[str, Any]]:
+    """Return every reading of every gap, and some of several at once."""
+    kinds = get_type_hints(Dialect)
+    found: list[dict[str, Any]] = [{}]
+    for gap in fields(Dialect):
+        kind = kinds[gap.name]
+        values = get_args(kind) if get_origin(kind) is not tuple else ()
+        values = [True, False] if kind is bool else values or FIGURES[gap.name]
+        found += [{gap.name: value} for value in values if value != gap.default]
+    return found + MIXED
+
+
+def settings_for(client_settings: ClientSettings, dialect: Dialect) -> ClientSettings:
+    """Return the connection that this dialect can't do without."""
+    return replace(
+        client_settings,
+        base_url=client_settings.base_url + dialect.base_path,
+        token_bearer_secret=None if dialect.token_bearer == "none" else client_settings.secret,
+    )
+
+
+@pytest.mark.prove
+async def test_never_wrong_in_any_dialect(
+    sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    told, open_ = Counter[str](), Counter[str]()
+    for reading in readings():
+        sandbox.reset()
+        sandbox.insert_invoice(**ENTERED_LATE)
+        dialect = spoken(sandbox, **reading)
+        found = await probed(settings_for(client_settings, dialect))
+        assert wrong(found, dialect) == {}, reading
+        told.update(name for name, each in found.items() if each.known)
+        open_.update(name for name, each in found.items() if not each.known)
+    print(f"\n{len(readings())} dialects")  # noqa: T201 -- the table of docs/audit.md
+    for name in sorted({*told, *open_}):
+        print(f"| `{name}` | {told[name]} | {open_[name]} |")  # noqa: T201
+
+
+async def test_the_default_dialect_is_told_but_for_what_its_data_hides(
+    client_settings: ClientSettings,
+) -> None:
+    found = await probed(client_settings)
+    assert wrong(found, Dialect()) == {}
+    hidden = {name for name, each in found.items() if not each.known}
+    # 250 contacts fit on one page; every invoice is entered on its own date.
+    assert hidden == {"page_size_limit", "invoice_range_date", "codes_contact_signal"}
+    assert "invoice_date and created_on" in found["invoice_range_date"].told
+
+
+@pytest.mark.parametrize("range_date", ["invoice_date", "created_on"])
+async def test_an_invoice_entered_days_after_its_date_tells_which_date_is_filtered(
+    sandbox: Sandbox, client_settings: ClientSettings, range_date: str
+) -> None:
+    sandbox.insert_invoice(**ENTERED_LATE)
+    dialect = spoken(sandbox, range_date=range_date)
+    found = await probed(client_settings)
+    assert found["invoice_range_date"].value == range_date
+    assert wrong(found, dialect) == {}
+    wrongly_set = await probed(client_settings, Settings(invoice_range_date="due_date"))
+    assert f"set BMS_INVOICE_RANGE_DATE to {range_date}" in str(
+        wrongly_set["invoice_range_date"].advice
+    )
+
+
+async def test_it_says_which_setting_to_change(
+    sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    spoken(
+        sandbox,
+        expires_in_unit="minutes",
+        page_size_max=60,
+        page_size_over="refuse",
+        end_date="exclusive",
+        range_date="due_date",
+    )
+    found = await probed(client_settings)
+    advice = {name: each.advice for name, each in found.items() if each.advice}
+    assert advice == {
+        "expires_in_unit": "It says seconds: set expires_in_unit to minutes.",
+        "page_size_limit": "It says 100: set page_size to 60.",
+        "end_date": "It says true: set end_date_inclusive to false.",
+        "invoice_range_date": "It says invoice_date, which is not it: "
+        "set BMS_INVOICE_RANGE_DATE to due_date.",
+    }
+    assert all(found[name].setting for name in advice)
+
+
+async def test_an_empty_service_tells_nothing_and_nothing_wrong(
+    sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    sandbox.fill(contacts=0, consultants=0, employees=0, invoices_per_day=0)
+    for reading in ({"past_end": "last_page"}, {"page_size_max": 5, "total_pages_when_empty": 1}):
+        dialect = spoken(sandbox, **reading)
+        assert wrong(await probed(client_settings), dialect) == {}
+
+
+async def test_it_only_reads(sandbox: Sandbox, client_settings: ClientSettings) -> None:
+    before = {name: sandbox.rows(name) for name in ("contacts", "consultants", "employees")}
+    await probed(client_settings)
+    assert {name: sandbox.rows(name) for name in before} == before
+    asked = sandbox.truth()["requests"]
+    assert asked["list_contacts"]
+    assert [name for name in asked if name.startswith("create")] == []
+
+
+async def test_a_scope_that_is_missing_leaves_its_questions_open(
+    sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    spoken(sandbox, granted_scopes=[each for each in SCOPES if "contact" not in each])
+    found = await probed(client_settings)
+    assert found["page_size_limit"].told == "Cannot tell: the question failed (MissingScope)."
+    assert found["default_filter"].known
+
+
+@pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "token_revoked"])
+async def test_what_passes_changes_no_finding(
+    sandbox: Sandbox, client_settings: ClientSettings, kind: str
+) -> None:
+    sandbox.set_fault(kind, operation="list_*", count=4, probability=0.3, retry_after=0)
+    found = await probed(client_settings)
+    assert wrong(found, Dialect()) == {}
+    assert found["default_filter"].known
+    assert sandbox.truth()["faults"]
+
+
+async def test_a_time_ahead_of_the_service_s_clock_contradicts_the_zone(
+    sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    now = datetime.now(UTC)
+    sandbox.set_clock(now)
+    sandbox.set_dialect(datetime_format="datetime", time_zone="Asia/Tokyo")
+    for _ in range(6):
+        sandbox.insert_invoice(id_entity=1, invoice_date=f"{now:%Y-%m-%d}")
+    found = await probed(client_settings, today=now.date() + timedelta(days=1))
+    assert "set time_zone to a zone further east" in str(found["datetime_zone"].advice)

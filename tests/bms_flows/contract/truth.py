@@ -1,0 +1,87 @@
+"""What a probe may find of a dialect: the one right value of each finding, None where there is none."""
+
+from datetime import date
+from typing import Any
+
+from bms.settings import Settings as ClientSettings
+from bms_flows.contract.asking import Asker
+from bms_flows.contract.finding import Finding
+from bms_flows.contract.probe import Probe
+from bms_flows.settings import Settings
+from bms_sandbox.dialect import Dialect
+from bms_sandbox.serve import Sandbox
+
+TODAY = date(2026, 3, 31)
+
+ERROR_BODIES = {
+    "json": "json: code, errors, message",
+    "problem": "problem: detail, errors, status, title, type",
+    "text": "text",
+    "empty": "empty",
+}
+WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
+
+
+async def probed(
+    client_settings: ClientSettings, settings: Settings | None = None, today: date = TODAY
+) -> dict[str, Finding]:
+    """Probe a service once and return its findings by name."""
+    async with Asker(client_settings) as asker:
+        probe = Probe(asker, [1, 2], settings or Settings(), today)
+        findings = await probe.run()
+    assert len({each.name for each in findings}) == len(findings)
+    return {each.name: each for each in findings}
+
+
+def truth(dialect: Dialect) -> dict[str, Any]:
+    """Return what each finding must say of `dialect` if it says anything; of 250 contacts."""
+    limit = dialect.page_size_max
+    past = {"empty": "empty", "last_page": "last_page", "not_found": "refused"}[dialect.past_end]
+    extra = ["x_labels", "x_revision"] if dialect.extra_fields else []
+    return {
+        "expires_in_unit": dialect.expires_in_unit,
+        "page_size_limit": {
+            "rows": limit,
+            "beyond": {"clamp": "clamped", "refuse": "refused"}[dialect.page_size_over],
+        }
+        if limit
+        else None,
+        "past_end": {"answer": past} | ({"status": 404} if past == "refused" else {}),
+        "sort_stability": "stable",
+        "list_order": {"id": "id", "id_desc": "id_desc"}.get(dialect.list_order, "not_by_id"),
+        "default_filter": dialect.default_filter,
+        "invoice_range_date": dialect.range_date,
+        "end_date": dialect.end_date,
+        "datetime_zone": [WRITTEN[dialect.datetime_format]],
+        "offsets": {
+            "Europe/Paris": ["+01:00", "+02:00"],
+            "UTC": ["+00:00"],
+            "Asia/Tokyo": ["+09:00"],
+            "Pacific/Auckland": ["+12:00", "+13:00"],
+        }[dialect.time_zone],
+        "error_unknown_id": {"status": 404, "body": ERROR_BODIES[dialect.error_body]},
+        "error_missing_parameter": {"status": 422, "body": ERROR_BODIES[dialect.error_body]},
+        "error_no_token": {"status": 401, "body": ERROR_BODIES[dialect.error_body]},
+    } | {
+        f"undocumented_{operation}": extra
+        for operation in (
+            *("list_client_invoices", "list_contacts", "list_consultants", "list_employees"),
+            *("read_contact", "read_consultant", "read_employee"),
+        )
+    }
+
+
+def wrong(found: dict[str, Finding], dialect: Dialect) -> dict[str, tuple[Any, Any]]:
+    """Return the findings that say something else than the truth, with both."""
+    right = truth(dialect)
+    return {
+        name: (finding.value, right[name])
+        for name, finding in found.items()
+        if finding.known and not name.startswith("codes_") and finding.value != right[name]
+    }
+
+
+def spoken(sandbox: Sandbox, **readings: Any) -> Dialect:
+    """Let the sandbox speak a dialect, and return it."""
+    sandbox.set_dialect(**readings)
+    return Dialect().changed(readings)
