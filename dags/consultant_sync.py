@@ -10,6 +10,8 @@ Mirrors the consultants into `bms.consultant`, every change as a version in
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
@@ -49,7 +51,7 @@ CONSULTANTS = AssetAlias("bms_consultant")
             description="After a look at the service; each is still confirmed by its detail.",
         ),
     },
-    **policy.dag_arguments("consultants", "crm"),
+    **policy.dag_arguments("consultants", "crm", within=timedelta(hours=2)),
 )
 def consultant_sync() -> None:
     """Read, compare, load."""

@@ -14,6 +14,8 @@ Mirrors the contacts into `bms.contact`, every change as a version in `bms.conta
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
@@ -59,7 +61,7 @@ CONTACTS = AssetAlias("bms_contact")
             description="After a look at the service; each is still confirmed by its detail.",
         ),
     },
-    **policy.dag_arguments("contacts", "crm"),
+    **policy.dag_arguments("contacts", "crm", within=timedelta(minutes=30)),
 )
 def contact_sync() -> None:
     """Read, compare, load."""

@@ -14,6 +14,8 @@ all of them, with those on standby and those who left marked as such. Leaving is
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
 
 from bms_provider import policy
@@ -48,7 +50,7 @@ EMPLOYEES = AssetAlias("bms_employee")
             description="After a look at the service; each is still confirmed by the detail.",
         ),
     },
-    **policy.dag_arguments("employees", "hr"),
+    **policy.dag_arguments("employees", "hr", within=timedelta(hours=2)),
 )
 def employee_directory() -> None:
     """Read, compare, load; an entity at a time."""

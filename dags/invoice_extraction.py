@@ -14,6 +14,8 @@ them into `bms.client_invoice` with every change as a version.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
 
 from bms_provider import policy
@@ -49,7 +51,7 @@ from bms_provider import policy
             description="Of the entities, and of the days where given; nothing is read again.",
         ),
     },
-    **policy.dag_arguments("invoices", "finance"),
+    **policy.dag_arguments("invoices", "finance", within=timedelta(hours=2)),
 )
 def invoice_extraction() -> None:
     """Read, load, publish."""

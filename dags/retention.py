@@ -7,6 +7,8 @@ The tables are never touched.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import policy
@@ -15,7 +17,7 @@ from bms_provider import policy
 @dag(
     schedule=CronTriggerTimetable("30 3 * * *", timezone=policy.TIME_ZONE),
     doc_md=__doc__,
-    **policy.dag_arguments("housekeeping"),
+    **policy.dag_arguments("housekeeping", within=timedelta(hours=2)),
 )
 def retention() -> None:
     """Delete what is too old."""

@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "bms",
         "bms_flows",
         "bms_provider.hooks",
+        "bms_provider.notices",
         "bms_provider.policy",
         "bms_provider.tasks",
         "bms_provider.workplace",

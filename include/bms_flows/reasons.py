@@ -287,7 +287,8 @@ ALARMS = {
     ),
     "suspect": Reason(
         "The service answered, and the answer can't be believed: nothing of it was published.",
-        "Compare with the service; if it is right, run with accept_suspect, else run again.",
+        "Compare with the service; if it is right, run with accept_suspect (of lists: accept_gone), "
+        "else run again.",
     ),
     "unstable": Reason(
         "Rows came and went while the list was read, each time: nobody was marked as gone.",
@@ -299,7 +300,7 @@ ALARMS = {
     ),
     "overdue": Reason(
         "A run was started and has not ended in its time.",
-        "Look what its tasks wait for: a worker, their pool, the service.",
+        "Look what its tasks wait for: a worker, a slot of their pool (is the pool there?), the service.",
     ),
     "contract_changed": Reason(
         "The service does otherwise than it was seen to do where its interface says nothing.",

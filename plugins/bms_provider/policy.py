@@ -1,4 +1,4 @@
-"""What every DAG of the project shares: when a task is tried again, tags, params, assets."""
+"""What every DAG of the project shares: when a task is tried again, who is told, tags, params, assets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import AssetAlias, Param, RetryDecision, RetryPolicy
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from bms_provider import pool
 
@@ -49,9 +51,34 @@ class ServiceRetryPolicy(RetryPolicy):
         )
 
 
-def dag_arguments(*tags: str) -> dict[str, Any]:
-    """Return what `@dag` gets in every file: no catch-up, a few patient retries, our tags."""
+def tell_of_failure(context: Context) -> None:
+    """Raise and tell that a task has given up: Airflow calls it once, after the last try."""
+    from bms_provider.tasks import watch  # noqa: PLC0415 - not what a DAG file loads when parsed
+
+    watch.failed(context)
+
+
+def tell_of_delay(context: dict[str, Any]) -> None:
+    """Raise and tell that a run outlasts its time: Airflow calls it at the deadline."""
+    from bms_provider.tasks import watch  # noqa: PLC0415 - as above
+
+    watch.overdue(context)
+
+
+def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]:
+    """Return what `@dag` gets in every file: no catch-up, a few patient retries, our tags.
+
+    A red task is told of, once, after its last try. `within` is the time that a run may take from
+    being queued, whatever it waits for; one that outlasts it is told of too.
+    """
+    # From being queued: runs that a person starts have no logical date.
+    deadline = within and DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=within,
+        callback=SyncCallback(tell_of_delay),
+    )
     return {
+        **({"deadline": deadline} if deadline else {}),
         "catchup": False,
         "tags": ["bms", *tags],
         "default_args": {
@@ -61,6 +88,7 @@ def dag_arguments(*tags: str) -> dict[str, Any]:
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=30),
             "retry_policy": ServiceRetryPolicy(),
+            "on_failure_callback": tell_of_failure,
         },
     }
 

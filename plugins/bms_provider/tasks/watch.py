@@ -1,0 +1,72 @@
+"""The watchdog's task, and what Airflow calls when a task has given up or a run outlasts its time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.observability import stats
+
+from bms_flows import alarms
+from bms_flows.alarms import span
+from bms_flows.freshness import look
+from bms_flows.gauges import gauges
+from bms_flows.watch import watch as watch_promises
+from bms_provider import notices, workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def watch() -> dict[str, str]:
+    """Look at every promise, raise, recover and tell; return each flow's state."""
+    with workplace.open_workplace() as place:
+        with place.warehouse.begin() as connection:
+            found = watch_promises(connection, place.settings, notices.links(place.settings))
+            for name, value, tags in gauges(connection, found):
+                stats.gauge(name, value, tags=tags)
+        notices.deliver(place)
+    return {flow: freshness.state or "never_ran" for flow, freshness in found.items()}
+
+
+def failed(context: Mapping[str, Any]) -> None:
+    """Raise and tell that a task has given up: once for its flow, however many of them do."""
+    run, task = context["dag_run"], context["ti"]
+    place_of = f" ({task.map_index})" if (task.map_index or 0) > 0 else ""
+    kind = type(context.get("exception")).__name__
+    with workplace.open_workplace() as place:
+        with place.warehouse.begin() as connection:
+            freshness = look(connection, place.settings).get(run.dag_id)
+            suspect = freshness is not None and freshness.state == "suspect"
+            alarms.raise_(
+                connection,
+                "suspect" if suspect else "failed",
+                run.dag_id,
+                # Not the error's text: one from below might quote a row.
+                detail=f"{task.task_id}{place_of} gave up at try {task.try_number}: {kind}.",
+                flow=run.dag_id,
+                dag_run_id=run.run_id,
+            )
+        notices.deliver(place)
+
+
+def overdue(context: Mapping[str, Any]) -> None:
+    """Raise and tell that a run has not ended in its time; one that has failed was told of."""
+    run = context["dag_run"]
+    if run["state"] not in ("queued", "running"):
+        return
+    queued = datetime.fromisoformat(run["queued_at"])
+    due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
+    with workplace.open_workplace() as place:
+        with place.warehouse.begin() as connection:
+            alarms.raise_(
+                connection,
+                "overdue",
+                run["dag_id"],
+                detail=f"The run was queued {notices.links(place.settings).time(queued)} "
+                f"and has not ended within {span(due - queued)}.",
+                flow=run["dag_id"],
+                dag_run_id=run["dag_run_id"],
+                since=due,
+            )
+        notices.deliver(place)
