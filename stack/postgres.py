@@ -23,17 +23,22 @@ from stack.processes import Account, Child, Children, StackError, kill, until
 
 DATABASES = ("airflow", "bms")
 ACCOUNT = "pgserver"
-PORT = 5432  # names the socket only; nothing listens on TCP
+PORT = 5432  # names the socket; nothing listens on TCP unless asked to
 # A socket's whole path fits in 103 bytes on macOS, 107 on Linux.
 LONGEST_SOCKET = 103
 READY = "ready"
 
 
 class Postgres:
-    """The server below `data`: made, started, asked for, stopped."""
+    """The server below `data`: made, started, asked for, stopped.
 
-    def __init__(self, data: Path, mark: str) -> None:
+    With `tcp`, a port, it listens on loopback too, and there it wants passwords.
+    """
+
+    def __init__(self, data: Path, mark: str, *, tcp: int | None = None) -> None:
         self.data = data
+        self._port = tcp or PORT
+        self._addresses = "127.0.0.1" if tcp else ""
         self._draft = data.with_name(f"{data.name}.draft")
         self._short = Path("/tmp") / f"bms-{mark}"  # noqa: S108 - made 0700 and checked in `_claim`
         self.child: Child | None = None
@@ -45,15 +50,19 @@ class Postgres:
         return (self.data / "PG_VERSION").exists()
 
     @property
+    def _socket(self) -> str:
+        return f".s.PGSQL.{self._port}"
+
+    @property
     def socket_folder(self) -> Path:
         """The data folder itself, or a short one under /tmp where its path is too long."""
-        socket = self.data / f".s.PGSQL.{PORT}"
+        socket = self.data / self._socket
         return self.data if len(os.fsencode(socket)) <= LONGEST_SOCKET else self._short
 
     def url(self, database: str, scheme: str = "postgresql") -> str:
         """Return the libpq URI of one of its databases."""
         host = quote(str(self.socket_folder), safe="/")
-        return f"{scheme}://postgres@/{database}?host={host}&port={PORT}"
+        return f"{scheme}://postgres@/{database}?host={host}&port={self._port}"
 
     def initialise(self, children: Children) -> Child:
         """Start making the data folder, aside; `adopt` puts it in place once it is whole."""
@@ -61,12 +70,13 @@ class Postgres:
         self._draft.mkdir(mode=0o700)
         self._account = _account()
         self._claim(self._draft)
-        trust = ("--auth=trust", "--username=postgres", "--encoding=UTF8")
+        trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
+        names = ("--username=postgres", "--encoding=UTF8")
         # The server's own collation: the same order of names on every machine.
         locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         return children.start(
             "postgresql-initdb",
-            (_program("initdb"), *trust, *locale, "--no-sync", "-D", self._draft),
+            (program("initdb"), *trust, *names, *locale, "--no-sync", "-D", self._draft),
             _environment(),
             folder=self.data.parent,
             lasting=False,
@@ -85,14 +95,14 @@ class Postgres:
             self.socket_folder.mkdir(mode=0o700, exist_ok=True)
             self._claim(self.socket_folder)
         settings = (
-            "listen_addresses=",
-            f"port={PORT}",
+            f"listen_addresses={self._addresses}",
+            f"port={self._port}",
             f"unix_socket_directories={self.socket_folder}",
             "max_connections=200",
         )
         self.child = children.start(
             "postgresql",
-            (_program("postgres"), "-D", self.data, *(f"-c{setting}" for setting in settings)),
+            (program("postgres"), "-D", self.data, *(f"-c{setting}" for setting in settings)),
             _environment(),
             folder=self.data.parent,
             account=self._account,
@@ -127,7 +137,7 @@ class Postgres:
         """
         kill(process for process in psutil.process_iter() if self._owns(process))
         for folder in (self.data, self._short):
-            for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock", "postmaster.pid"):
+            for name in (self._socket, f"{self._socket}.lock", "postmaster.pid"):
                 (folder / name).unlink(missing_ok=True)
         if self._short.is_dir():
             self._short.rmdir()
@@ -156,7 +166,7 @@ class Postgres:
                 raise StackError(f"{folder} belongs to another user; remove it and start again")
         else:
             os.chown(folder, self._account.uid, self._account.gid)
-            for parent in (*folder.parents, *_program("postgres").parents):
+            for parent in (*folder.parents, *program("postgres").parents):
                 _allow(parent, stat.S_IXOTH)
         folder.chmod(0o700)
 
@@ -197,7 +207,8 @@ def _installation() -> Path:
     return Path(spec.origin).parent / "pginstall18"
 
 
-def _program(name: str) -> Path:
+def program(name: str) -> Path:
+    """Return the path of one of PostgreSQL's programs."""
     return _installation() / "bin" / name
 
 

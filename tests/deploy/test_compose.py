@@ -1,33 +1,70 @@
 """The Compose files by their content: no engine is at hand where tests run."""
 
 import importlib.metadata
+import importlib.resources
+import json
+import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
-PROJECT = Path(__file__).parents[2]
+from bms_provider import pool
+from bms_sandbox.__main__ import parser
+from tests.deploy.compose import PROJECT, Unset, compose
+
 COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DEV = yaml.safe_load((PROJECT / "docker-compose.dev.yaml").read_text())["services"]
 AIRFLOW = {"setup", "api-server", "scheduler", "dag-processor", "triggerer", "worker"}
+MONITORING = {"statsd-exporter", "prometheus", "grafana"}
 LASTING = sorted(SERVICES.keys() - {"setup"})
 SECRET = re.compile(
     r"PASSWORD$|SECRET|FERNET_KEY|CONN_BMS_WAREHOUSE|_URL$|BACKEND$|SQL_ALCHEMY_CONN|AUTH$"
 )
+ADDRESSES = {
+    "AIRFLOW__CORE__EXECUTION_API_SERVER_URL",
+    "BMS_SANDBOX_URL",
+}  # without a login in them
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::([?-])([^}]*))?\}")
 
 
 def test_the_topology_is_whole() -> None:
-    assert SERVICES.keys() == AIRFLOW | {"postgres", "redis", "sandbox"}
-    assert SERVICES["sandbox"]["profiles"] == ["sandbox"]
+    assert SERVICES.keys() == AIRFLOW | MONITORING | {"postgres", "redis", "sandbox"}
+    profiles = {
+        name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service
+    }
+    assert profiles == {"sandbox": ["sandbox"], **{name: ["monitoring"] for name in MONITORING}}
+
+
+@pytest.mark.parametrize("file", ["docker-compose.yaml", "docker-compose.dev.yaml"])
+def test_it_is_valid_by_the_specification_s_schema(file: str, drawn: dict[str, str]) -> None:
+    vendored = importlib.resources.files("check_jsonschema.builtin_schemas.vendor")
+    schema = json.loads((vendored / "compose-spec.json").read_text())
+    jsonschema.validate(compose(drawn, file), schema)
+    jsonschema.validate(yaml.safe_load((PROJECT / file).read_text()), schema)
+
+
+def test_without_its_secrets_it_says_what_to_run(drawn: dict[str, str]) -> None:
+    with pytest.raises(Unset, match="run scripts/secrets"):
+        compose({**drawn, "REDIS_PASSWORD": ""})
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_every_image_is_pinned(name: str) -> None:
-    assert re.fullmatch(r"[\w-]+:\d+\.\d+[\w.-]*", SERVICES[name]["image"])
+    assert re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.?\d*[\w.-]*", SERVICES[name]["image"])
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_nobody_is_root_or_becomes_it(name: str) -> None:
+    service = SERVICES[name]
+    assert service["user"] not in {"root", "0", 0}
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
 
 
 @pytest.mark.parametrize("name", LASTING)
@@ -50,22 +87,25 @@ def test_components_wait_for_setup_and_setup_for_the_database() -> None:
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_code_is_mounted(name: str) -> None:
     binds = [volume for volume in SERVICES[name].get("volumes", []) if volume.startswith(".")]
-    assert binds == (
-        ["./deploy/databases:/docker-entrypoint-initdb.d/databases.sh:ro"]
-        if name == "postgres"
-        else []
-    )
+    for source, _, mode in (bind.split(":") for bind in binds):
+        assert source.startswith("./deploy/")
+        assert (PROJECT / source).exists()
+        assert mode == "ro"
+    assert not binds or name in MONITORING | {"postgres"}
 
 
-def test_only_the_pages_are_published_and_on_loopback() -> None:
+def test_only_pages_are_published_and_on_loopback() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published == {"api-server": ["127.0.0.1:${AIRFLOW_PORT:-8080}:8080"]}
+    assert published == {
+        "api-server": ["127.0.0.1:${AIRFLOW_PORT:-8080}:8080"],
+        "grafana": ["127.0.0.1:${GRAFANA_PORT:-3000}:3000"],
+    }
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_secret_stands_in_the_file_or_has_a_default(name: str) -> None:
     for variable, value in SERVICES[name].get("environment", {}).items():
-        if SECRET.search(variable) and "EXECUTION_API" not in variable and value:
+        if SECRET.search(variable) and variable not in ADDRESSES and value:
             held = VARIABLE.findall(str(value))
             assert held, f"{variable} is written out"
             assert all(kind == "?" for _, kind, _ in held), f"{variable} has a default"
@@ -88,7 +128,8 @@ def test_settings_in_the_env_file_reach_every_component(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(AIRFLOW - {"setup"}))
 def test_what_the_env_file_holds_for_others_does_not(name: str) -> None:
     environment = SERVICES[name]["environment"]
-    assert environment["POSTGRES_PASSWORD"] == environment["AIRFLOW_ADMIN_PASSWORD"] == ""
+    for variable in ("POSTGRES_PASSWORD", "AIRFLOW_ADMIN_PASSWORD", "GRAFANA_ADMIN_PASSWORD"):
+        assert environment[variable] == ""
 
 
 def test_all_components_share_the_same_secrets() -> None:
@@ -99,6 +140,49 @@ def test_all_components_share_the_same_secrets() -> None:
     )
     for variable in shared:
         assert len({SERVICES[name]["environment"][variable] for name in AIRFLOW}) == 1
+
+
+def test_the_commands_of_airflow_s_components_are_its_own(
+    drawn: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "AIRFLOW_HOME" not in os.environ:
+        monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    from airflow.cli.cli_parser import get_parser
+
+    services = compose(drawn)["services"]
+    commands = [services[name]["command"] for name in sorted(AIRFLOW - {"setup"})] + [
+        shlex.split(services[name]["healthcheck"]["test"][1])
+        for name in ("dag-processor", "triggerer")
+    ]
+    for program, *arguments in commands:
+        assert program == "airflow"
+        get_parser().parse_args(arguments)  # exits on what it doesn't know
+    assert os.access(PROJECT / "deploy/setup", os.X_OK)
+
+
+def test_the_command_of_the_sandbox_is_its_own(drawn: dict[str, str]) -> None:
+    python, _, module, *arguments = compose(drawn)["services"]["sandbox"]["command"]
+    assert (python, module) == ("python", "bms_sandbox")
+    parser().parse_args(arguments)
+
+
+def test_the_pool_of_the_alarms_is_the_one_that_setup_makes() -> None:
+    rules = (PROJECT / "deploy/monitoring/rules.yaml").read_text()
+    assert " ".join(rules.split()).count(f"airflow pools set {pool.NAME} {pool.SLOTS}") == 1
+    assert set(re.findall(r'pool_name="(\w+)"', rules)) == {pool.NAME}
+
+
+def test_what_monitoring_mounts_names_what_is_there() -> None:
+    prometheus = yaml.safe_load((PROJECT / "deploy/monitoring/prometheus.yaml").read_text())
+    targets = [
+        target
+        for job in prometheus["scrape_configs"]
+        for config in job["static_configs"]
+        for target in config["targets"]
+    ]
+    assert {target.partition(":")[0] for target in targets} == {"statsd-exporter", "127.0.0.1"}
+    sources = yaml.safe_load((PROJECT / "deploy/monitoring/grafana/datasources.yaml").read_text())
+    assert [source["url"] for source in sources["datasources"]] == ["http://prometheus:9090"]
 
 
 def test_the_sandbox_gets_no_secret_of_airflow() -> None:

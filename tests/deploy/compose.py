@@ -1,0 +1,53 @@
+"""docker-compose.yaml as Compose reads it: its variables filled in from an environment file."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
+
+
+class Unset(LookupError):
+    """A variable that the file wants is not there; the text is the file's own."""
+
+
+def compose(given: Mapping[str, str], name: str = "docker-compose.yaml") -> dict[str, Any]:
+    """Return a Compose file with its variables filled in from `given`; raise `Unset`."""
+    content: dict[str, Any] = filled(yaml.safe_load((PROJECT / name).read_text()), given)
+    return content
+
+
+def filled(value: Any, given: Mapping[str, str]) -> Any:
+    """Return a part of a Compose file with the variables in its texts filled in."""
+    if isinstance(value, dict):
+        return {name: filled(each, given) for name, each in value.items()}
+    if isinstance(value, list):
+        return [filled(each, given) for each in value]
+    if not isinstance(value, str):
+        return value
+
+    def fill(match: re.Match[str]) -> str:
+        dollar, name, kind, rest = match.groups()
+        if dollar:
+            return "$"
+        if given.get(name):
+            return given[name]
+        if kind == "?":
+            raise Unset(f"{name}: {rest}")
+        return rest or ""
+
+    return VARIABLE.sub(fill, value)
+
+
+def environment_of(service: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+    """Return what a container of the service finds in its environment; `given` is its env_file."""
+    own = {name: _text(value) for name, value in service.get("environment", {}).items()}
+    return {**(given if service.get("env_file") else {}), **own}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
