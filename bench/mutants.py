@@ -1,0 +1,160 @@
+"""Take one line of protection away at a time, and see whether a test notices.
+
+    python -m bench.mutants [name ...]
+
+Each mutant of `mutants.toml` is applied to a copy of the tree and its module's tests are run there,
+to the first failure and for at most a minute. What survives is run against the whole suite. Ends
+with 1 where more than one in twenty survives, or where the untouched copy isn't green.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).parent.parent
+TABLE = Path(__file__).parent / "mutants.toml"
+RESULT = Path(__file__).parent / "results" / "mutants.md"
+LIMIT = 60
+WHOLE_LIMIT = 1_200
+GOAL = 0.95
+OWN = ("include", "plugins", ".")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A protection, the text that gives it, what stands there without it, and who should notice."""
+
+    name: str
+    file: str
+    take: str
+    give: str
+    tests: tuple[str, ...]
+
+    def apply(self, tree: Path) -> None:
+        """Take the protection away in `tree`; raise `ValueError` unless its text is there once."""
+        path = tree / self.file
+        text = path.read_text()
+        if text.count(self.take) != 1:
+            found = text.count(self.take)
+            raise ValueError(f"{self.name}: its text is {found} times in {self.file}, not once")
+        path.write_text(text.replace(self.take, self.give))
+
+
+def mutants() -> list[Mutant]:
+    """Return the table."""
+    rows = tomllib.loads(TABLE.read_text())["mutant"]
+    return [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in rows]
+
+
+@contextmanager
+def copied() -> Iterator[Path]:
+    """Return a copy of the tree as it stands, tracked files only."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"],  # noqa: S607 - the git that the checkout came with
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for name in filter(None, listed.split("\0")):
+            if (PROJECT / name).exists():
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(PROJECT / name, tree / name)
+        yield tree
+
+
+def failed(tree: Path, tests: Sequence[str], limit: float) -> str | None:
+    """Run tests in `tree`; return the first failure, or None where all pass."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+    path = os.pathsep.join(str(tree / folder) for folder in OWN)
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and tests
+        [*command, *tests],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        # pytest ends its servers itself when interrupted.
+        process.terminate()
+        process.communicate()
+        return f"no end within {limit:g} s"
+    if process.returncode == 0:
+        return None
+    lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return lines[0].split(" - ")[0] if lines else f"pytest ended with {process.returncode}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try every mutant, or those named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
+    parser.add_argument("--whole", action="store_true", help="survivors against the whole suite")
+    given = parser.parse_args(argv)
+    chosen = [
+        each
+        for each in mutants()
+        if not given.names or any(part in each.name for part in given.names)
+    ]
+    rows: list[tuple[Mutant, str | None, float]] = []
+    with copied() as tree:
+        for tests in dict.fromkeys(each.tests for each in chosen):
+            if found := failed(tree, tests, LIMIT):
+                print(f"not green without any mutant: {' '.join(tests)}: {found}")
+                return 1
+        for number, mutant in enumerate(chosen, 1):
+            started = time.monotonic()
+            kept = (tree / mutant.file).read_bytes()
+            mutant.apply(tree)
+            try:
+                noticed = failed(tree, mutant.tests, LIMIT)
+                if noticed is None and given.whole:
+                    noticed = failed(tree, ["-n", "logical", "--dist", "loadgroup"], WHOLE_LIMIT)
+            finally:
+                (tree / mutant.file).write_bytes(kept)
+            seconds = time.monotonic() - started
+            rows.append((mutant, noticed, seconds))
+            print(
+                f"[{number}/{len(chosen)}] {mutant.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)"
+            )
+    killed = sum(noticed is not None for _, noticed, _ in rows)
+    print(f"{killed} of {len(rows)} noticed")
+    if not given.names:
+        RESULT.write_text(report(rows))
+    return 0 if killed >= GOAL * len(rows) else 1
+
+
+def report(rows: Sequence[tuple[Mutant, str | None, float]]) -> str:
+    """Return the table of what was tried and which test noticed."""
+    killed = sum(noticed is not None for _, noticed, _ in rows)
+    lines = [
+        "# Safety mutants",
+        "",
+        f"`python -m bench.mutants --whole`: {killed} of {len(rows)} noticed.",
+        "",
+        "| Without | In | Noticed by |",
+        "|---|---|---|",
+    ]
+    for mutant, noticed, _ in rows:
+        by = (noticed or "**nobody**").removeprefix("FAILED ").replace("|", "\\|")
+        lines.append(f"| {mutant.name} | `{mutant.file}` | {by} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
