@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bms_flows.creation import states
+from bms_flows.creation.crew import Crew
 from bms_flows.creation.entry import HERE, OPEN, Entry, State
+from bms_flows.creation.journal import Journal
 from bms_flows.creation.ledger import Ledger
 from bms_flows.creation.remote import Remote
 from bms_flows.creation.send import Sender
@@ -100,25 +102,17 @@ class Applier:
         return sendable
 
     async def _send(self, ready: Mapping[int, Mapping[str, Any]]) -> Exception | None:
-        """Send all of `ready`, some at once; stop at the first error that concerns all."""
-        sender = Sender(self.ledger, self.remote, self.settings, self.owner, self.ticks)
-        todo = iter(ready.items())
-        failures: list[Exception] = []
-
-        async def work() -> None:
-            for row, body in todo:
-                try:
-                    failure: Exception | None = await sender.send(row, body)
-                except Exception as error:  # noqa: BLE001 - raised by `apply` once the others are done
-                    failure = error
-                if failure is not None:
-                    failures.append(failure)
-                if failures:
-                    return
-
-        workers = min(self.settings.create_concurrency, len(ready))
-        await asyncio.gather(*(work() for _ in range(workers)))
-        return failures[0] if failures else None
+        """Send all of `ready`, some at once; return the error that stopped them."""
+        at_once = self.settings.create_concurrency
+        sender = Sender(
+            Journal(self.ledger, at_once),
+            self.remote,
+            self.settings,
+            self.owner,
+            asyncio.Semaphore(at_once),
+            self.ticks,
+        )
+        return await Crew(sender, at_once).send(ready)
 
     async def _wait_for(self, unknown: Collection[Entry]) -> None:
         """Wait once until all of `unknown` are due."""

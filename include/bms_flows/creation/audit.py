@@ -19,6 +19,8 @@ from bms_flows.creation.evidence import Known
 from bms_flows.creation.workbench import Workbench
 from bms_warehouse.tables import creation_event
 
+Marks = tuple[tuple[str, str | None], ...]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -34,15 +36,25 @@ class Finding:
     remote_ids: tuple[str, ...]
 
 
-def compare(entries: Mapping[str, Entry], shown: Iterable[Known]) -> list[Finding]:
-    """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure."""
-    by_key: dict[str, set[str]] = defaultdict(set)
+def compare(
+    entries: Mapping[str, Entry], shown: Iterable[Known], *, named: bool = False
+) -> list[Finding]:
+    """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure.
+
+    `named`: a key may be shared (a mailbox), and tells a record only together with its marks.
+    """
+    by_key: dict[str, dict[Marks, set[str]]] = defaultdict(lambda: defaultdict(set))
     for known in shown:
-        if known.key is not None and known.key in entries:
-            by_key[known.key].add(known.remote_id)
+        marks = tuple(sorted(known.marks.items())) if named else ()
+        for key in entries.keys() & {known.key or "", *known.others}:
+            by_key[key][marks].add(known.remote_id)
     found = []
-    for key, ids in by_key.items():
+    for key, groups in by_key.items():
         entry = entries[key]
+        ids = next(
+            (group for group in groups.values() if entry.remote_id in group),
+            max(groups.values(), key=len),
+        )
         if not entry.attempt or entry.state in OPEN:
             continue
         if entry.state in HERE and entry.remote_id is not None:
@@ -56,8 +68,9 @@ def compare(entries: Mapping[str, Entry], shown: Iterable[Known]) -> list[Findin
 
 async def audit(bench: Workbench, shown: Sequence[Known]) -> list[Finding]:
     """Compare, and enter what is found in the rows' history, once."""
-    entries = await bench.ledger.by_key({known.key for known in shown if known.key})
-    found = compare(entries, shown)
+    keys = {key for known in shown for key in (known.key, *known.others) if key}
+    entries = await bench.ledger.by_key(keys)
+    found = compare(entries, shown, named=not bench.identity.alone)
     if found:
         await asyncio.to_thread(_enter, bench.warehouse, found, entries)
     return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from bms_flows.creation.addresses import email_address, phone_number, region_of
 from bms_flows.creation.identity import folded
 from bms_flows.creation.resource import Field, Resource
 
@@ -54,8 +55,8 @@ def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Compari
         if each.readable_as is None:
             unreadable.append(each.name)
             continue
-        theirs = getattr(record, each.readable_as, None)
-        if _same(ours, theirs):
+        theirs = _readable(resource, body, each, record)
+        if _alike(resource, each, (ours, body), (theirs, record)):
             equal.append(each.name)
         else:
             different.append(Difference(each.name, ours, theirs))
@@ -86,6 +87,34 @@ def _at(body: Any, path: Sequence[str | int]) -> Any:
         if body is None:
             return None
     return body
+
+
+def _readable(resource: Resource, body: Mapping[str, Any], each: Field, record: Any) -> Any:
+    """Return what a record has for a field; of an array's object, that of the same one."""
+    theirs = getattr(record, each.readable_as or "", None)
+    named_by = resource.arrays.get(str(each.path[0]))
+    if named_by is None:
+        return theirs
+    array, place, member = each.path
+    which = folded(_at(body, (array, place, named_by)))
+    same = (other for other in theirs or () if folded(other.get(named_by)) == which)
+    found: Mapping[Any, Any] = next(same, {})
+    return found.get(member)
+
+
+def _alike(resource: Resource, each: Field, ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> bool:
+    """Say whether two values, each with the row or record it is of, mean the same."""
+    if _same(ours[0], theirs[0]):
+        return True
+    if each.holds == "email":
+        address = email_address(ours[0])
+        return address is not None and address == email_address(theirs[0])
+    if each.holds == "phone":
+        here = region_of(ours[1], resource.region)
+        there = region_of({"country": getattr(theirs[1], "country", None)}, resource.region)
+        number = phone_number(ours[0], here)
+        return number is not None and number == phone_number(theirs[0], there)
+    return False
 
 
 def _same(ours: Any, theirs: Any) -> bool:

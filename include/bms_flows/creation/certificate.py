@@ -51,9 +51,8 @@ async def certify(
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
-        name = given.get(bench.resource.key[-1])
         differences = await _differences(bench, row, given)
-        outcomes.append(replace(outcome, key=str(name or ""), differences=differences))
+        outcomes.append(replace(outcome, key=bench.resource.told(given), differences=differences))
     previous = await asyncio.to_thread(_previous, bench, drop_id)
     return outcomes, certificate(plan, sheet, outcomes, findings, previous)
 

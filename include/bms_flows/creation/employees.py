@@ -9,6 +9,7 @@ other ways to say `id_manager`.
 
 from typing import Any
 
+from bms_flows.creation.identity import Finder, Identity, plain
 from bms_flows.creation.resource import Field, Kind, Resource
 
 MISSIONS = 6
@@ -73,6 +74,7 @@ EMPLOYEE = Resource(
     title="Nouveaux salariés",
     required=("id_entity", "last_name", "first_name", "start_date", "payroll_number"),
     key=("id_entity", "payroll_number"),
+    told_by=("payroll_number",),
     fields=(
         _office("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
         _sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
@@ -221,3 +223,14 @@ EMPLOYEE = Resource(
     ),
 )
 """Required fields are our assumption (the interface shows none) and a setting."""
+
+EMPLOYEE_IDENTITY = Identity(
+    resource=EMPLOYEE.name,
+    scope="id_entity",
+    keys=[Finder(EMPLOYEE.key)],
+    marks={"name": plain("last_name", "first_name"), "start_date": plain("start_date")},
+    likeness=[
+        Finder(("last_name", "first_name", "start_date"), "never", "same_person_other_key"),
+    ],
+)
+"""The payroll number tells employees apart; who has the same name and first day is asked about."""

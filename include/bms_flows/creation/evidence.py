@@ -2,8 +2,10 @@
 
 A record is a trace of the row by its natural key. Name and dates (the resource's marks) and
 `created_on` around the intent speak for or against it; `created_by` helps a person, never decides.
-Where the service doesn't show the key of a record, marks and `created_on` together make it a
-candidate for a person, no more: two real persons may share them.
+Where the service doesn't show the key of a record, or shows it otherwise than it was sent (an
+address in another case), marks and `created_on` together make it a candidate for a person, no
+more: two real persons may share them. So does a key that many may share (name and company), unless
+the record was made just then.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,6 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+
+from bms_flows.creation.identity import Trust
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -21,9 +25,13 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_standby: bool | None = None
     key: str | None = None
     """Digest of its natural key, None where the list doesn't show it."""
+    others: tuple[str, ...] = ()
+    """Digests of what else it may be found by."""
     marks: Mapping[str, str | None] = {}
     """What else tells it from others, normalised: name, start date, …"""
     created_on: datetime | None = None
+    deleted: bool = False
+    """Whether the service calls it deleted."""
     values: Mapping[str, Any] = {}
     """Its fields, by the interface's names."""
 
@@ -41,6 +49,15 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     marks: Mapping[str, str | None]
     intended: tuple[datetime, datetime]
     """The first intent and the moment of the look."""
+    trust: Trust = "alone"
+    """How far the key is believed."""
+    others: frozenset[str] = frozenset()
+    """What else its record may be found by, where the key isn't enough."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """All that its record may be found by."""
+        return self.others | {self.key}
 
     def __repr__(self) -> str:
         return "Sought(...)"
@@ -78,11 +95,16 @@ def weigh(
     against: dict[str, Known] = {}
     maybe: dict[str, Known] = {}
     for known in shown:
-        if known.key == sought.key:
+        if known.key == sought.key or sought.key in known.others:
             spoken_for = known.remote_id in claimed
+            if sought.trust == "never":
+                if not spoken_for:
+                    place = traces if _when(sought, known, skew) == "around" else maybe
+                    place[known.remote_id] = known
+                continue
             place = against if spoken_for or contradicted(sought.marks, known.marks) else traces
             place[known.remote_id] = known
-        elif known.key is None and known.remote_id not in claimed and _alike(sought, known, skew):
+        elif known.remote_id not in claimed and _alike(sought, known, skew):
             maybe[known.remote_id] = known
     if len(traces) == 1 and not against:
         [found] = traces.values()
@@ -111,7 +133,11 @@ def same_marks(ours: Mapping[str, str | None], theirs: Mapping[str, str | None])
 
 
 def _alike(sought: Sought, known: Known, skew: timedelta) -> bool:
-    return same_marks(sought.marks, known.marks) and _when(sought, known, skew) != "elsewhen"
+    if sought.others.isdisjoint((known.key, *known.others)) and not (
+        known.key is None and same_marks(sought.marks, known.marks)
+    ):
+        return False
+    return _when(sought, known, skew) != "elsewhen"
 
 
 def _when(sought: Sought, known: Known, skew: timedelta) -> str:

@@ -34,6 +34,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "The service doesn't know this entity.",
         DROP_AGAIN,
     ),
+    "bad_email": Answer(
+        "Ce n'est pas une adresse e-mail.",
+        "Not an e-mail address.",
+        "La corriger ou vider la cellule. / Correct it or clear the cell.",
+    ),
     "twice_in_file": Answer(
         "Même ligne que la ligne {other_line}.",
         "Same as line {other_line}.",
@@ -42,6 +47,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
     "key_twice_in_file": Answer(
         "Même identité que la ligne {other_line}, autres données.",
         "Same identity as line {other_line}, other data.",
+        "Garder la bonne ligne. / Keep the right one.",
+    ),
+    "record_twice_in_file": Answer(
+        "Même fiche du service que la ligne {other_line}.",
+        "The same record of the service as line {other_line}.",
         "Garder la bonne ligne. / Keep the right one.",
     ),
     "manager_twice": Answer(
@@ -90,6 +100,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
     "other_data": Answer(
         "Existe déjà avec d'autres données.", "There already, with other data.", BY_HAND
     ),
+    "gone_there": Answer(
+        "Sa fiche a été supprimée dans le service.",
+        "Its record was deleted in the service.",
+        BY_HAND,
+    ),
     "not_readable": Answer(
         "Existe dans la liste, mais sa fiche est illisible.",
         "Listed by the service, but its record can't be read.",
@@ -103,6 +118,36 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
     "same_person_other_key": Answer(
         "Même nom et même date d'entrée sous une autre identité.",
         "Same name and start date under another identity.",
+        DECIDE,
+    ),
+    "same_email_other_name": Answer(
+        "Une fiche porte cette adresse e-mail sous un autre nom.",
+        "A record has this e-mail address under another name.",
+        DECIDE,
+    ),
+    "same_phone_other_name": Answer(
+        "Une fiche porte ce mobile sous un autre nom.",
+        "A record has this mobile phone under another name.",
+        DECIDE,
+    ),
+    "same_name_and_company": Answer(
+        "Une fiche porte le même nom et la même société.",
+        "A record has the same name and company.",
+        DECIDE,
+    ),
+    "same_name_and_birth_year": Answer(
+        "Une fiche porte le même nom et la même année de naissance.",
+        "A record has the same name and year of birth.",
+        DECIDE,
+    ),
+    "like_another_row": Answer(
+        "Ressemble à une autre ligne du fichier (nom, adresse ou téléphone).",
+        "Like another row of the file (name, address or phone).",
+        DECIDE,
+    ),
+    "deleted_there": Answer(
+        "La fiche a été supprimée dans le service.",
+        "The record was deleted in the service.",
         DECIDE,
     ),
     "key_with_other_data": Answer(

@@ -6,11 +6,11 @@ without holding names or numbers.
 
 import hashlib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -20,27 +20,67 @@ _ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 
+Reading = Callable[[Mapping[str, Any]], str | None]
+"""Reads what is compared from a row's or a record's values; None where they don't say."""
+
+Trust = Literal["alone", "named", "never"]
+"""How far a key is believed: it tells a record `alone`; only where the marks are the same too; or
+`never`, and a person decides."""
+
+
+@dataclass(frozen=True)
+class Finder:
+    """One way to find a row's record: the fields it rests on, and how they are read.
+
+    `asks` is the code of what a person is asked where it finds a record and can't be believed.
+    """
+
+    fields: tuple[str, ...]
+    trust: Trust = "alone"
+    asks: str = ""
+    read: Sequence[Reading] = ()
+
+    def digest(self, resource: str, values: Mapping[str, Any]) -> str | None:
+        """Return the digest by which equal values are known, None where one is missing."""
+        parts = [read(values) for read in self.read or map(plain, self.fields)]
+        return None if None in parts else _digest([resource, *self.fields, *parts])
+
+
 @dataclass(frozen=True)
 class Identity:
     """How the rows of a resource are told apart, by fields named as the interface names them.
 
-    `keys` are alternatives, the first whose fields are all there counts. `marks` are compared
-    where both sides have them. `scope` is the field that says in which part of the service a
-    record is looked for, where it has parts.
+    `keys` are alternatives, strongest first; the first whose fields are all there is the row's
+    key, the others find its record too. `likeness` finds records that may be the row's and is
+    no key. `marks` are compared where both sides have them. `scope` is the field that says in
+    which part of the service a record is looked for, where it has parts.
     """
 
     resource: str
     scope: str | None
-    keys: Sequence[Sequence[str]]
-    marks: Mapping[str, Sequence[str]]
+    keys: Sequence[Finder]
+    marks: Mapping[str, Reading]
+    likeness: Sequence[Finder] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether a key is enough to tell a record, whatever its marks."""
+        return all(finder.trust == "alone" for finder in self.keys)
 
     def key(self, values: Mapping[str, Any]) -> str | None:
         """Return the digest of the natural key of `values`, or None where there is none."""
-        for fields in self.keys:
-            parts = [folded(values.get(name)) for name in fields]
-            if all(part is not None for part in parts):
-                return _digest([self.resource, *fields, *parts])
-        return None
+        found = (finder.digest(self.resource, values) for finder in self.keys)
+        return next((digest for digest in found if digest is not None), None)
+
+    def finders(self, values: Mapping[str, Any]) -> dict[str, Finder]:
+        """Return all that finds the record of `values`, by digest, strongest first."""
+        found = ((each.digest(self.resource, values), each) for each in self._finders)
+        return {digest: finder for digest, finder in found if digest is not None}
+
+    def others(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the digests beside the key by which `values` may be found."""
+        key = self.key(values)
+        return tuple(digest for digest in self.finders(values) if digest != key)
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the part of the service in which `values` belong; None where it has no parts."""
@@ -48,11 +88,21 @@ class Identity:
 
     def mark(self, values: Mapping[str, Any]) -> dict[str, str | None]:
         """Return the marks of `values`, normalised; None where a field is missing."""
-        marks: dict[str, str | None] = {}
-        for name, fields in self.marks.items():
-            parts = [folded(values.get(field)) for field in fields]
-            marks[name] = None if None in parts else "\0".join(part or "" for part in parts)
-        return marks
+        return {name: read(values) for name, read in self.marks.items()}
+
+    @property
+    def _finders(self) -> Sequence[Finder]:
+        return (*self.keys, *self.likeness)
+
+
+def plain(*fields: str) -> Reading:
+    """Return what reads fields as they are compared, all of them or none."""
+
+    def read(values: Mapping[str, Any]) -> str | None:
+        parts = [folded(values.get(name)) for name in fields]
+        return None if None in parts else "\0".join(part or "" for part in parts)
+
+    return read
 
 
 def folded(value: Any) -> str | None:

@@ -130,7 +130,11 @@ class PostgresLedger:
                         moves[entry.id] = step(entry, now)
                     except Unlawful:
                         continue
-                write(connection, moves.values(), now)
+                write(
+                    connection,
+                    [(entry, moves[entry.id]) for entry in locked if entry.id in moves],
+                    now,
+                )
         except WarehouseError as error:
             if error.sqlstate == UNIQUE_VIOLATION:
                 raise Claimed from None
@@ -203,12 +207,12 @@ def enter(
             upsert(creation).on_conflict_do_nothing().returning(creation.c.id), values
         )
     )
-    entered: list[Move] = []
+    entered: list[tuple[Entry, Move]] = []
     mine = (creation.c.resource == resource) & creation.c.key.in_(given)
     for entry in _locked(connection, mine):
         row = given[entry.key]
         if entry.id in new:
-            entered.append(Move(entry, "entered", row.reason))
+            entered.append((entry, Move(entry, "entered", row.reason)))
             continue
         try:
             again = reopen(
@@ -222,38 +226,48 @@ def enter(
             )
         except Unlawful:
             continue
-        entered.append(again)
+        entered.append((entry, again))
     write(connection, entered, now)
     if entered:
         connection.execute(
             update(creation)
             .where(creation.c.id == bind("number"))
             .values(drop_id=drop_id, line=bind("at"), verified=null()),
-            [{"number": m.entry.id, "at": given[m.entry.key].line} for m in entered],
+            [{"number": entry.id, "at": given[entry.key].line} for entry, _ in entered],
         )
         statement = upsert(creation_body)
         connection.execute(
             statement.on_conflict_do_update(
                 index_elements=["creation_id"], set_={"body": statement.excluded.body}
             ),
-            [{"creation_id": m.entry.id, "body": packed(given[m.entry.key].body)} for m in entered],
+            [
+                {"creation_id": entry.id, "body": packed(given[entry.key].body)}
+                for entry, _ in entered
+            ],
         )
 
 
-def write(connection: Connection, moves: Iterable[Move], at: datetime) -> None:
-    """Write moved rows and their history, within the caller's transaction."""
-    listed = list(moves)
-    if not listed:
-        return
-    connection.execute(
-        update(creation)
-        .where(creation.c.id == bind("number"))
-        .values({name: bind(name) for name in MOVING} | {"changed_at": at}),
-        [
-            {name: getattr(move.entry, name) for name in MOVING} | {"number": move.entry.id}
-            for move in listed
-        ],
-    )
+def write(connection: Connection, moves: Sequence[tuple[Entry, Move]], at: datetime) -> None:
+    """Write rows as they were and as they are moved, and their history, within the caller's transaction."""
+    alike: dict[tuple[str, ...], dict[int, tuple[Any, ...]]] = {}
+    for before, move in moves:
+        names = tuple(n for n in MOVING if getattr(move.entry, n) != getattr(before, n))
+        values = tuple(getattr(move.entry, name) for name in names)
+        alike.setdefault(names, {})[move.entry.id] = values
+    for names, rows in alike.items():
+        if len(set(rows.values())) == 1:
+            # A lease, an intent: one statement for all who get the same.
+            same = dict(zip(names, next(iter(rows.values())), strict=True))
+            connection.execute(
+                update(creation).where(creation.c.id.in_(rows)).values({**same, "changed_at": at})
+            )
+            continue
+        connection.execute(
+            update(creation)
+            .where(creation.c.id == bind("number"))
+            .values({name: bind(name) for name in names} | {"changed_at": at}),
+            [dict(zip(names, row, strict=True), number=number) for number, row in rows.items()],
+        )
     events = [
         {
             "creation_id": move.entry.id,
@@ -263,7 +277,7 @@ def write(connection: Connection, moves: Iterable[Move], at: datetime) -> None:
             "who": move.who,
             "detail": move.detail,
         }
-        for move in listed
+        for _, move in moves
         if move.what is not None
     ]
     if events:

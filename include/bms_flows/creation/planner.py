@@ -11,6 +11,7 @@ from bms_flows.creation.evidence import Known
 from bms_flows.creation.faults import RowFault
 from bms_flows.creation.identity import Identity, fingerprint
 from bms_flows.creation.managers import NOBODY, Manager, Managers, of_record, of_row
+from bms_flows.creation.matching import match
 from bms_flows.creation.order import cyclic
 from bms_flows.creation.plan import Action, Bound, Plan, Planned, digest
 from bms_flows.creation.resource import Resource
@@ -26,6 +27,7 @@ def make(sheet: Sheet, resource: Resource, identity: Identity, rules: Rules, vie
     rows = [planner.check(row, sheet) for row in sheet.rows]
     rows = _without_doubles(rows)
     rows = [row if row.faults else planner.decide(row, values[row.line]) for row in rows]
+    rows = planner.without_likes(rows, values)
     rows = planner.with_managers(rows, values)
     bound = Bound(sheet.sha256, _ledger_digest(rows, view), _seen_digest(view), rules.version)
     return Plan(resource.name, bound, tuple(rows), len(view.shown))
@@ -68,19 +70,16 @@ class _Planner:
             known_already = self._by_ledger(row, entry)
             if known_already is not None:
                 return known_already
-        shown = self.view.by_key.get(key, ())
-        if len(shown) > 1:
-            ids = tuple(sorted(known.remote_id for known in shown))
-            return replace(
-                row, action=Action.MANUAL_CHANGE, reason="several_records", candidates=ids
-            )
-        if shown:
-            return self._there(row, shown[0])
-        marks = self.identity.mark(values)
-        alike = self.view.alike(key, marks)
-        if alike or self.view.alike_underway(key, marks):
-            reason = "same_person_other_key"
-            return replace(row, action=Action.REVIEW, reason=reason, candidates=alike)
+        found = match(self.identity, self.view, values)
+        if found.known is not None:
+            return self._there(row, found.known)
+        if found.reason is not None:
+            action = Action.MANUAL_CHANGE if found.several else Action.REVIEW
+            return replace(row, action=action, reason=found.reason, candidates=found.candidates)
+        finders = self.identity.finders(values)
+        other = self.view.underway(key, finders)
+        if other is not None:
+            return replace(row, action=Action.REVIEW, reason=finders[other].asks)
         return row
 
     def _by_ledger(self, row: Planned, entry: Entry) -> Planned | None:
@@ -95,22 +94,22 @@ class _Planner:
             return replace(row, action=Action.RESUME, reason=reason)
         if entry.state not in HERE:
             return None
-        shown = (k for k in self.view.shown if k.remote_id == entry.remote_id)
-        known = next(shown, None) or Known(
+        known = self.view.by_id.get(entry.remote_id or "") or Known(
             remote_id=entry.remote_id or "",
             number=entry.remote_number,
             is_standby=entry.is_standby,
             key=entry.key,
         )
-        if same:
+        if same and not self.resource.watched:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
         return self._there(row, known)
 
     def _there(self, row: Planned, known: Known) -> Planned:
         record = self.view.records.get(known.remote_id)
-        if record is None:
-            # Listed and not readable: what differs can't be told, a person looks.
-            return replace(row, action=Action.MANUAL_CHANGE, known=known, reason="not_readable")
+        if known.deleted or record is None:
+            # Gone, or listed and not readable: what differs can't be told, a person looks.
+            reason = "gone_there" if known.deleted else "not_readable"
+            return replace(row, action=Action.MANUAL_CHANGE, known=known, reason=reason)
         different = compare(self.resource, row.body, record).different
         if not different:
             return replace(row, action=Action.ALREADY_THERE, known=known)
@@ -121,6 +120,36 @@ class _Planner:
             reason="other_data",
             differences=different,
         )
+
+    def without_likes(
+        self, rows: Sequence[Planned], values: Mapping[int, Mapping[str, Any]]
+    ) -> list[Planned]:
+        """Have a person asked about new rows that may be another row; refuse a record's second row."""
+        new = [row for row in rows if row.action is Action.CREATE]
+        named = {
+            key
+            for row in rows
+            if row.action not in {Action.CREATE, Action.REJECTED}
+            for key in self.identity.finders(values[row.line])
+        }
+        like: set[int] = set()
+        for row in new:
+            finders = self.identity.finders(values[row.line])
+            if not named.isdisjoint(finders):
+                like.add(row.line)
+            named.update(finders)
+        lines: dict[str, int] = {}
+        kept: list[Planned] = []
+        for row in rows:
+            first = lines.setdefault(row.known.remote_id, row.line) if row.known else row.line
+            if first != row.line:
+                fault = RowFault("record_twice_in_file", row.line, details={"other_line": first})
+                kept.append(_reject(row, fault))
+            elif row.line in like:
+                kept.append(replace(row, action=Action.REVIEW, reason="like_another_row"))
+            else:
+                kept.append(row)
+        return kept
 
     def with_managers(
         self, rows: Sequence[Planned], values: Mapping[int, Mapping[str, Any]]

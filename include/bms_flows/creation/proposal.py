@@ -6,7 +6,7 @@ them nothing travels but the drop's number and the plan's id.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -14,13 +14,14 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
-from bms_flows.creation import audit, faults, ledger, limits
+from bms_flows.creation import audit, faults, ledger, limits, matches
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
+from bms_flows.creation.matching import to_read
 from bms_flows.creation.order import chunks
 from bms_flows.creation.plan import Action, Plan, Planned
 from bms_flows.creation.planner import make
-from bms_flows.creation.view import View, keys_named, to_read
+from bms_flows.creation.view import View, finders_named, keys_named
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.sheet import Sheet
 from bms_warehouse.tables import creation_plan
@@ -127,12 +128,13 @@ async def look(bench: Workbench, sheet: Sheet) -> View:
     entries = await bench.ledger.by_key(keys_named(sheet, bench.identity))
     unfinished = await bench.ledger.unfinished()
     bodies = await bench.ledger.bodies([entry.id for entry in unfinished])
-    marks = {e.key: bench.identity.mark(bodies[e.id]) for e in unfinished if e.id in bodies}
-    view = View(entries, marks, shown, frozenset(unknown))
-    wanted = sorted(to_read(sheet, bench.identity, view))
+    underway = {e.key: bench.identity.finders(bodies[e.id]) for e in unfinished if e.id in bodies}
+    before = await asyncio.to_thread(matches.of, bench, finders_named(sheet, bench.identity))
+    view = View(entries, underway, shown, frozenset(unknown), matched=before)
+    wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
     records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))
     found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
-    return View(entries, marks, shown, frozenset(unknown), found)
+    return replace(view, records=found)
 
 
 async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Sequence[int]]:

@@ -3,11 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["text", "integer", "decimal", "boolean", "date", "integers"]
 """What a cell is read as; `integers` are whole numbers separated by `|`."""
@@ -23,7 +23,7 @@ class Field:
     `path` leads through objects (names) and arrays (places from 0); empty for a column that is
     not sent but helps to find another one's value. `readable_as` is its name in the detail, None
     where the service never gives it back. `aliases` are headers beside the name, the first of
-    them the one that templates show.
+    them the one that templates show. What a text `holds` says when two of them are the same.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Field:
     example: str = ""
     personal: bool = True
     readable_as: str | None = None
+    holds: Literal["email", "phone"] | None = None
 
     @property
     def label(self) -> str:
@@ -45,7 +46,11 @@ class Resource:
     """A resource that drops create: fields, what is required unless the settings file says otherwise.
 
     `inbox` is the folder's name under `inbox/` and `reports/`; `key` are the fields that tell two
-    records apart before the service has given an id.
+    records apart before the service has given an id, and the first filled one of `told_by` tells
+    a person which row is meant. `arrays` are the body's arrays of objects, each with the member
+    that says which object it is. `region` is the country of phone numbers without a prefix.
+    `watched`: wherever a row's record is known, the two are compared, however often it is dropped.
+    `advice` stands in the inbox's instructions.
     """
 
     name: str
@@ -54,6 +59,15 @@ class Resource:
     fields: tuple[Field, ...]
     required: tuple[str, ...]
     key: tuple[str, ...]
+    told_by: tuple[str, ...]
+    arrays: Mapping[str, str] = field(default_factory=dict)
+    region: str = "FR"
+    watched: bool = False
+    advice: str = ""
+
+    def told(self, values: Mapping[str, Any]) -> str:
+        """Return what tells a person which row is meant."""
+        return next((str(values[name]) for name in self.told_by if values.get(name)), "")
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bms_flows.creation.addresses import email_address
 from bms_flows.creation.faults import RowFault
 from bms_flows.creation.resource import Resource
 from bms_flows.drops.sheet import Fault, Row
@@ -45,6 +46,7 @@ class Rules:
     codes: Mapping[str, tuple[str, ...]]
     ranges: Mapping[str, tuple[float, float]]
     lengths: Mapping[str, int]
+    resource: Resource
 
 
 def read(resource: Resource, path: Path | None = None) -> Rules:
@@ -71,6 +73,7 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
         codes={name: tuple(map(str, given)) for name, given in own.get("codes", {}).items()},
         ranges={name: (low, high) for name, (low, high) in own.get("ranges", {}).items()},
         lengths=dict(own.get("lengths", {})),
+        resource=resource,
     )
 
 
@@ -95,7 +98,24 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
             details = {"most": str(rules.lengths[name])}
             faults.append(RowFault("too_long", row.line, field=name, details=details))
-    return faults
+        if rules.resource.by_name[name].holds == "email" and email_address(value) is None:
+            faults.append(RowFault("bad_email", row.line, field=name))
+    return faults + _nameless(row, rules.resource)
+
+
+def _nameless(row: Row, resource: Resource) -> list[Fault]:
+    """Return faults for an array's objects of which the row doesn't say which they are."""
+    naming = {
+        each.path[:2]: each.name
+        for each in resource.fields
+        if each.path and each.path[-1] == resource.arrays.get(str(each.path[0]))
+    }
+    given = {resource.by_name[name].path[:2] for name in row.values}
+    return [
+        RowFault("missing_value", row.line, field=name)
+        for place, name in naming.items()
+        if place in given and name not in row.values
+    ]
 
 
 def _known(path: Path, place: str, given: Mapping[str, Any], allowed: set[str]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from bms.errors import AmbiguousWrite, BmsError, Refused
 from bms_flows.creation import states
-from bms_flows.creation.ledger import Claimed, Ledger, Step
+from bms_flows.creation.journal import Journal
+from bms_flows.creation.ledger import Claimed, Step
 from bms_flows.creation.remote import Made, Remote, TooLate
 from bms_flows.creation.settings import Settings
 
@@ -21,12 +22,13 @@ def ticks() -> float:
 
 @dataclass(frozen=True)
 class Sender:
-    """Sends rows of the ledger for one owner; `ticks` is replaced in simulations."""
+    """Sends rows of the ledger for one owner, `slots` at once; `ticks` is replaced in simulations."""
 
-    ledger: Ledger
+    journal: Journal
     remote: Remote
     settings: Settings
     owner: str
+    slots: asyncio.Semaphore
     ticks: Callable[[], float] = ticks
 
     async def send(self, row: int, body: Mapping[str, Any]) -> BmsError | None:
@@ -37,15 +39,15 @@ class Sender:
         """
         owner, settings = self.owner, self.settings
         started = self.ticks()
-        moved = await self.ledger.change(
-            [row],
+        intended = await self.journal.move(
+            row,
             lambda entry, now: states.intend(
                 entry, owner=owner, now=now, in_flight=settings.in_flight
             ),
         )
-        if row not in moved:
+        if intended is None:
             return None  # another is at work on it, or was faster
-        attempt, passed = moved[row].attempt, False
+        attempt, passed = intended.attempt, False
 
         def fence() -> None:
             nonlocal passed
@@ -54,17 +56,20 @@ class Sender:
             passed = True
 
         try:
-            async with asyncio.timeout(settings.create_timeout_s - (self.ticks() - started)):
+            async with (
+                asyncio.timeout(settings.create_timeout_s - (self.ticks() - started)),
+                self.slots,
+            ):
                 made = await self.remote.create(body, fence)
         except TooLate:
-            await self.ledger.change([row], _withdrawn(attempt, "too_late"))
+            await self.journal.move(row, _withdrawn(attempt, "too_late"))
         except TimeoutError:
             cut_off = _doubtful if passed else _withdrawn
-            await self.ledger.change([row], cut_off(attempt, "cut_off"))
+            await self.journal.move(row, cut_off(attempt, "cut_off"))
         except BmsError as error:
             return await self._failed(row, attempt, error)
         except Exception:
-            await self.ledger.change([row], _doubtful(attempt, "error"))
+            await self.journal.move(row, _doubtful(attempt, "error"))
             raise
         else:
             await self._made(row, attempt, made)
@@ -73,22 +78,22 @@ class Sender:
     async def _failed(self, row: int, attempt: int, error: BmsError) -> BmsError | None:
         if isinstance(error, AmbiguousWrite):
             reason = error.reason.replace(" ", "_")
-            await self.ledger.change([row], _doubtful(attempt, reason))
+            await self.journal.move(row, _doubtful(attempt, reason))
             return None
         if isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint:
             reason = f"refused_{error.status}"
-            await self.ledger.change(
-                [row], lambda entry, _: states.refused(entry, attempt=attempt, reason=reason)
+            await self.journal.move(
+                row, lambda entry, _: states.refused(entry, attempt=attempt, reason=reason)
             )
             return None
         # Whatever else the client raises for a create, or for its token, surely was not executed.
-        await self.ledger.change([row], _withdrawn(attempt, type(error).__name__))
+        await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
         return error
 
     async def _made(self, row: int, attempt: int, made: Made) -> None:
         try:
-            moved = await self.ledger.change(
-                [row],
+            moved = await self.journal.move(
+                row,
                 lambda entry, _: states.answered(
                     entry,
                     attempt=attempt,
@@ -99,11 +104,11 @@ class Sender:
             )
         except Claimed:
             # The service named a record that another row has: no answer to build on.
-            await self.ledger.change([row], _doubtful(attempt, "id_claimed"))
+            await self.journal.move(row, _doubtful(attempt, "id_claimed"))
             return
-        if row not in moved:
-            await self.ledger.change(
-                [row], lambda entry, _: states.late(entry, remote_id=made.remote_id)
+        if moved is None:
+            await self.journal.move(
+                row, lambda entry, _: states.late(entry, remote_id=made.remote_id)
             )
 
 

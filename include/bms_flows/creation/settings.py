@@ -34,6 +34,8 @@ class Settings(FlowSettings):
     """Creates under way at once, in one task."""
     chunk_rows: int = 200
     """Rows that one task creates; chunks run side by side."""
+    phone_region: str = "FR"
+    """Country, by its ISO code, of phone numbers that come without a country's prefix."""
     keep_days: int = 30
     """Days that bodies and reports with personal data are kept once a drop is certified."""
 

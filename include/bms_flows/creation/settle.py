@@ -25,10 +25,11 @@ class Look:
     shown: Sequence[Known]
 
     def of_key(self) -> Mapping[str | None, Sequence[Known]]:
-        """Return the records by key; under None those that don't show theirs."""
+        """Return the records by all they may be found by; under None those that show no key."""
         found: dict[str | None, list[Known]] = defaultdict(list)
         for known in self.shown:
-            found[known.key].append(known)
+            for key in (known.key, *known.others):
+                found[key].append(known)
         return found
 
 
@@ -54,13 +55,17 @@ async def settle(
     by_key = seen.of_key()
     owners = await ledger.owners([known.remote_id for known in seen.shown])
     for number, (entry, body) in rows.items():
+        finders = remote.identity.finders(body)
+        finder = finders.get(entry.key)
         sought = Sought(
             key=entry.key,
             marks=remote.identity.mark(body),
             intended=(entry.first_intended_at or seen.at, seen.at),
+            trust=finder.trust if finder else "never",
+            others=frozenset() if remote.identity.alone else frozenset(finders),
         )
         claimed = {remote_id for remote_id, key in owners.items() if key != entry.key}
-        near = [*by_key.get(entry.key, ()), *by_key.get(None, ())]
+        near = [each for key in (*sought.keys, None) for each in by_key.get(key, ())]
         verdict = weigh(sought, near, claimed=claimed, skew=settings.skew)
         try:
             await ledger.change([number], _step(verdict, owner, seen.at, settings))

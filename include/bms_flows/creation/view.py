@@ -1,62 +1,60 @@
 """What ledger and service say of the rows of a drop when a plan is made. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from bms_flows.creation.entry import HERE, Entry, State
-from bms_flows.creation.evidence import Known, same_marks
-from bms_flows.creation.identity import Identity, fingerprint
+from bms_flows.creation.entry import Entry
+from bms_flows.creation.evidence import Known
+from bms_flows.creation.identity import Identity
 from bms_flows.drops.sheet import Sheet
-
-Marks = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True)
 class View:
     """What the ledger and the service say when a plan is made.
 
-    `entries` by key; `open_marks` the marks of the ledger's unfinished rows, by key; `shown` all
-    records of the entities concerned, `unknown_scopes` the entities that the service doesn't know;
-    `records` details by remote id, for those `to_read` named.
+    `entries` by key; `open_keys` what the ledger's unfinished rows may be found by, by their key;
+    `shown` all records of the parts concerned, `unknown_scopes` the parts that the service doesn't
+    know; `records` details by remote id, for those `to_read` named; `matched` the remote ids that
+    keys were found to be before.
     """
 
     entries: Mapping[str, Entry]
-    open_marks: Mapping[str, Mapping[str, str | None]]
+    open_keys: Mapping[str, Collection[str]]
     shown: Sequence[Known]
     unknown_scopes: frozenset[Any] = frozenset()
     records: Mapping[str, Any] = field(default_factory=dict)
+    matched: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[Known]]:
-        """The records shown, by key."""
+        """The records shown, by all they may be found by."""
         found: dict[str, list[Known]] = defaultdict(list)
         for known in self.shown:
-            if known.key is not None:
-                found[known.key].append(known)
+            for key in (known.key, *known.others):
+                if key is not None:
+                    found[key].append(known)
         return found
 
     @cached_property
-    def by_marks(self) -> Mapping[Marks, Sequence[Known]]:
-        """The records shown whose marks are all there, by these."""
-        found: dict[Marks, list[Known]] = defaultdict(list)
-        for known in self.shown:
-            if same_marks(known.marks, known.marks):
-                found[tuple(sorted(known.marks.items()))].append(known)
-        return found
+    def by_id(self) -> Mapping[str, Known]:
+        """The records shown, by remote id."""
+        return {known.remote_id: known for known in self.shown}
 
-    def alike(self, key: str, marks: Mapping[str, str | None]) -> tuple[str, ...]:
-        """Return remote ids of records with these marks under another key."""
-        if not same_marks(marks, marks):
-            return ()
-        shown = self.by_marks.get(tuple(sorted(marks.items())), ())
-        return tuple(sorted(known.remote_id for known in shown if known.key != key))
+    def matched_to(self, key: str) -> Known | None:
+        """Return the record that `key` was found to be before; without marks if it is not shown."""
+        remote_id = self.matched.get(key)
+        if remote_id is None:
+            return None
+        return self.by_id.get(remote_id) or Known(remote_id=remote_id, deleted=True)
 
-    def alike_underway(self, key: str, marks: Mapping[str, str | None]) -> bool:
-        """Whether the ledger is at work on somebody with these marks under another key."""
-        return any(k != key and same_marks(marks, m) for k, m in self.open_marks.items())
+    def underway(self, key: str, others: Iterable[str]) -> str | None:
+        """Return what of `others` the ledger is at work on under another key."""
+        at_work = {each for k, keys in self.open_keys.items() if k != key for each in keys}
+        return next((other for other in others if other in at_work), None)
 
 
 def keys_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
@@ -64,16 +62,6 @@ def keys_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
     return frozenset(filter(None, (identity.key(row.values) for row in sheet.rows)))
 
 
-def to_read(sheet: Sheet, identity: Identity, view: View) -> frozenset[str]:
-    """Return the remote ids whose details the plan compares rows with."""
-    wanted: set[str | None] = set()
-    for row in sheet.rows:
-        key = identity.key(row.values)
-        if key is None or sheet.faults_of(row):
-            continue
-        entry = view.entries.get(key)
-        if entry is None or entry.state in {State.REJECTED, State.GIVEN_UP}:
-            wanted.update(known.remote_id for known in view.by_key.get(key, ())[:1])
-        elif entry.state in HERE and entry.digest != fingerprint(row.values):
-            wanted.add(entry.remote_id)
-    return frozenset(each for each in wanted if each)
+def finders_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
+    """Return all that the rows of a sheet may be found by."""
+    return frozenset(key for row in sheet.rows for key in identity.finders(row.values))

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bms_flows.creation.remote import REMOTES
+from bms_flows.creation.remotes import REMOTES
 from bms_flows.drops.sheet import Format
 from bms_flows.settings import BadSetting
 from bms_flows.settings import Settings as FlowSettings

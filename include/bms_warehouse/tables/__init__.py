@@ -4,7 +4,14 @@ from bms_warehouse.tables.alarms import alarm
 from bms_warehouse.tables.consultants import consultant, consultant_version
 from bms_warehouse.tables.contacts import contact, contact_version
 from bms_warehouse.tables.contract import contract
-from bms_warehouse.tables.creation import creation, creation_body, creation_event, creation_plan
+from bms_warehouse.tables.creation import (
+    creation,
+    creation_body,
+    creation_event,
+    creation_match,
+    creation_plan,
+)
+from bms_warehouse.tables.differences import contact_agreement, contact_difference
 from bms_warehouse.tables.drops import drop
 from bms_warehouse.tables.employees import (
     EMPLOYEE_PRIVATE_FIELDS,
@@ -40,12 +47,15 @@ __all__ = [
     "consultant",
     "consultant_version",
     "contact",
+    "contact_agreement",
+    "contact_difference",
     "contact_version",
     "contract",
     "control_total",
     "creation",
     "creation_body",
     "creation_event",
+    "creation_match",
     "creation_plan",
     "drop",
     "employee",

@@ -147,3 +147,15 @@ creation_event = Table(
     Index("ix_creation_event_creation_id", "creation_id"),
     comment="The ledger's history: every move of every row, every decision with who and when.",
 )
+
+creation_match = Table(
+    "creation_match",
+    METADATA,
+    Column("resource", TEXT, nullable=False, comment="What the record is."),
+    Column("key", TEXT, nullable=False, comment="Digest of what a dropped row was found by."),
+    Column("remote_id", TEXT, nullable=False, comment="The service's id of its record."),
+    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="The drop then."),
+    Column("matched_at", TIMESTAMP, nullable=False, comment="When."),
+    PrimaryKeyConstraint("resource", "key"),
+    comment="Records that dropped rows turned out to be: from then on the id is who it is.",
+)

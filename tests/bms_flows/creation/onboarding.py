@@ -21,7 +21,7 @@ from bms_flows.creation import proposal, rules
 from bms_flows.creation.apply import RowsHeld
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.remote import Employees
+from bms_flows.creation.remotes import Employees
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench

@@ -19,7 +19,8 @@ from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import Entry, State, Unlawful
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.ledger import Claimed, Step
-from bms_flows.creation.remote import Employees, Fence, Made
+from bms_flows.creation.remote import Fence, Made
+from bms_flows.creation.remotes import Employees
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 ENDPOINT = BY_NAME["create_employee"]

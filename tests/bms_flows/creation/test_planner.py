@@ -12,10 +12,11 @@ from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import fingerprint
+from bms_flows.creation.matching import to_read
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
-from bms_flows.creation.remote import Employees
-from bms_flows.creation.view import View, to_read
+from bms_flows.creation.remotes import Employees
+from bms_flows.creation.view import View
 from bms_flows.drops.sheet import Fault, Form, Row, Sheet
 
 IDENTITY = Employees.identity
@@ -51,6 +52,7 @@ def known(n: int, remote_id: str = "g", **given: Any) -> Known:
         remote_id=remote_id,
         number=100 + n,
         key=IDENTITY.key(shown),
+        others=IDENTITY.others(shown),
         marks=IDENTITY.mark(shown),
         values=shown,
     )
@@ -142,7 +144,7 @@ def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], acti
 def test_a_record_of_the_service_is_compared_field_by_field() -> None:
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00", last_name="NOM1"))
     there = View({}, {}, [known(1)], records={"g": record})
-    assert to_read(sheet(values(1)), IDENTITY, there) == {"g"}
+    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
     assert planned(there, values(1)).rows[0].action is Action.ALREADY_THERE
     [row] = planned(there, values(1, job_title="Chef")).rows
     assert row.action is Action.MANUAL_CHANGE
@@ -161,7 +163,7 @@ def test_the_same_name_and_start_under_another_number_is_for_a_person() -> None:
 
 
 def test_the_same_person_under_way_under_another_number_is_for_a_person() -> None:
-    view = View({}, {"other key": IDENTITY.mark(values(1))}, [])
+    view = View({}, {"other key": IDENTITY.others(values(1))}, [])
     assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
 
 

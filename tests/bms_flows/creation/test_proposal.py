@@ -16,7 +16,7 @@ from bms_flows.creation.certificate import certify
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
 from bms_flows.creation.proposal import NotAgreed, Proposal
-from bms_flows.creation.remote import Employees
+from bms_flows.creation.remotes import Employees
 from bms_flows.creation.review import BadDecision, decide_review, forget_bodies
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read

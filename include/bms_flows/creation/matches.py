@@ -1,0 +1,35 @@
+"""The records that dropped rows turned out to be: from the first match on, the id is who it is."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.creation.workbench import Workbench
+from bms_warehouse.tables import creation_match
+
+
+def of(bench: Workbench, keys: Collection[str]) -> dict[str, str]:
+    """Return the remote ids that keys were found to be."""
+    with bench.warehouse.connect() as connection:
+        found = connection.execute(
+            select(creation_match.c.key, creation_match.c.remote_id).where(
+                creation_match.c.resource == bench.resource.name, creation_match.c.key.in_(keys)
+            )
+        )
+        return dict(found.all())
+
+
+def keep(
+    connection: Connection, resource: str, drop_id: int, remote_ids: Mapping[str, str]
+) -> None:
+    """Keep the remote ids that keys were found to be; what was found first stays. Safe to repeat."""
+    now = datetime.now(UTC)
+    rows = [
+        {"resource": resource, "key": key, "remote_id": remote_id, "drop_id": drop_id}
+        | {"matched_at": now}
+        for key, remote_id in sorted(remote_ids.items())
+    ]
+    if rows:
+        connection.execute(insert(creation_match).on_conflict_do_nothing(), rows)
