@@ -224,20 +224,18 @@ with promised as (
     from try
     group by flow, dag_run_id, id_entity
     having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
-), owed as (
-    select distinct on (flow) flow, dag_run_id
+), owing as (
+    select *, dag_run_id = first_value(dag_run_id) over (
+        partition by flow order by dag_run_id like 'scheduled\\_\\_%' desc, id desc
+    ) as owed
     from load
-    order by flow, dag_run_id like 'scheduled\\_\\_%' desc, id desc
 )
 select flow, id_entity, min(started_at) as first_at,
     max(finished_at) filter (where state = 'complete') as complete_at,
     (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
     (array_agg(dag_run_id order by id desc))[1] as dag_run_id
-from load
-where exists (
-    select from load as asked join owed using (flow, dag_run_id)
-    where asked.flow = load.flow and asked.id_entity is not distinct from load.id_entity
-)
+from owing
 group by flow, id_entity
+having bool_or(owed)
 order by flow, id_entity
 """)
