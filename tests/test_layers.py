@@ -19,6 +19,12 @@ MAY_IMPORT = {
     "include/bms_sandbox": set(),  # two independent readings of one interface, or neither proves the other
     "include/bms_warehouse": set(),
     "include/bms_flows": {"bms", "bms_warehouse"},
+    "plugins/bms_provider/board": {
+        "bms_flows",
+        "bms_provider.board",
+        "bms_provider.workplace",
+        "bms_warehouse",
+    },
     "plugins/bms_provider/hooks": {
         "bms",
         "bms_provider.hooks",
@@ -188,6 +194,12 @@ def test_hook_and_operators_load_little_beyond_airflow_s_own() -> None:
     assert packages(loaded) & HEAVY == set()
     assert {name for name in loaded if name.startswith("bms.")} == {"bms.endpoints"}
     assert packages(loaded) & OURS == {"bms", "bms_provider"}
+
+
+def test_the_board_costs_nothing_until_it_is_asked_for() -> None:
+    """Every process of Airflow loads the plugin, once for each task."""
+    loaded = python("import airflow.plugins_manager\n" + BASELINE + LOAD, modules=["bms_plugin"])
+    assert loaded == ["bms_plugin"]
 
 
 # Whoever parses a DAG file, DAG processor or task, does it with this module.
