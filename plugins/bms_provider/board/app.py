@@ -6,20 +6,32 @@ of the routes, so nothing is answered that the app's own dependency does not see
 
 from __future__ import annotations
 
+import logging
 import mimetypes
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from bms_provider.board import overview
-from bms_provider.board.access import ViewerDep, viewer
-from bms_provider.board.pages import render
+from bms_flows import health
+from bms_flows.settings import Settings
+from bms_provider.board import details, files, overview
+from bms_provider.board.access import Viewer, ViewerDep, viewer
+from bms_provider.board.flows import FLOWS
+from bms_provider.board.pages import links, render
 from bms_provider.board.warehouse import WarehouseDep
+from bms_provider.workplace import data_root
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.queries import drops, loads
+
+log = logging.getLogger(__name__)
 
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
+LARGEST = 2**63 - 1
 
 HEADERS = {
     # Airflow's session cookie can be read by scripts: no script but ours runs here.
@@ -42,6 +54,15 @@ app = FastAPI(
 )
 
 
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """Return the flows' settings, as the environment of this process has them."""
+    return Settings.from_environment()
+
+
+SettingsDep = Annotated[Settings, Depends(settings)]
+
+
 @app.middleware("http")
 async def guard_the_browser(request: Request, proceed: Any) -> Response:
     """Give every answer the headers that keep a browser from doing more than it should."""
@@ -54,14 +75,93 @@ async def guard_the_browser(request: Request, proceed: Any) -> Response:
 @app.exception_handler(AnyHTTPException)
 async def refused(request: Request, error: AnyHTTPException) -> Response:
     """Say in a page why there is none."""
-    page = render(request, "refused.html", code=error.status_code, why=error.detail)
+    page = render(request, "refused.html", settings(), code=error.status_code, why=error.detail)
     return HTMLResponse(page, error.status_code, headers=error.headers)
 
 
+@app.exception_handler(WarehouseError)
+async def without_warehouse(request: Request, error: WarehouseError) -> Response:
+    """Say that the warehouse does not answer, or not in time."""
+    log.warning("the warehouse did not answer: %s", error)
+    why = "The warehouse does not answer: nobody can tell how fresh anything is."
+    code = status.HTTP_503_SERVICE_UNAVAILABLE
+    return HTMLResponse(render(request, "refused.html", settings(), code=code, why=why), code)
+
+
 @app.get("/")
-def board(request: Request, who: ViewerDep, warehouse: WarehouseDep) -> str:
+def board(request: Request, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> str:
     """Show how every flow stands, and what waits for a person."""
-    return render(request, "overview.html", **overview.overview(warehouse, who))
+    found = overview.overview(warehouse, who, settings)
+    return render(request, "overview.html", settings, **found)
+
+
+@app.get("/health", response_class=JSONResponse)
+def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dict[str, Any]:
+    """Return what `python -m bms_flows.health` prints, of the flows that the user may view."""
+    return overview.viewed(health.report(warehouse, settings), who)
+
+
+@app.get("/flows/{name}")
+def flow(
+    request: Request, name: str, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
+) -> str:
+    """Show how a flow stands, its loads, its charts."""
+    who.must_view(name)
+    return render(request, "flow.html", settings, **details.flow_page(warehouse, name, settings))
+
+
+@app.get("/flows/{name}/runs/{dag_run_id:path}")
+def run(
+    request: Request,
+    name: str,
+    dag_run_id: str,
+    who: ViewerDep,
+    warehouse: WarehouseDep,
+    settings: SettingsDep,
+) -> str:
+    """Show the steps of a run: counts, totals, reports."""
+    who.must_view(name)
+    found = details.run_page(warehouse, name, dag_run_id, data_root())
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "The warehouse knows no such run.")
+    return render(request, "run.html", settings, **found, edits=name in who.edits)
+
+
+@app.get("/steps/{number}")
+def step(
+    request: Request, number: int, who: ViewerDep, warehouse: WarehouseDep
+) -> RedirectResponse:
+    """Lead to a step on the page of its run."""
+    found = _step(warehouse, who, number)
+    run = links(request).load(found["flow"], found["dag_run_id"])
+    return RedirectResponse(f"{run}#step-{number}", status.HTTP_303_SEE_OTHER)
+
+
+@app.get("/steps/{number}/files/{name}")
+def step_file(number: int, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+    """Return a file of a step's report."""
+    found = _step(warehouse, who, number)
+    if FLOWS[found["flow"]].creates:
+        who.must_edit(found["flow"])
+    return _attached(files.folder_of(found), name, who, f"step-{number}")
+
+
+@app.get("/drops/{number}")
+def drop(
+    request: Request, number: int, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
+) -> str:
+    """Show a drop: its plan, what became of its rows, its report."""
+    name, found = _drop(warehouse, who, number)
+    page = details.drop_page(warehouse, name, found, data_root())
+    return render(request, "drop.html", settings, **page, edits=name in who.edits)
+
+
+@app.get("/drops/{number}/files/{name}")
+def drop_file(number: int, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+    """Return a file of a drop's report: personal data, for those who may edit its DAG."""
+    flow, found = _drop(warehouse, who, number)
+    who.must_edit(flow)
+    return _attached(found["report"], name, who, f"drop-{number}")
 
 
 @app.get("/static/{name}")
@@ -78,3 +178,33 @@ def static(name: str) -> FileResponse:
 def nothing(path: str) -> None:  # noqa: ARG001 - whatever it is
     """Say that there is nothing else, to those who may know."""
     raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such page.")
+
+
+def _step(warehouse: Connection, who: Viewer, number: int) -> RowMapping:
+    found = loads.step(warehouse, number) if 0 < number <= LARGEST else None
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such step.")
+    who.must_view(found["flow"])
+    return found
+
+
+def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapping]:
+    resource = drops.resource(warehouse, number) if 0 < number <= LARGEST else None
+    name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
+    if resource is None or name is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such drop.")
+    who.must_view(name)
+    return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
+
+
+def _attached(folder: str | None, name: str, who: Viewer, what: str) -> Response:
+    """Return a report file to be saved, never shown: a browser takes it for nothing else."""
+    content = files.content(data_root(), folder, name)
+    if content is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "The report has no such file.")
+    log.info("%s downloads %s of %s", who.user.get_name(), name, what)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{what}-{name}"',
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return Response(content, media_type="application/octet-stream", headers=headers)

@@ -7,18 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as people name it, and its step in `bms.run` that brings it up to date."""
+    """A flow as people name it."""
 
     title: str
-    loads: str
+    loads: str | None = None
+    """Its step in `bms.run` that loads, where it has others too."""
+    mirrors: str | None = None
+    """The table that it keeps up to date, as quarantine and self-audit name it."""
+    creates: str | None = None
+    """The resource that it creates, as drops name it."""
 
 
 FLOWS = {
-    "invoice_extraction": Flow("Client invoices", "extract"),
-    "contact_sync": Flow("Contacts", "sync"),
-    "consultant_sync": Flow("Consultants", "sync"),
-    "employee_directory": Flow("Employees", "sync"),
-    "employee_onboarding": Flow("New employees", "conclude"),
-    "retention": Flow("Retention", "sweep"),
+    "invoice_extraction": Flow("Client invoices", "extract", mirrors="client_invoice"),
+    "contact_sync": Flow("Contacts", "sync", mirrors="contact"),
+    "consultant_sync": Flow("Consultants", "sync", mirrors="consultant"),
+    "employee_directory": Flow("Employees", "sync", mirrors="employee"),
+    "employee_onboarding": Flow("New employees", "conclude", creates="employee"),
+    "contact_creation": Flow("New contacts", "conclude", creates="contact"),
+    "consultant_creation": Flow("New consultants", "conclude", creates="consultant"),
+    "reconciliation": Flow("Self-audit"),
+    "service_contract": Flow("Contract probe"),
+    "retention": Flow("Retention"),
 }
 """By the id of the DAG."""

@@ -31,9 +31,21 @@ class Links:
         """Return the board's page of a flow."""
         return f"{self.board}/flows/{_part(flow)}"
 
+    def load(self, flow: str, run: str) -> str:
+        """Return the board's page of a run."""
+        return f"{self.flow(flow)}/runs/{_part(run)}"
+
     def step(self, number: int) -> str:
         """Return the board's page of a step."""
         return f"{self.board}/steps/{number}"
+
+    def drop(self, number: int) -> str:
+        """Return the board's page of a drop."""
+        return f"{self.board}/drops/{number}"
+
+    def file(self, page: str, name: str) -> str:
+        """Return a file of the report of a step or drop, whose page is given."""
+        return f"{page}/files/{_part(name)}"
 
     def dag(self, dag: str) -> str:
         """Return Airflow's page of a DAG."""
@@ -43,9 +55,10 @@ class Links:
         """Return Airflow's page of a run."""
         return f"{self.dag(dag)}/runs/{_part(run)}"
 
-    def log(self, dag: str, run: str, task: str) -> str:
-        """Return Airflow's page of a task in a run, where its logs are."""
-        return f"{self.run(dag, run)}/tasks/{_part(task)}"
+    def log(self, dag: str, run: str, task: str, mapped: bool) -> str:
+        """Return Airflow's page of a task in a run, where its logs are; of all its parts if mapped."""
+        page = f"{self.run(dag, run)}/tasks/{_part(task)}"
+        return f"{page}/mapped" if mapped else page
 
     def approval(self, dag: str, run: str) -> str:
         """Return Airflow's page where a run's questions are answered."""
@@ -53,5 +66,5 @@ class Links:
 
 
 def _part(name: str) -> str:
-    """Return a name as one part of a path: slashes and dots of a name lead nowhere."""
-    return quote(name, safe="").replace(".", "%2E") if set(name) <= {"."} else quote(name, safe="")
+    """Return a name as one part of a path, whatever it holds."""
+    return quote(name, safe="")

@@ -9,8 +9,11 @@ from typing import Any
 from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bms_provider.board import wording
+from bms_flows import reasons
+from bms_flows.settings import Settings
+from bms_provider.board import charts, wording
 from bms_provider.board.links import Links
+from bms_provider.board.states import STATES
 
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -19,12 +22,21 @@ PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-PAGES.filters.update(
-    {name: getattr(wording, name) for name in ("age", "amount", "moment", "number", "percent")}
+PAGES.filters.update({name: getattr(wording, name) for name in wording.FILTERS})
+PAGES.globals.update(
+    gauge=charts.gauge,
+    STATES=STATES,
+    REASONS=reasons.ROW_FAULTS | reasons.BREACHES | reasons.AUDIT,
 )
 
 
-def render(request: Request, template: str, **values: Any) -> str:
-    """Return a page as HTML."""
-    links = Links(request.scope.get("root_path", ""))
-    return PAGES.get_template(template).render(links=links, now=datetime.now(UTC), **values)
+def links(request: Request) -> Links:
+    """Return the addresses as the browser that asks sees them."""
+    return Links(request.scope.get("root_path", ""))
+
+
+def render(request: Request, template: str, settings: Settings, **values: Any) -> str:
+    """Return a page as HTML; `zone` is the company's, in which the page tells the time."""
+    now, zone = datetime.now(UTC), settings.time_zone
+    known = {"links": links(request), "now": now, "zone": zone, "runbook": settings.runbook_url}
+    return PAGES.get_template(template).render(known, **values)

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 THIN = "\u202f"
 """Parts the thousands of a number, and a number from its unit."""
+
+
+FILTERS = (
+    "age",
+    "amount",
+    "days",
+    "difference",
+    "figure",
+    "milliseconds",
+    "moment",
+    "number",
+    "size",
+)
+"""What the templates may use."""
 
 
 def number(value: float) -> str:
@@ -20,9 +35,39 @@ def amount(value: Decimal) -> str:
     return text.replace(",", THIN)
 
 
-def percent(share: float) -> str:
-    """Return a share as per cent."""
-    return f"{100 * share:+.1f}{THIN}%"
+def figure(value: float) -> str:
+    """Return a chart's figure: whole where it is, else with two decimals."""
+    return number(value) if value == round(value) else f"{value:,.2f}".replace(",", THIN)
+
+
+def days(first: date | None, last: date | None) -> str:
+    """Return a range of days, once where it is one; nothing for none."""
+    if first is None or last is None:
+        return ""
+    if first == last:
+        return f"{first:%-d %b %Y}"
+    same = f"{first:%-d %b}" if first.year == last.year else f"{first:%-d %b %Y}"
+    return f"{same} \u2013 {last:%-d %b %Y}"
+
+
+def difference(value: Decimal | int) -> str:
+    """Return a difference with its sign; an amount's with its decimals."""
+    text = amount(abs(value)) if isinstance(value, Decimal) else number(abs(value))
+    return f"+{text}" if value > 0 else f"\u2212{text}" if value < 0 else "="
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a latency; a dash where there is none."""
+    if value is None:
+        return "\u2013"
+    return f"{value / 1000:.1f}{THIN}s" if value >= 1000 else f"{value:.0f}{THIN}ms"  # noqa: PLR2004
+
+
+def size(value: float) -> str:
+    """Return the size of a file in bytes, kB or MB."""
+    if value < 1000:  # noqa: PLR2004
+        return f"{value}{THIN}B"
+    return f"{value / 1e3:.1f}{THIN}kB" if value < 1e6 else f"{value / 1e6:.1f}{THIN}MB"  # noqa: PLR2004
 
 
 def age(span: timedelta) -> str:
@@ -38,6 +83,6 @@ def age(span: timedelta) -> str:
     return f"{hours / 24:.0f}{THIN}d"
 
 
-def moment(at: datetime) -> str:
-    """Return a moment for the eye; the template gives the machine's form beside it."""
-    return f"{at:%d %b %Y, %H:%M}"
+def moment(at: datetime, zone: ZoneInfo) -> str:
+    """Return a moment by the clock of `zone`; the template gives the machine's form beside it."""
+    return f"{at.astimezone(zone):%-d %b %Y, %H:%M}"

@@ -1,0 +1,95 @@
+"""Loads and the steps they consist of, as `bms.run` keeps them.
+
+A load is what one run of a flow did in the step that loads: all entities together, the latest try
+of each.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, RowMapping, select, text
+
+from bms_warehouse.tables import control_total, run
+
+LOADS = text("""
+    with step as (
+        select s.*
+        from unnest(cast(:flows as text[]), cast(:steps as text[])) as f (flow, step)
+        cross join lateral (
+            select * from bms.run
+            where run.flow = f.flow and run.step = coalesce(f.step, run.step)
+            order by started_at desc limit :steps_read
+        ) as s
+    ), latest as (
+        select distinct on (flow, dag_run_id, step, id_entity, window_start) *
+        from step
+        order by flow, dag_run_id, step, id_entity, window_start, id desc
+    ), load as (
+        select flow, dag_run_id, max(id) as id, min(started_at) as started_at,
+            max(finished_at) as finished_at, min(window_start) as window_start,
+            max(window_end) as window_end, count(distinct id_entity) as entities,
+            case
+                when bool_or(state = 'running') then 'running'
+                when bool_or(state = 'failed') then 'failed'
+                when bool_or(state = 'suspect') then 'suspect'
+                when bool_or(state = 'unstable') then 'unstable'
+                when bool_or(state = 'partial') then 'partial'
+                else 'complete'
+            end as state,
+            sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
+            sum(unchanged) as unchanged, sum(quarantined) as quarantined,
+            sum(vanished) as vanished, sum(requests) as requests, sum(retries) as retries,
+            sum(throttles) as throttles, sum(token_fetches) as token_fetches,
+            max(latency_p50_ms) as latency_p50_ms, max(latency_p95_ms) as latency_p95_ms,
+            row_number() over (partition by flow order by max(id) desc) as place
+        from latest
+        group by flow, dag_run_id
+    )
+    select * from load where place <= :loads order by flow, place
+""")
+STEPS_OF_A_LOAD = 10
+"""Read at most for each load that is wanted; a run of more entities fills several."""
+
+
+def latest(
+    connection: Connection, flows: Mapping[str, str | None], limit: int
+) -> dict[str, list[RowMapping]]:
+    """Return the youngest loads of each flow, by the DAG's id, the youngest first.
+
+    `flows` names the step that loads, None where all of a flow's do. Counts are sums over the
+    load's steps, its latencies (milliseconds) the highest of them, its state the worst.
+    """
+    given = {
+        "flows": [*flows.keys()],
+        "steps": [*flows.values()],
+        "steps_read": limit * STEPS_OF_A_LOAD,
+        "loads": limit,
+    }
+    found: dict[str, list[RowMapping]] = {flow: [] for flow in flows}
+    for load in connection.execute(LOADS, given).mappings():
+        found[load["flow"]].append(load)
+    return found
+
+
+def steps(
+    connection: Connection, flow: str, *, dag_run_id: str | None = None, limit: int
+) -> list[RowMapping]:
+    """Return the youngest steps of a flow, or those of one of its runs, the youngest first."""
+    statement = select(run).where(run.c.flow == flow).order_by(run.c.started_at.desc(), run.c.id)
+    if dag_run_id is not None:
+        statement = statement.where(run.c.dag_run_id == dag_run_id)
+    return [*connection.execute(statement.limit(limit)).mappings()]
+
+
+def step(connection: Connection, number: int) -> RowMapping | None:
+    """Return the step of that number, None where there is none."""
+    return connection.execute(select(run).where(run.c.id == number)).mappings().first()
+
+
+def totals(connection: Connection, numbers: Sequence[int]) -> list[RowMapping]:
+    """Return the control totals of steps, by step, entity and currency."""
+    statement = (
+        select(control_total)
+        .where(control_total.c.run_id.in_(numbers))
+        .order_by(control_total.c.run_id, control_total.c.id_entity, control_total.c.currency)
+    )
+    return [*connection.execute(statement).mappings()]

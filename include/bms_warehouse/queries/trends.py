@@ -1,0 +1,83 @@
+"""What came day by day, and the last load beside the one before: figures for charts and tables."""
+
+from datetime import date, datetime
+
+from sqlalchemy import Connection, RowMapping, text
+
+INVOICES = text("""
+    select day, cast(sum(invoices) as bigint) as invoices
+    from bms.client_invoice_day where day >= :since group by day order by day
+""")
+
+# An entity at a time, so that the index by entity and day serves.
+AMOUNTS = text("""
+    select i._day as day, i.currency, sum(i.total_excl_vat) as amount
+    from (select distinct id_entity from bms.client_invoice_day) as e
+    join bms.client_invoice i on i.id_entity = e.id_entity and i._day >= :since
+    where i.canceled is not true and i._vanished_at is null
+    group by 1, 2 order by 1, 2
+""")
+
+MOVES = text("""
+    select cast(finished_at at time zone :zone as date) as day, sum(inserted) as inserted,
+        sum(changed) as changed, sum(vanished) as vanished
+    from bms.run
+    where flow = :flow and step = :step and started_at >= :since
+        and state in ('complete', 'unstable', 'suspect')
+    group by 1 order by 1
+""")
+
+TOTALS = text("""
+    with load as (
+        select id, id_entity, window_start, window_end, finished_at, dag_run_id,
+            window_end - window_start as days
+        from bms.run where flow = :flow and step = :step and state = 'complete'
+    ), latest as (
+        select distinct on (id_entity) * from load order by id_entity, id desc
+    )
+    select l.id_entity, l.id as run_id, l.dag_run_id, l.window_start, l.window_end, l.finished_at,
+        b.id as before_id, b.window_start as before_start, b.window_end as before_end,
+        c.currency,
+        coalesce(t.invoices, 0) as invoices, coalesce(p.invoices, 0) as invoices_before,
+        coalesce(t.total_excl_vat, 0) as total_excl_vat,
+        coalesce(p.total_excl_vat, 0) as total_excl_vat_before,
+        coalesce(t.total_due, 0) as total_due, coalesce(p.total_due, 0) as total_due_before
+    from latest l
+    left join lateral (
+        select * from load e where e.id_entity = l.id_entity and e.id < l.id and e.days = l.days
+        order by e.id desc limit 1
+    ) as b on true
+    left join lateral (
+        select currency from bms.control_total where run_id in (l.id, b.id) group by currency
+    ) as c on true
+    left join bms.control_total t on t.run_id = l.id and t.currency = c.currency
+    left join bms.control_total p on p.run_id = b.id and p.currency = c.currency
+    order by l.id_entity, c.currency
+""")
+
+
+def invoices_per_day(connection: Connection, since: date) -> list[RowMapping]:
+    """Return how many invoices the service listed for each day: day, invoices."""
+    return [*connection.execute(INVOICES, {"since": since}).mappings()]
+
+
+def amounts_per_day(connection: Connection, since: date) -> list[RowMapping]:
+    """Return the sum of total_excl_vat by day and currency, of invoices that stand."""
+    return [*connection.execute(AMOUNTS, {"since": since}).mappings()]
+
+
+def moves_per_day(
+    connection: Connection, flow: str, step: str, since: datetime, zone: str
+) -> list[RowMapping]:
+    """Return how many rows of a mirror were new, changed and gone: day, inserted, changed, vanished."""
+    given = {"flow": flow, "step": step, "since": since, "zone": zone}
+    return [*connection.execute(MOVES, given).mappings()]
+
+
+def totals_beside(connection: Connection, flow: str, step: str) -> list[RowMapping]:
+    """Return the control totals of the last complete load of each entity beside the one before.
+
+    One row for each entity and currency; the load before is the last of as many days, and its
+    columns end in `_before`.
+    """
+    return [*connection.execute(TOTALS, {"flow": flow, "step": step}).mappings()]

@@ -1,0 +1,103 @@
+"""What waits for a person: plans, rows in doubt, rows set aside, days that don't agree."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, RowMapping, TextClause, text
+
+PLANS = text("""
+    select d.id as drop_id, d.resource, d.dag_run_id, p.made_at, p.counts, p.breaches
+    from bms."drop" d
+    join lateral (
+        select * from bms.creation_plan where drop_id = d.id order by made_at desc limit 1
+    ) as p on p.state = 'made'
+    where d.state = 'open' and d.resource = any(:resources)
+    order by d.id
+""")
+
+ROWS = text("""
+    select c.resource, c.drop_id, c.state, count(*) as rows, min(c.changed_at) as since
+    from bms.creation c
+    where c.state in ('unknown', 'review') and c.resource = any(:resources)
+    group by 1, 2, 3 order by 1, 2, 3
+""")
+
+ROWS_OF_DROP = text("""
+    select line, state, reason, attempt, evidence, candidates, changed_at
+    from bms.creation
+    where drop_id = :drop and state in ('unknown', 'review', 'ready', 'sending')
+    order by line
+""")
+
+QUARANTINE = text("""
+    select resource, code, count(*) as rows, min(first_seen_at) as since,
+        max(last_seen_at) as last_seen_at
+    from bms.quarantine where resource = any(:resources)
+    group by 1, 2 order by 1, 3 desc, 2
+""")
+
+QUARANTINED = text("""
+    select id_entity, row_key, code, field, day, run_id, first_seen_at, last_seen_at
+    from bms.quarantine where resource = :resource
+    order by last_seen_at desc, row_key limit :limit
+""")
+
+DIFFERENCES = text("""
+    select resource, id_entity, day, because, found, checked_at, run_id
+    from bms.reconciliation where state = 'not_reconciled' and resource = any(:resources)
+    order by day desc, resource, id_entity limit :limit
+""")
+
+AUDITED = text("""
+    select resource, state, count(*) as days, max(checked_at) as checked_at
+    from bms.reconciliation where day >= current_date - 35 and resource = any(:resources)
+    group by 1, 2 order by 1, 2
+""")
+
+CONTRACT = text("""
+    select distinct on (finding) finding, since, state, told, setting, advice, last_seen_at, run_id
+    from bms.contract order by finding, since desc
+""")
+
+
+def plans(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return the plans that nobody has agreed to yet, of drops that are being worked on."""
+    return _all(connection, PLANS, resources=[*resources])
+
+
+def rows(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return how many rows of each drop are unknown or under review, and since when."""
+    return _all(connection, ROWS, resources=[*resources])
+
+
+def rows_of_drop(connection: Connection, drop: int) -> list[RowMapping]:
+    """Return the rows of a drop that have no end yet: lines, codes and the service's ids."""
+    return _all(connection, ROWS_OF_DROP, drop=drop)
+
+
+def quarantine(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return how many rows are set aside, by resource and code."""
+    return _all(connection, QUARANTINE, resources=[*resources])
+
+
+def quarantined(connection: Connection, resource: str, limit: int) -> list[RowMapping]:
+    """Return the rows set aside that came back last: keys, codes and fields, nothing they hold."""
+    return _all(connection, QUARANTINED, resource=resource, limit=limit)
+
+
+def differences(connection: Connection, resources: Sequence[str], limit: int) -> list[RowMapping]:
+    """Return the days on which service and warehouse don't agree, the latest first."""
+    return _all(connection, DIFFERENCES, resources=[*resources], limit=limit)
+
+
+def audited(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return how many of the last 35 days the self-audit found how, by resource and state."""
+    return _all(connection, AUDITED, resources=[*resources])
+
+
+def contract(connection: Connection) -> list[RowMapping]:
+    """Return what the service was last seen to do, a row for each finding."""
+    return _all(connection, CONTRACT)
+
+
+def _all(connection: Connection, statement: TextClause, **given: object) -> list[RowMapping]:
+    return [*connection.execute(statement, given).mappings()]

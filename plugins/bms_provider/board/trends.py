@@ -1,0 +1,79 @@
+"""The charts of each flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Connection, RowMapping
+
+from bms_flows.settings import Settings
+from bms_provider.board.charts import Chart, Series
+from bms_provider.board.flows import FLOWS
+from bms_warehouse.queries import drops, trends
+
+DROPS = 20
+OUTCOMES = {
+    "created": ("Created", "c1"),
+    "adopted": ("Adopted", "c2"),
+    "already_there": ("Already there", "c3"),
+    "rejected": ("Rejected", "c4"),
+    "needs_review": ("Needs review", "c5"),
+    "waiting": ("Waiting", "c6"),
+}
+MOVES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "vanished": ("Gone", "c4")}
+
+
+def charts(warehouse: Connection, name: str, since: datetime, settings: Settings) -> list[Chart]:
+    """Return the charts of a flow from `since` on, the company's days; without those that are empty."""
+    flow = FLOWS[name]
+    first = since.astimezone(settings.time_zone).date()
+    days = [
+        first + timedelta(days=n)
+        for n in range((datetime.now(settings.time_zone).date() - first).days + 1)
+    ]
+    if name == "invoice_extraction":
+        found = _invoices(warehouse, days)
+    elif flow.creates:
+        found = [_drops(drops.latest(warehouse, name, flow.creates, limit=DROPS), flow.title)]
+    elif flow.mirrors:
+        zone = settings.time_zone.key
+        moved = trends.moves_per_day(warehouse, name, flow.loads or "", since, zone)
+        found = [_by_day(f"{flow.title}: new, changed, gone", days, moved, MOVES)]
+    else:
+        found = []
+    return [chart for chart in found if not chart.empty]
+
+
+def _invoices(warehouse: Connection, days: Sequence[date]) -> list[Chart]:
+    counted = trends.invoices_per_day(warehouse, days[0])
+    amounts = trends.amounts_per_day(warehouse, days[0])
+    found = [_by_day("Invoices per day", days, counted, {"invoices": ("Invoices", "c1")})]
+    for currency in sorted({row["currency"] for row in amounts if row["currency"]}):
+        mine = [row for row in amounts if row["currency"] == currency]
+        title = f"Amount per day without VAT, {currency}"
+        found.append(_by_day(title, days, mine, {"amount": (currency, "c2")}))
+    return found
+
+
+def _by_day(
+    title: str,
+    days: Sequence[date],
+    rows: Iterable[RowMapping],
+    figures: dict[str, tuple[str, str]],
+) -> Chart:
+    by_day = {row["day"]: row for row in rows}
+    series = [
+        Series(word, [float(by_day[day][name]) if day in by_day else None for day in days], kind)
+        for name, (word, kind) in figures.items()
+    ]
+    return Chart(title, [f"{day:%-d %b}" for day in days], series)
+
+
+def _drops(found: Sequence[RowMapping], title: str) -> Chart:
+    concluded = [drop for drop in reversed(found) if drop["details"]]
+    series = [
+        Series(word, [drop["details"].get(name) for drop in concluded], kind)
+        for name, (word, kind) in OUTCOMES.items()
+    ]
+    return Chart(f"{title}: rows by outcome", [f"Drop {d['id']}" for d in concluded], series)
