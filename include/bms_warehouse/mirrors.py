@@ -14,6 +14,14 @@ from bms_warehouse.loads import driver, staging_name
 GONE = r"'\x00'::bytea"
 
 
+def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
+    """Take rows out of the staging table again."""
+    key = next(iter(table.primary_key)).name
+    statement = f'delete from pg_temp.{staging_name(table)} where "{key}" = any(%(keys)s)'  # noqa: S608 - our own names
+    with driver(connection).cursor() as cursor:
+        cursor.execute(statement.encode(), {"keys": list(keys)})
+
+
 def complete_staged(connection: Connection, table: Table, only_read: Sequence[str]) -> None:
     """Give staged rows that no detail was read for what stands of their details (`only_read`)."""
     key = next(iter(table.primary_key)).name

@@ -13,7 +13,8 @@ there say that there is no order, and then nothing is covered.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import msgspec
 
 Key = int | str
 
@@ -31,7 +32,7 @@ class Stretch:
     """Whether nothing stood behind it."""
 
 
-class _Sighting(NamedTuple):
+class _Sighting(msgspec.Struct, frozen=True, gc=False):
     stretch: int
     place: int
     digest: bytes

@@ -3,13 +3,14 @@
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import msgspec
 
 from bms_flows.mirror.coverage import Key
 
 
-class Known(NamedTuple):
-    """A row as it stands in the mirror."""
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """A row as it stands in the mirror; there may be very many."""
 
     list_hash: bytes | None
     detailed: bool

@@ -56,6 +56,12 @@ class Outcome:
         return f"{reason.meaning}{many} {reason.remedy}"
 
     @property
+    def summary(self) -> str:
+        """What the log says of a run at its end."""
+        counts = ", ".join(f"{name} {count}" for name, count in vars(self.counts).items())
+        return f"{self.state}; {counts}".replace("rows_read", "read")
+
+    @property
     def manifest(self) -> dict[str, Any]:
         """Return what goes into the XCom: state, numbers, where the answers are."""
         return {"run_id": self.run_id, "state": self.state, **vars(self.counts), **self.details}

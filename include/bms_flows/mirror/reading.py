@@ -1,5 +1,7 @@
 """Reading a list page by page until what was read covers all of it, within a budget of calls."""
 
+import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +12,8 @@ from bms.endpoints import BY_NAME
 from bms.errors import Forbidden, Refused
 from bms.paging import all_pages
 from bms_flows.mirror.coverage import Coverage, Key, Stretch, straddling
+
+LOG = logging.getLogger(__name__)
 
 CALLS = 2.2
 """Two passes and what lies between them cost so many times the calls of one; small ones a little more."""
@@ -24,7 +28,7 @@ class Fetch(Protocol):
 
 
 Rows = Sequence[tuple[Key, bytes]]
-Take = Callable[[Page[Any]], Rows]
+Take = Callable[[Page[Any]], Awaitable[Rows]]
 """Takes a page's rows in; returns key and digest of each."""
 
 
@@ -52,6 +56,8 @@ class Reading:
     fetch: Fetch
     take: Take
     size: int
+    name: str = "list"
+    """What the log calls it."""
     calls: int = 0
     passes: list[Pass] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
@@ -79,6 +85,13 @@ class Reading:
         same = all(each.steady and each.keys == self.passes[0].keys for each in self.passes)
         return same and not self.coverage.edited
 
+    @property
+    def told(self) -> str:
+        """What a person reads of the passes."""
+        if not self.agreed:
+            return "no two passes agree"
+        return "nothing moved" if self.calm else "rows moved, and all were seen"
+
     async def until_agreed(self, passes: int) -> None:
         """Read passes until two agree, `passes` at most; between them, look where rows may be missing."""
         while len(self.passes) < passes and not self.agreed:
@@ -87,6 +100,10 @@ class Reading:
                 await self._look_into_gaps()
         if self.agreed and not self.calm:
             await self._look_at_ends()
+        LOG.info(
+            "%s: %s after %d passes and %d calls in all",
+            *(self.name, self.told, len(self.passes), self.calls),
+        )
 
     async def one_pass(self) -> None:
         """Read all pages once, each time of another size, so that their borders differ."""
@@ -95,14 +112,20 @@ class Reading:
             size = max(self.passes[0].size - len(self.passes), 1)
         this = Pass(size=size)
         self.passes.append(this)
+        started = time.monotonic()
         pages = all_pages(partial(self._call, size=size))
         async for page in pages:
             if page.number == 1 and page.total_pages > 1:
                 this.size = len(page) + len(page.rejected) or size
-            rows, _ = self._add(page, this.size)
-            this.keys.update(key for key, _ in rows)
+            rows, _ = await self._add(page, this.size)
+            this.keys.update([key for key, _ in rows])
             this.rows += len(rows)
             this.totals.add(page.total_pages)
+        LOG.info(
+            "%s, pass %d: %d pages of %d, %d rows, %d of them different; %.1f s",
+            *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
+            time.monotonic() - started,
+        )
 
     async def _call(self, number: int, *, size: int) -> Page[Any]:
         self.calls += 1
@@ -116,9 +139,9 @@ class Reading:
             # If it was refused for another reason, the list is not covered, and that is told.
             return _nothing(number, size)
 
-    def _add(self, page: Page[Any], size: int) -> tuple[Rows, int]:
+    async def _add(self, page: Page[Any], size: int) -> tuple[Rows, int]:
         """Take a page in; return its rows, and how many of them are news."""
-        rows = self.take(page)
+        rows = await self.take(page)
         number = min(page.number, max(page.total_pages, 1))
         last = page.number >= page.total_pages
         news = self.coverage.add(Stretch(rows, (number - 1) * size, page.number == 1, last))
@@ -156,19 +179,19 @@ class Reading:
         while number <= total:
             page = await self._call(number, size=size)
             number, total = number + 1, page.total_pages
-            if not self._add(page, size)[1]:
+            if not (await self._add(page, size))[1]:
                 break
         for number in range(total, 0, -1):
-            rows, news = self._add(await self._call(number, size=size), size)
+            rows, news = await self._add(await self._call(number, size=size), size)
             if not news and len(rows) >= size:
                 return
 
     async def _across(self, number: int, size: int) -> None:
         """Read a page; where the list has become shorter meanwhile, its last page too."""
         page = await self._call(number, size=size)
-        self._add(page, size)
+        await self._add(page, size)
         if 0 < page.total_pages < number:
-            self._add(await self._call(page.total_pages, size=size), size)
+            await self._add(await self._call(page.total_pages, size=size), size)
 
 
 def _nothing(number: int, size: int) -> Page[Any]:

@@ -69,12 +69,12 @@ def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) ->
     return left
 
 
-def digest_of(record: Record, extra: Extra | None, said: tuple[Any, ...]) -> bytes:
+def digest_of(record: Record, extra: Extra | None, said: bytes) -> bytes:
     """Return 16 bytes that differ when a list item, its unknown fields or what its list says do."""
     line = _WIRE.encode(record)
     if extra:
         line += _SORTED.encode(extra)
-    return hashlib.blake2b(line + repr(said).encode(), digest_size=16).digest()
+    return hashlib.blake2b(line + said, digest_size=16).digest()
 
 
 def as_it_came(record: Record, extra: Extra | None) -> bytes:

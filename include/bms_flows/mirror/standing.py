@@ -15,6 +15,10 @@ ROTATED = ("complete", "unstable", "suspect")
 """Ends of a step that has read the details whose turn it was."""
 
 
+BLOCK = 5_000
+"""Rows taken over from the database at once."""
+
+
 class MirrorTaken(Exception):
     """Another run works on this mirror; waiting helps."""
 
@@ -59,11 +63,14 @@ def known(
         f'select t."{resource.key}", t._list_hash, {detailed}, t._gone_reason, '  # noqa: S608 - our own names
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"
     )
-    with loads.driver(connection).cursor() as cursor:
-        found = {
-            key: Known(digest, whole, gone, tuple(row), entity)
-            for key, digest, whole, gone, entity, *row in cursor.execute(statement.encode())
-        }
+    found: dict[Key, Known] = {}
+    shared: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+    with loads.driver(connection).cursor(binary=True) as cursor:
+        cursor.execute(statement.encode())
+        while rows := cursor.fetchmany(BLOCK):
+            for key, digest, whole, gone, entity, *row in rows:
+                said = tuple(row)
+                found[key] = Known(digest, whole, gone, shared.setdefault(said, said), entity)
     connection.commit()
     return found
 

@@ -97,7 +97,7 @@ class MovingList:
                 return sorted(self.states)
 
 
-def take(page: Page[Any]) -> list[tuple[Key, bytes]]:
+async def take(page: Page[Any]) -> list[tuple[Key, bytes]]:
     """Return keys and digests of a page of such a list."""
     return [(record.id, record.signal.encode()) for record in page.records]
 
@@ -106,8 +106,8 @@ async def read(moving: MovingList, *, size: int = 10, passes: int = 3) -> tuple[
     """Read the list; return the reading and all that was seen."""
     seen: set[Key] = set()
 
-    def taken(page: Page[Any]) -> list[tuple[Key, bytes]]:
-        rows = take(page)
+    async def taken(page: Page[Any]) -> list[tuple[Key, bytes]]:
+        rows = await take(page)
         seen.update(key for key, _ in rows)
         return rows
 

@@ -2,11 +2,15 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
+from bms.answers import Page
+from bms.errors import NotFound
 from bms_flows.mirror.coverage import Coverage, Stretch, straddling
-from tests.bms_flows.mirror.moving_list import MovingList, read
+from bms_flows.mirror.reading import Reading
+from tests.bms_flows.mirror.moving_list import LISTS, MovingList, read, take
 
 ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
 RUNS = 5_000
@@ -93,6 +97,44 @@ def test_nothing_that_stayed_is_missed_in_ten_thousand_shifted_passes() -> None:
     assert passes >= 2 * RUNS
     assert shifted > 0.6 * RUNS
     assert agreed > 0.8 * RUNS
+
+
+def test_a_page_refused_past_an_end_that_comes_back_ends_the_reading_well() -> None:
+    """The list is shorter while its last page is asked for, and long again just after."""
+    moving = MovingList(Random(1), rows=100)
+    refused: list[int] = []
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number == 10 and len(refused) < 2:
+            refused.append(number)
+            raise NotFound(LISTS, "no such page", status=404)
+        return await moving.fetch(number, size)
+
+    async def once() -> Reading:
+        reading = Reading(fetch, take, 10)
+        await reading.until_agreed(3)
+        return reading
+
+    reading = asyncio.run(once())
+    assert len(refused) == 2
+    assert reading.agreed
+    assert reading.coverage.complete
+
+
+def test_a_page_that_is_always_refused_leaves_the_reading_without_agreement() -> None:
+    moving = MovingList(Random(1), rows=100)
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number > 1 and (number - 1) * size <= 55 < number * size:
+            raise NotFound(LISTS, "no such page", status=404)
+        return await moving.fetch(number, size)
+
+    async def once() -> Reading:
+        reading = Reading(fetch, take, 10)
+        await reading.until_agreed(3)
+        return reading
+
+    assert not asyncio.run(once()).agreed
 
 
 @pytest.mark.parametrize("order", ORDERS)

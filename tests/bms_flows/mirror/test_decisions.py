@@ -1,6 +1,7 @@
 """Which details, who is gone, when to ask: pure."""
 
 import pytest
+from msgspec.structs import replace
 
 from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.decisions import (
@@ -13,7 +14,7 @@ from bms_flows.mirror.decisions import (
 )
 
 THERE = Known(b"", detailed=True, gone=None, flags=(True,))
-GONE = THERE._replace(gone="vanished")
+GONE = replace(THERE, gone="vanished")
 
 
 def test_every_detail_has_its_turn_once_in_a_rotation() -> None:
@@ -29,7 +30,7 @@ def test_changed_rows_come_before_those_whose_turn_it_is_and_each_once() -> None
 
 
 def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:
-    known: dict[Key, Known] = {1: THERE, 2: THERE, 3: GONE, 4: THERE._replace(scope=7)}
+    known: dict[Key, Known] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
     assert absent(known, {1}, None) == [2]
     assert absent(known, {1}, 7) == [4]
 

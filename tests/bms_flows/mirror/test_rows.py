@@ -22,9 +22,9 @@ def test_what_has_no_place_stays_unknown() -> None:
 
 def test_fields_unknown_fields_and_lists_all_count() -> None:
     digests = {
-        digest_of(ContactItem(id=1), None, (False,)),
-        digest_of(ContactItem(id=1, city="a"), None, (False,)),
-        digest_of(ContactItem(id=1), {"new": 1}, (False,)),
-        digest_of(ContactItem(id=1), None, (True,)),
+        digest_of(ContactItem(id=1), None, b"no"),
+        digest_of(ContactItem(id=1, city="a"), None, b"no"),
+        digest_of(ContactItem(id=1), {"new": 1}, b"no"),
+        digest_of(ContactItem(id=1), None, b"yes"),
     }
     assert len(digests) == 4

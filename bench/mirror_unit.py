@@ -1,0 +1,64 @@
+"""Sync contacts as a task does, in a process of its own; print seconds, counts and memory as JSON."""
+
+import argparse
+import asyncio
+import json
+import time
+from typing import Any
+
+from upath import UPath
+
+from bench.stand import peak_memory
+from bms.client import Client
+from bms.counters import Counters
+from bms.settings import Settings as ClientSettings
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.sync import sync
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_warehouse import database
+
+
+def main() -> None:
+    """Sync once."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("url")
+    options.add_argument("database")
+    options.add_argument("data_root")
+    options.add_argument("--run", default="bench")
+    options.add_argument("--details", type=int, default=0, help="read at most; 0: the list alone")
+    options.add_argument("--rotation", type=int, default=10**9, help="runs until all come again")
+    options.add_argument("--page-size", type=int, default=100)
+    options.add_argument("--in-flight", type=int, default=16)
+    given = options.parse_args()
+    client_settings = ClientSettings(
+        base_url=given.url,
+        client_id="demo-client",
+        application_id="demo-application",
+        secret="demo-secret",  # noqa: S106 - the sandbox's own
+        concurrency=given.in_flight,
+        page_size=given.page_size,
+    )
+    settings = Settings(mirror_details=given.details or 1, mirror_rotation=given.rotation)
+    engine = database.connect(given.database)
+    place = Workplace(engine, UPath(given.data_root), settings)
+    counters = Counters()
+
+    async def run() -> dict[str, Any]:
+        step = Step("contact_sync", given.run, "sync")
+        asked = Asked(details=given.details > 0)
+        async with Client(client_settings, counters=counters) as client:
+            return await sync(client, place, CONTACTS, contacts(client), asked, step)
+
+    started, worked = time.perf_counter(), time.process_time()
+    manifest = asyncio.run(run())
+    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
+    engine.dispose()
+    told = {"seconds": seconds, "cpu": cpu, "peak": peak_memory(), "requests": counters.requests}
+    print(json.dumps({**told, **manifest}))
+
+
+if __name__ == "__main__":
+    main()
