@@ -170,12 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (BadSetting, NotTaken, ArgumentError) as error:
-        # SQLAlchemy's text on a URI that it can't read would quote the URI, password included.
-        text = (
-            "the URI of the warehouse can't be read" if isinstance(error, ArgumentError) else error
-        )
-        print(f"{parser.prog}: {text}", file=sys.stderr)  # noqa: T201 - a command's answer
+    except (BadSetting, NotTaken) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return UNKNOWN
 
 
@@ -186,10 +182,7 @@ def _run(options: argparse.Namespace) -> int:
     ways = channels(settings)
     if options.notify and not ways:
         raise BadSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
-    url = make_url(options.url)
-    # A server that takes no connection must not hold the one who asks.
-    patient = url.set(query={"connect_timeout": "10", **url.query})
-    engine = database.connect(patient.render_as_string(hide_password=False))
+    engine = database.connect(_address(options.url))
     try:
         answer, code = check(engine, settings, notify=options.notify)
         print(json.dumps(answer, indent=2))  # noqa: T201
@@ -198,6 +191,17 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         engine.dispose()
     return code
+
+
+def _address(given: str) -> str:
+    """Return a URI whose server has ten seconds to take a connection, unless it says otherwise."""
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):
+        # Without its cause: SQLAlchemy's text quotes what it read, a password perhaps.
+        raise BadSetting("the URI of the warehouse can't be read") from None
+    patient = url.set(query={"connect_timeout": "10", **url.query})
+    return patient.render_as_string(hide_password=False)
 
 
 if __name__ == "__main__":
