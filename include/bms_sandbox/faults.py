@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
+from bms_sandbox.bugs import BUGS
 from bms_sandbox.losses import LOSSES
 
 KINDS = {
@@ -30,7 +31,8 @@ KINDS = {
     "missing_day": "the invoices of the busiest day of a list are left out",
     "duplicate_row": "one row of a list comes twice",
     "wrong_amount": "one invoice's total_incl_vat is a cent too high",
-}
+    "unstable_order": "a paged list comes in another order with every request",
+} | {name: bug.meaning for name, bug in BUGS.items()}
 
 
 class UnknownFaultError(ValueError):
@@ -136,6 +138,11 @@ class Faults:
     def loses_rows(self) -> bool:
         """Say whether any fault in force alters what lists hold."""
         return any(fault.kind in LOSSES for fault in self.plan)
+
+    @property
+    def has_bugs(self) -> bool:
+        """Say whether any fault in force lets answers to different questions contradict each other."""
+        return any(fault.kind in BUGS for fault in self.plan)
 
     def lag(self, kind: str, operation: str) -> float:
         """Return the lag in seconds that this request's row gets: seeded, per row."""

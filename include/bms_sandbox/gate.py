@@ -6,14 +6,16 @@ answer before anything is sent, which is where faults happen; the operations kno
 
 import asyncio
 import time
+from functools import partial
 from random import Random
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bms_sandbox import transport
+from bms_sandbox.bugs import BUGS, question_of
 from bms_sandbox.errors import Reply, ServiceError, error_reply
 from bms_sandbox.faults import Fault
-from bms_sandbox.losses import LOSSES, altered, has_rows
+from bms_sandbox.losses import LOSSES, altered, has_rows, rewritten
 from bms_sandbox.operations import Operation, operation_of
 from bms_sandbox.rendering import Answers
 from bms_sandbox.service import Service
@@ -107,6 +109,7 @@ class Gate:
         elif reply.status == 200:  # noqa: PLR2004 -> every answer with a body to remember
             self._remember(scope, reply)
             reply = self._lossy(operation, reply)
+            reply = self._buggy(operation, scope, reply)
         await self._send(operation, visit, reply, scope, receive, send)
 
     async def _delay(self, operation: Operation) -> None:
@@ -155,6 +158,17 @@ class Gate:
         if not (faults.loses_rows and operation.name.startswith("list_") and has_rows(reply)):
             return reply
         return altered(reply, [kind for kind in LOSSES if faults.take(kind, operation.name)])
+
+    def _buggy(self, operation: Operation, scope: Scope, reply: Reply) -> Reply:
+        """Return an answer as a service would send it that says otherwise when asked otherwise."""
+        faults = self.service.faults
+        if not faults.has_bugs:
+            return reply
+        question = question_of(scope["path"], scope["query_string"])
+        for kind, bug in BUGS.items():
+            if operation.name == bug.operation and faults.take(kind, operation.name):
+                reply = rewritten(reply, partial(bug.change, question))
+        return reply
 
     def _question(self, scope: Scope) -> tuple[str, bytes] | None:
         """Return what identifies a read in fast mode; None where answers aren't remembered."""

@@ -47,13 +47,26 @@ LOSSES: dict[str, Callable[[list[Row]], list[Row]]] = {
 
 def altered(reply: Reply, kinds: Iterable[str]) -> Reply:
     """Return a list's reply with its rows altered by each of `kinds`; a paged one keeps its pages."""
-    content = _READ.decode(b"".join(reply.pieces))
-    for kind in kinds:
-        if isinstance(content, dict):
-            content["data"] = LOSSES[kind](content["data"])
-        else:
-            content = LOSSES[kind](content)
+
+    def change(content: Any) -> Any:
+        for kind in kinds:
+            content = of_rows(content, LOSSES[kind])
+        return content
+
+    return rewritten(reply, change)
+
+
+def rewritten(reply: Reply, change: Callable[[Any], Any]) -> Reply:
+    """Return a reply with its JSON content changed; amounts stay as they are written."""
+    content = change(_READ.decode(b"".join(reply.pieces)))
     return Reply(reply.status, reply.headers, (_WRITE.encode(content),))
+
+
+def of_rows(content: Any, change: Callable[[list[Row]], list[Row]]) -> Any:
+    """Return a list's content, paged or not, with its rows changed."""
+    if isinstance(content, dict):
+        return content | {"data": change(content["data"])}
+    return change(content)
 
 
 def has_rows(reply: Reply) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from bms_sandbox.errors import ServiceError, json_reply
-from bms_sandbox.operations.pages import created, envelope, need_names, page_of, shift
+from bms_sandbox.operations.pages import created, envelope, need_names, ordered, page_of, shift
 from bms_sandbox.operations.shapes import Body, Int32, Shape, response
 from bms_sandbox.service import Service
 from bms_sandbox.wire import Row
@@ -169,6 +169,7 @@ def router(service: Service) -> APIRouter:
         if shift(service, "consultants", "list_consultants", page, rows):
             rows = listing()
             page = page_of(len(rows), page_number, page_size, dialect)
+        rows = ordered(service, "list_consultants", rows)
         return response(envelope(service, page, rows[page.first : page.last], ITEM))
 
     @routes.get(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from bms_sandbox.errors import ServiceError, json_reply
-from bms_sandbox.operations.pages import created, envelope, need_names, page_of, shift
+from bms_sandbox.operations.pages import created, envelope, need_names, ordered, page_of, shift
 from bms_sandbox.operations.shapes import Body, Int32, Shape, response
 from bms_sandbox.service import Service
 from bms_sandbox.wire import Row
@@ -192,6 +192,7 @@ def router(service: Service) -> APIRouter:
         if shift(service, "contacts", "list_contacts", page, rows):
             rows = listing()
             page = page_of(len(rows), page_number, page_size, dialect)
+        rows = ordered(service, "list_contacts", rows)
         shown = (row | {"actif": row["active"]} for row in rows[page.first : page.last])
         return response(envelope(service, page, shown, ITEM))
 

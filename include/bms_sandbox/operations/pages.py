@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
 
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.errors import Reply, ServiceError, json_reply
@@ -75,6 +76,14 @@ def need_names(service: Service, first_name: str | None, last_name: str | None) 
     if missing:
         details = tuple({"field": name, "message": "is required"} for name in missing)
         raise ServiceError(422, "invalid_request", f"missing: {', '.join(missing)}", details)
+
+
+def ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
+    """Return a list's rows as they are, or in an order of this request's own where that fault strikes."""
+    if not service.faults.take("unstable_order", operation):
+        return rows
+    random = Random(service.faults.fired["unstable_order"])  # noqa: S311 -> a repeatable order, not a secret
+    return random.sample(rows, len(rows))
 
 
 def shift(service: Service, resource: str, operation: str, page: Page, shown: list[Row]) -> bool:

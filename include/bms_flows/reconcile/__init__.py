@@ -1,0 +1,1 @@
+"""The self-audit: the service against itself, and the warehouse against the service."""

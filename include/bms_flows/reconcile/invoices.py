@@ -1,0 +1,161 @@
+"""What two readings of a window tell: which differences stand, on which day, by which code; pure."""
+
+from collections.abc import Collection, Mapping
+from datetime import date, datetime
+from typing import Final
+
+from bms.dates import parse_date
+from bms.records import ClientInvoice
+from bms_flows.reconcile.compare import Key, Tally, differing, judged, mark, standing
+from bms_flows.reconcile.readings import Readings, overlapping
+from bms_flows.reconcile.warehouse import Held, Word
+
+PLAIN_DAYS: Final = ("invoice_date", "due_date")
+"""Dates that name a day; with the others, where the service's day begins is not shown."""
+
+
+class InvoiceJudge:
+    """Judges readings of invoices; `range_date` and `zone` say which day a row belongs to."""
+
+    def __init__(self, range_date: str, zone: str) -> None:
+        self._range_date = range_date
+        self._zone = zone
+
+    def suspicious(self, read: Readings) -> bool:
+        """Tell whether anything needs a second look."""
+        return any(
+            (
+                differing(read.month.rows, read.by_day),
+                differing(read.month.rows, read.by_half),
+                differing(read.month.nameless, read.other.nameless),
+                _doubled(read),
+                self._outside(read),
+                self._unshared(read),
+            )
+        )
+
+    def compared(self, read: Readings) -> dict[date, Tally]:
+        """Return a tally of each day, with nothing found yet."""
+        return {day: Tally(compared=len(each.rows)) for day, each in read.days.items()}
+
+    def judge(self, first: Readings, second: Readings, tallies: Mapping[date, Tally]) -> set[Key]:
+        """Count what differed both times alike on its day, and return all keys that ever differed."""
+        both = (first, second)
+        month = [read.month.rows for read in both]
+        days, halves = [read.by_day for read in both], [read.by_half for read in both]
+        named = [read.month.nameless for read in both]
+        other = [read.other.nameless for read in both]
+        found = {
+            "days_differ": standing(month, days),
+            "halves_differ": standing(month, halves)
+            | self._unshared(first) & self._unshared(second),
+            "languages_differ": standing(named, other),
+            "doubled": _doubled(first) & _doubled(second),
+            "outside_day": self._outside(first) & self._outside(second),
+        }
+        place = self._places(both)
+        for code, keys in found.items():
+            for key in keys:
+                tallies[place[key]].found[code] += 1
+        stands = set[Key]().union(*found.values())
+        ever = set[Key]()
+        for read in both:
+            ever |= differing(read.month.rows, read.by_day) | differing(
+                read.month.rows, read.by_half
+            )
+        for key in ever - stands:
+            tallies[place[key]].changed += 1
+        return ever | stands
+
+    def against_warehouse(
+        self,
+        read: Readings,
+        service: Mapping[Key, bytes],
+        held: Mapping[Key, Held],
+        read_at: Mapping[date, datetime],
+        words: Mapping[date, Word],
+        tallies: Mapping[date, Tally],
+        *,
+        aside: Collection[Key],
+    ) -> None:
+        """Hold the rows of days that the warehouse has read against its own.
+
+        `service` are the rows as the warehouse would hold them. Left out are rows that it can't
+        hold, and those `aside`, of which the service itself says this and that.
+        """
+        place = self._places((read,))
+        unreadable = read.month.rows.keys() - service.keys()
+        marks: dict[date, dict[Key, int]] = {}
+        for key in service.keys() | held.keys():
+            stands = held.get(key)
+            same = stands is not None and stands.digest == service.get(key)
+            if same or key in unreadable or key in aside:
+                continue
+            version = stands.version if stands else None
+            day = place.get(key) or (stands.day if stands else None)
+            if day is not None and day in read_at:
+                marks.setdefault(day, {})[key] = mark(key, service.get(key), version)
+        for day, of_day in marks.items():
+            word = words.get(day)
+            stand = judged(
+                of_day,
+                word.waiting if word else (),
+                read_since=word is not None and read_at[day] > word.checked_at,
+            )
+            tally = tallies[day]
+            if stand:
+                tally.found["warehouse_differs"] += len(stand)
+            tally.changed += len(of_day) - len(stand)
+            tally.waiting |= {*of_day.values()}
+
+    def day(self, record: ClientInvoice) -> date | None:
+        """Return the day under which the service lists a row; None where the row doesn't say."""
+        try:
+            return parse_date(getattr(record, self._range_date), self._zone)
+        except ValueError:
+            return None
+
+    def _places(self, readings: Collection[Readings]) -> dict[Key, date]:
+        """Return the day on which each row counts: the one it names, else the one that brought it."""
+        place: dict[Key, date] = {}
+        for read in readings:
+            for each in read.all:
+                place |= dict.fromkeys(each.rows, read.window.end)
+            for day, each in read.days.items():
+                place |= dict.fromkeys(each.rows, day)
+        for read in readings:
+            for each in read.all:
+                for record in each.records:
+                    named = self.day(record)
+                    if named is not None and named in read.window:
+                        place[record.key] = named
+        return place
+
+    def _outside(self, read: Readings) -> set[Key]:
+        """Return the rows that came with a day, or the window, and belong to another."""
+        if self._range_date not in PLAIN_DAYS:
+            return set()
+        found = {
+            record.key
+            for day, each in read.days.items()
+            for record in each.records
+            if self.day(record) != day
+        }
+        return found | {
+            record.key for record in read.month.records if self.day(record) not in {*read.window}
+        }
+
+    def _unshared(self, read: Readings) -> set[Key]:
+        """Return the rows of the days that both halves have, of which one lacks them."""
+        first, second = overlapping(read.window)
+        if self._range_date not in PLAIN_DAYS:
+            return set()
+        shared = [
+            {r.key for r in half.records if (day := self.day(r)) and day in first and day in second}
+            for half in read.halves
+        ]
+        return shared[0] ^ shared[1]
+
+
+def _doubled(read: Readings) -> set[Key]:
+    return set[Key]().union(*(each.doubled for each in read.all))

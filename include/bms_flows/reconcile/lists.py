@@ -1,0 +1,216 @@
+"""A list read on pages of two sizes, and details beside it; each twice where they differ."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from bms.answers import Detail, Page
+from bms.dates import parse_datetime
+from bms.errors import NotFound
+from bms.records import Record
+from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.rows import rename
+from bms_flows.reconcile.compare import (
+    Key,
+    Rows,
+    Tally,
+    differing,
+    digest,
+    doubled,
+    judged,
+    mark,
+    standing,
+)
+from bms_flows.reconcile.warehouse import Held, Word
+
+PageOf = Callable[[int, int], Awaitable[Page[Any]]]
+"""Asks for a page by its number and size."""
+DetailOf = Callable[[Any], Awaitable[Detail[Any]]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Pages that hold the same rows, large and small, as (number, size)."""
+
+    large: Sequence[tuple[int, int]]
+    small: Sequence[tuple[int, int]]
+    whole: bool
+    """Whether they are all pages of the list."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Rows of some pages: records by key, digests, what came twice, and the page of each."""
+
+    records: Mapping[Key, Record]
+    rows: Rows
+    doubled: frozenset[Key]
+    page: Mapping[Key, tuple[int, int]]
+    total_pages: int
+
+
+@dataclass
+class ListAudit:
+    """Compares one list with itself and with its details."""
+
+    resource: Resource
+    page_of: PageOf
+    detail_of: DetailOf
+    zone: str
+    tally: Tally = field(default_factory=Tally)
+
+    async def whole(self) -> Listed:
+        """Read a list that has no pages."""
+        listed = await self._listed([(1, 1)])
+        self.tally.compared = len(listed.rows)
+        return listed
+
+    async def pages(self, size: int, most: int, turn: int) -> tuple[Listed, bool]:
+        """Read the list on pages of `size` rows and of half of it, `most` requests for both.
+
+        A longer list is read in parts, another at each `turn`. Returns the rows of the large
+        pages, and whether they are all.
+        """
+        size = max(2, size - size % 2)
+        first = [await self._listed([(1, each)]) for each in (size, size // 2)]
+        plan = planned(size, first, most, turn)
+        large, small = await self._both(plan)
+        self.tally.compared = len(large.rows)
+        if plan.small and (differing(large.rows, small.rows) or large.doubled or small.doubled):
+            larger, smaller = await self._both(plan)
+            stands = standing([large.rows, larger.rows], [small.rows, smaller.rows])
+            twice = large.doubled & larger.doubled | small.doubled & smaller.doubled
+            self._count("page_sizes_differ", stands)
+            self._count("doubled", twice - stands)
+            self.tally.changed += len(differing(large.rows, small.rows) - stands)
+            large = larger
+        return large, plan.whole
+
+    async def _both(self, plan: Plan) -> tuple[Listed, Listed]:
+        return await self._listed(plan.large), await self._listed(plan.small)
+
+    async def details(self, listed: Listed, keys: Sequence[Key]) -> None:
+        """Read details of some rows and compare what they share with their list."""
+        for key in keys:
+            item = listed.records[key]
+            detail = await self._detail(key)
+            if self.shared_differ(item, detail):
+                again = await self._listed([listed.page[key]])
+                second = await self._detail(key)
+                same_item = again.rows.get(key) == listed.rows[key]
+                if same_item and second == detail:
+                    self._count("detail_differs", {key})
+                else:
+                    self.tally.changed += 1
+
+    async def _detail(self, key: Key) -> dict[str, Any] | None:
+        try:
+            found = await self.detail_of(key)
+        except NotFound:
+            return None
+        rename(found.record, found.extra, self.resource.aliases)
+        return msgspec.structs.asdict(found.record)
+
+    def shared_differ(self, item: Record, detail: Mapping[str, Any] | None) -> bool:
+        """Tell whether a list item and a detail differ in a field that both have."""
+        if detail is None:
+            return True
+        aliases = self.resource.aliases
+        for name, value in msgspec.structs.asdict(item).items():
+            same = name if name in detail else aliases.get(name, name)
+            if same in detail and not self._alike(value, detail[same]):
+                return True
+        return False
+
+    def _alike(self, one: Any, other: Any) -> bool:
+        """Tell whether two values are the same, a moment written in two ways included."""
+        if one == other:
+            return True
+        if not isinstance(one, str) or not isinstance(other, str):
+            return False
+        try:
+            return parse_datetime(one, self.zone) == parse_datetime(other, self.zone)
+        except ValueError:
+            return False
+
+    def _count(self, code: str, keys: Collection[Key]) -> None:
+        if keys:
+            self.tally.found[code] += len(keys)
+
+    async def _listed(self, pages: Sequence[tuple[int, int]]) -> Listed:
+        answers = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
+        records: dict[Key, Record] = {}
+        page: dict[Key, tuple[int, int]] = {}
+        keys: list[Key] = []
+        for place, answer in zip(pages, answers, strict=True):
+            for index, record in enumerate(answer.records):
+                rename(record, answer.extra.get(index, {}), self.resource.aliases)
+                keys.append(record.key)
+                records[record.key] = record
+                page[record.key] = place
+        rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
+        total = max((answer.total_pages for answer in answers), default=0)
+        return Listed(records, rows, frozenset(doubled(keys)), page, total)
+
+
+def planned(size: int, first: Sequence[Listed], most: int, turn: int) -> Plan:
+    """Return the pages to read, by the first large and the first small one; pure.
+
+    In parts, pages of two sizes hold the same rows only where the service gives as many rows as
+    it is asked for; where it cuts both to one size, the small ones are left out.
+    """
+    large, small = first
+    if large.total_pages + small.total_pages <= most:
+        return Plan(
+            [(number, size) for number in range(1, large.total_pages + 1)],
+            [(number, size // 2) for number in range(1, small.total_pages + 1)],
+            whole=True,
+        )
+    length = max(1, most // 3)
+    start = length * (turn % -(-large.total_pages // length)) + 1
+    last = start + length > large.total_pages
+    end = large.total_pages if last else start + length - 1
+    full = len(large.rows) == size and len(small.rows) == size // 2
+    small_end = small.total_pages if last else 2 * end
+    return Plan(
+        [(number, size) for number in range(start, end + 1)],
+        [(number, size // 2) for number in range(2 * start - 1, small_end + 1)] if full else [],
+        whole=False,
+    )
+
+
+def against_mirror(
+    tally: Tally,
+    listed: Mapping[Key, bytes | None],
+    held: Mapping[Key, Held],
+    word: Word | None,
+    *,
+    whole: bool,
+    read_at: datetime,
+) -> None:
+    """Hold listed rows, as the mirror would hold them, against its own; pure.
+
+    A row that the mirror can't hold is None in `listed`. `read_at` is when the mirror's last
+    complete run began.
+    """
+    marks: dict[Key, int] = {}
+    for key in {*listed, *(held if whole else ())}:
+        stands, row = held.get(key), listed.get(key)
+        if key in listed:
+            same = row is None or (
+                stands is not None and stands.digest == row and stands.gone != "vanished"
+            )
+        else:
+            same = stands is None or stands.gone is not None
+        if not same:
+            marks[key] = mark(key, row, stands.version if stands else None)
+    since = word is not None and read_at > word.checked_at
+    found = judged(marks, word.waiting if word else (), read_since=since)
+    if found:
+        tally.found["warehouse_differs"] += len(found)
+    tally.changed += len(marks) - len(found)
+    tally.waiting |= {*marks.values()}

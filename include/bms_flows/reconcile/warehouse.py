@@ -1,0 +1,160 @@
+"""What the warehouse holds, as values that can be held against the service's; and when it read them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from sqlalchemy import Column, Connection, func, select
+from sqlalchemy.dialects.postgresql import JSONB
+
+from bms.records import Record
+from bms_flows.frame import frame
+from bms_flows.invoices.window import Window
+from bms_flows.mirror.resource import Resource
+from bms_flows.reconcile.compare import Key, digest
+from bms_warehouse.tables import (
+    CLIENT_INVOICE_FIELDS,
+    client_invoice,
+    client_invoice_day,
+    reconciliation,
+    run,
+)
+
+NAMES = ("invoice_type_name", "payment_mode_name", "status_name")
+"""Fields that name a code in some language."""
+
+INVOICE_COLUMNS = [
+    client_invoice.columns[name]
+    for name in CLIENT_INVOICE_FIELDS
+    if name not in NAMES and name != "id_entity"
+]
+
+FLOWS = {
+    "contact": "contact_sync",
+    "consultant": "consultant_sync",
+    "employee": "employee_directory",
+}
+"""The flow that fills each mirror."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A row that the warehouse holds: its values digested, and which version it is."""
+
+    digest: bytes
+    version: int
+    day: date | None = None
+    """The day under which an invoice is listed."""
+    gone: str | None = None
+    """Why a mirrored row is gone: flagged or vanished."""
+
+
+def digests(
+    records: Sequence[Record], columns: Mapping[str, Column[Any]], zone: str
+) -> dict[Key, bytes]:
+    """Return the service's records as digests of what the warehouse would hold of them.
+
+    `columns` are named by the records' fields. Rows that no table can hold are left out: they
+    stand in bms.quarantine.
+    """
+    if not records:
+        return {}
+    framed = frame(records, [Column(name, each.type) for name, each in columns.items()], zone)
+    kept = [records[place].key for place in framed.kept]
+    rows = framed.rows.select(list(columns)).to_pylist()
+    for name in (name for name, column in columns.items() if isinstance(column.type, JSONB)):
+        for row in rows:
+            row[name] = None if row[name] is None else msgspec.json.decode(row[name])
+    return {key: digest(_plain([*row.values()])) for key, row in zip(kept, rows, strict=True)}
+
+
+def invoices(connection: Connection, id_entity: int, window: Window) -> dict[Key, Held]:
+    """Return the invoices of `window` that the warehouse holds as there."""
+    table = client_invoice.c
+    found = connection.execute(
+        select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
+            table.id_entity == id_entity,
+            table["_day"].between(window.start, window.end),
+            table["_vanished_at"].is_(None),
+        )
+    )
+    return {row.id_invoice: Held(digest(_plain(list(row[2:]))), row[0], row[1]) for row in found}
+
+
+def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date, datetime]:
+    """Return when each day of `window` was last read completely."""
+    day = client_invoice_day.c
+    found = connection.execute(
+        select(day.day, day.read_at).where(
+            day.id_entity == id_entity, day.day.between(window.start, window.end)
+        )
+    )
+    return {each: at for each, at in found}  # noqa: C416 -- rows, which dict() doesn't take
+
+
+def mirrored(connection: Connection, resource: Resource, id_entity: int | None) -> dict[Key, Held]:
+    """Return the rows of a mirror, by what lists say of them."""
+    table = resource.table
+    query = select(
+        table.c[resource.key],
+        table.c["_version"],
+        table.c["_gone_reason"],
+        *resource.listed.values(),
+    )
+    if id_entity is not None:
+        query = query.where(table.c["_entity"] == id_entity)
+    return {
+        row[0]: Held(digest(_plain(list(row[3:]))), row[1], gone=row[2])
+        for row in connection.execute(query)
+    }
+
+
+def mirrored_at(
+    connection: Connection, resource: Resource, id_entity: int | None
+) -> datetime | None:
+    """Return when the last complete run of a mirror began, or None where there was none."""
+    begun = select(func.max(run.c.started_at)).where(
+        run.c.flow == FLOWS[resource.name], run.c.state == "complete"
+    )
+    if id_entity is not None:
+        begun = begun.where(run.c.id_entity == id_entity)
+    moment: datetime | None = connection.scalar(begun)
+    return moment
+
+
+@dataclass(frozen=True)
+class Word:
+    """What an earlier audit said of a day: when, and which differences wait for a read."""
+
+    checked_at: datetime
+    waiting: Sequence[int]
+
+
+def words(
+    connection: Connection, resource: str, id_entity: int, window: Window | None = None
+) -> dict[date, Word]:
+    """Return the words on the days of `window`, or just the latest word."""
+    word = reconciliation.c
+    query = select(word.day, word.checked_at, word.waiting).where(
+        word.resource == resource, word.id_entity == id_entity
+    )
+    if window:
+        query = query.where(word.day.between(window.start, window.end))
+    else:
+        query = query.order_by(word.checked_at.desc()).limit(1)
+    return {day: Word(at, waiting) for day, at, waiting in connection.execute(query)}
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return values that are written alike wherever they come from: 12.50 and 12.5 are one amount."""
+    return [
+        f"{value.normalize():f}"
+        if isinstance(value, Decimal)
+        else value.timestamp()
+        if isinstance(value, datetime)
+        else value
+        for value in values
+    ]

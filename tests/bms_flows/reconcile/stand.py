@@ -1,0 +1,110 @@
+"""Audits of the sandbox beside a warehouse that the flows have filled."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms.client import Client
+from bms.counters import Counters
+from bms.settings import Settings as ClientSettings
+from bms_flows import alarms
+from bms_flows.invoices.window import Window
+from bms_flows.reconcile.audit import audit
+from bms_flows.reconcile.settings import Settings
+from bms_flows.runs import Step
+from bms_flows.workplace import Workplace
+from tests.bms_flows.mirror.stand import Mirror
+
+TODAY = date(2026, 3, 31)
+
+
+@dataclass
+class Auditor:
+    """One warehouse and one service; each run is the next audit."""
+
+    warehouse: Engine
+    data_root: Path
+    client_settings: ClientSettings
+    extract: Callable[..., dict[str, Any]]
+    mirror: Mirror
+    window: Window = field(default_factory=lambda: Window(date(2026, 3, 1), date(2026, 3, 30)))
+    settings: Settings = field(default_factory=Settings)
+    counters: Counters = field(default_factory=Counters)
+    today: date = TODAY
+    runs: int = 0
+
+    def load(self) -> None:
+        """Let the flows read the window and the lists, as a night does."""
+        self.extract(str(self.window.start), str(self.window.end))
+        self.read_lists()
+
+    def read_lists(self) -> None:
+        """Let the mirrors read their lists."""
+        for name in ("contact", "consultant"):
+            self.mirror.run(name, page_size=100)
+        self.mirror.run("employee", id_entity=1)
+        # The mirrors' flows under test are named after their resource.
+        with self.warehouse.begin() as connection:
+            connection.execute(
+                text("update bms.run set flow = 'employee_directory' where flow = 'employee_sync'")
+            )
+
+    def run(self, window: Window | None = None, **client: Any) -> dict[str, Any]:
+        """Audit the window of entity 1 and the lists; returns what was found."""
+        self.runs += 1
+        self.counters = Counters()
+        step = Step("reconciliation", f"audit {self.runs}", "audit")
+        place = Workplace(self.warehouse, UPath(self.data_root), self.settings)
+
+        async def once() -> dict[str, Any]:
+            settings = replace(self.client_settings, **client)
+            async with Client(settings, counters=self.counters) as opened:
+                return await audit(
+                    opened,
+                    place,
+                    self.settings,
+                    step,
+                    entities=[1],
+                    today=self.today,
+                    window=window or self.window,
+                )
+
+        return asyncio.run(once())
+
+    def next_day(self) -> None:
+        """Let the next audit be another day's."""
+        self.today += timedelta(days=1)
+
+    def found(self) -> dict[str, dict[str, int]]:
+        """Return what the words on days and lists hold, by resource and code."""
+        found: dict[str, dict[str, int]] = {}
+        for resource, counts in self.query("select resource, found from bms.reconciliation"):
+            for code, rows in counts.items():
+                of = found.setdefault(resource, {})
+                of[code] = of.get(code, 0) + rows
+        return found
+
+    def states(self) -> dict[str, int]:
+        """Return how many words there are of each state."""
+        return dict(self.query("select state, count(*) from bms.reconciliation group by state"))
+
+    def ringing(self) -> set[str]:
+        """Return what alarms are open of."""
+        with self.warehouse.connect() as connection:
+            return {each.subject for each in alarms.open_alarms(connection)}
+
+    def query(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        with self.warehouse.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(statement))]
+
+    def execute(self, statement: str) -> None:
+        """Change the warehouse behind the flows' back."""
+        with self.warehouse.begin() as connection:
+            connection.execute(text(statement))

@@ -1,0 +1,178 @@
+"""The self-audit: what it finds, what it leaves alone, what it says."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from bms.errors import ServiceUnavailable
+from bms_flows.invoices.window import Window
+from bms_flows.reconcile.settings import Settings
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.reconcile.stand import Auditor
+
+WEEK = Window(date(2026, 3, 23), date(2026, 3, 29))
+
+BUGS: list[tuple[str, str, str, str]] = [
+    # bug, operation, resource in which it must be found, code
+    ("silent_cap", "list_client_invoices", "client_invoice", "days_differ"),
+    ("first_day_lost", "list_client_invoices", "client_invoice", "days_differ"),
+    ("phantom_rows", "list_client_invoices", "client_invoice", "days_differ"),
+    ("doubled_range", "list_client_invoices", "client_invoice", "doubled"),
+    ("stale_day", "list_client_invoices", "client_invoice", "days_differ"),
+    ("french_amounts", "list_client_invoices", "client_invoice", "languages_differ"),
+    ("french_lost", "list_client_invoices", "client_invoice", "languages_differ"),
+    ("small_page_gap", "list_contacts", "contact", "page_sizes_differ"),
+    ("tail_page_lost", "list_consultants", "consultant", "page_sizes_differ"),
+    ("stale_detail", "read_contact", "contact", "detail_differs"),
+    ("unstable_order", "list_consultants", "consultant", "page_sizes_differ"),
+    ("short_list", "list_client_invoices", "client_invoice", "days_differ"),
+    ("missing_day", "list_client_invoices", "client_invoice", "days_differ"),
+    ("wrong_amount", "list_client_invoices", "client_invoice", "days_differ"),
+]
+
+
+def test_a_service_that_agrees_with_itself_and_the_warehouse_is_reconciled(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = WEEK
+    sandbox.fill(contacts=120)
+    auditor.load()
+    found = auditor.run()
+    assert auditor.found() == {}
+    assert auditor.states() == {"reconciled": 7 + 3}
+    assert auditor.ringing() == set()
+    assert found["requests"] <= auditor.settings.audit_requests
+    compared = auditor.query(
+        "select resource, sum(rows_compared) from bms.reconciliation group by 1"
+    )
+    assert dict(compared)["contact"] == 120
+    assert all(rows for _, rows in compared)
+
+
+@pytest.mark.parametrize(("bug", "operation", "resource", "code"), BUGS[:3] + BUGS[7:10])
+def test_a_service_that_contradicts_itself_is_found_out(
+    sandbox: Sandbox, auditor: Auditor, bug: str, operation: str, resource: str, code: str
+) -> None:
+    auditor.window = Window(date(2026, 3, 16), date(2026, 3, 27))
+    sandbox.fill(contacts=120, employees=3)
+    sandbox.set_fault(bug, operation=operation)
+    auditor.run()
+    assert auditor.found()[resource][code] >= 1
+    assert [*auditor.found()] == [resource]
+    subject = f"reconciliation {resource}" + " 1" * (resource == "client_invoice")
+    assert auditor.ringing() == {subject}
+    sandbox.clear_faults()
+    auditor.run()
+    assert (auditor.found(), auditor.ringing()) == ({}, set())
+
+
+def test_what_changes_while_it_is_read_is_no_bug(sandbox: Sandbox, auditor: Auditor) -> None:
+    """An answer that is wrong once is what a change between two answers looks like."""
+    auditor.window = WEEK
+    sandbox.fill(contacts=20, employees=3)
+    for kind, after in (("missing_day", 0), ("short_list", 4), ("wrong_amount", 9)):
+        sandbox.set_fault(kind, operation="list_client_invoices", count=1, after=after)
+    sandbox.set_fault("short_list", operation="list_contacts", count=1, after=2)
+    auditor.run()
+    assert auditor.found() == {}
+    changed = "select sum(changed_meanwhile) from bms.reconciliation"
+    assert auditor.query(changed)[0][0] > 0
+
+
+def test_an_invoice_changed_since_it_was_loaded_is_no_bug(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = WEEK
+    auditor.load()
+    first, second = sandbox.invoices(1, WEEK.start, WEEK.end)[:2]
+    for amount in ("1.00", "2.00"):
+        sandbox.pay(1, first["id_invoice"], amount)
+        sandbox.edit_invoice(1, second["id_invoice"], po_number=f"BC {amount}")
+        auditor.run()
+        assert auditor.found() == {}
+        auditor.load()
+    auditor.run()
+    assert auditor.states() == {"reconciled": 7 + 3}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update bms.client_invoice set total_due = total_due + 0.01 where id_invoice = {}",
+        "update bms.client_invoice set created_on = created_on + '1 hour' where id_invoice = {}",
+    ],
+)
+def test_a_warehouse_that_is_wrong_is_told_once_it_has_read_the_day_again(
+    sandbox: Sandbox, auditor: Auditor, damage: str
+) -> None:
+    auditor.window = WEEK
+    auditor.load()
+    damaged = sandbox.invoices(1, WEEK.start, WEEK.end)[3]
+    auditor.execute(damage.format(damaged["id_invoice"]))
+    auditor.run()
+    assert auditor.found() == {}
+    auditor.load()  # sees that the row is the one it knows, and leaves it
+    auditor.run()
+    assert auditor.found() == {"client_invoice": {"warehouse_differs": 1}}
+    assert auditor.ringing() == {"reconciliation client_invoice 1"}
+
+
+def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=30, employees=4, consultants=4)
+    auditor.load()
+    auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
+    auditor.run()
+    assert auditor.found() == {}
+    auditor.read_lists()
+    auditor.next_day()
+    auditor.run()
+    assert auditor.found() == {"contact": {"warehouse_differs": 1}}
+
+
+def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
+    auditor.settings = Settings(audit_requests=30)
+    auditor.run()
+    assert auditor.query(
+        "select state, because, count(*) from bms.reconciliation"
+        " where resource = 'client_invoice' group by state, because"
+    ) == [("not_checked", ["budget_spent"], 30)]
+    assert 5 <= auditor.counters.requests <= 30
+    assert auditor.ringing() == set()
+
+
+def test_what_the_service_fails_to_answer_is_not_checked_and_keeps_an_earlier_word(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = WEEK
+    sandbox.fill(contacts=20, employees=3)
+    auditor.run()
+    words = auditor.query("select resource, day, state from bms.reconciliation order by 1, 2")
+    sandbox.set_fault("503", operation="list_client_invoices", retry_after=0)
+    with pytest.raises(ServiceUnavailable):
+        auditor.run(attempts=1)
+    assert auditor.query("select resource, day, state from bms.reconciliation order by 1, 2") == (
+        words
+    )
+    auditor.execute("delete from bms.reconciliation")
+    with pytest.raises(ServiceUnavailable):
+        auditor.run(attempts=1)
+    assert auditor.states() == {"not_checked": 7, "reconciled": 3}
+    assert auditor.query("select state from bms.run order by id desc limit 1") == [("partial",)]
+
+
+def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
+    auditor.window = WEEK
+    sandbox.fill(contacts=20, employees=3)
+    sandbox.set_fault("stale_detail", operation="read_contact")
+    sandbox.set_fault("phantom_rows", operation="list_client_invoices")
+    auditor.run()
+    texts = str(auditor.query("select reconciliation::text from bms.reconciliation"))
+    texts += str(auditor.query("select details::text, reason from bms.run"))
+    texts += str(auditor.query("select detail from bms.alarm"))
+    contact: dict[str, Any] = sandbox.rows("contacts")[0]
+    assert not [v for v in contact.values() if isinstance(v, str) and v != "FR" and v in texts]
+    assert "Ancienneville" not in texts
