@@ -14,12 +14,21 @@ from airflow.sdk import Asset, AssetWatcher, dag, task
 from bms_provider import policy
 from bms_provider.triggers.inbox import InboxTrigger
 
-FLOWS = {"employee": "employee_onboarding"}
+FLOWS = {
+    "employee": "employee_onboarding",
+    "contact": "contact_creation",
+    "consultant": "consultant_creation",
+}
 """The DAG of each resource that can be dropped."""
 
 INBOX = Asset(
     "bms_inbox",
-    watchers=[AssetWatcher(name="bms_inbox", trigger=InboxTrigger(inboxes=["employees"]))],
+    watchers=[
+        AssetWatcher(
+            name="bms_inbox",
+            trigger=InboxTrigger(inboxes=["employees", "contacts", "consultants"]),
+        )
+    ],
 )
 
 

@@ -51,6 +51,7 @@ MAY_IMPORT = {
     },
     "plugins/bms_provider/triggers": {"bms_flows.drops.inbox", "bms_provider.workplace"},
     "dags": {
+        "bms_provider.creation_flow",
         "bms_provider.operators",
         "bms_provider.policy",
         "bms_provider.tasks",

@@ -1,12 +1,15 @@
 """The records that dropped rows turned out to be: from the first match on, the id is who it is."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows.creation.identity import Identity
 from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.sheet import Sheet
 from bms_warehouse.tables import creation_match
 
 
@@ -19,6 +22,20 @@ def of(bench: Workbench, keys: Collection[str]) -> dict[str, str]:
             )
         )
         return dict(found.all())
+
+
+def of_rows(identity: Identity, sheet: Sheet, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return the remote id of every row that has one, by all that it is known by from now on. Pure."""
+    if identity.alone:
+        return {}
+    values = {row.line: row.values for row in sheet.rows}
+    return {
+        key: outcome.guid
+        for outcome in outcomes
+        if outcome.guid
+        for key, finder in identity.finders(values[outcome.line]).items()
+        if finder.trust != "never"
+    }
 
 
 def keep(

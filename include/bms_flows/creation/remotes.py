@@ -117,7 +117,9 @@ class Crm(ABC):
         for fetch in self._lists():
             listed: dict[str, Known] = {}
 
-            def take(page: Page[Any], listed: dict[str, Known] = listed) -> list[tuple[int, bytes]]:
+            async def take(
+                page: Page[Any], listed: dict[str, Known] = listed
+            ) -> list[tuple[int, bytes]]:
                 page.require_all()
                 marked = [(item, _digest(item)) for item in page]
                 listed.update({str(item.id): self._known(item, mark) for item, mark in marked})

@@ -1,7 +1,7 @@
 """What comes back: who was created, who wasn't and why, and last the certificate."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from upath import UPath
@@ -33,10 +33,12 @@ def write(
     sheet: Sheet,
     outcomes: Sequence[Outcome],
     certificate: bytes,
+    others: Mapping[str, bytes] | None = None,
 ) -> Report:
     """Write a drop's report to `folder`, the certificate last: where it lies, all lies.
 
-    `content` is the original; repeating it writes the same files. A rejected row with no fault of
+    `content` is the original, `others` what the resource tells beside; repeating it writes the
+    same files. A rejected row with no fault of
     its own has the file's.
     """
     files = {"created.csv": created_file(outcomes), "needs_review.csv": review_file(outcomes)}
@@ -50,6 +52,7 @@ def write(
         rejected = {0: sheet.file_faults}
     ending, refused = reject_file(content, sheet.form, rejected)
     files[f"rejected{ending}"] = refused
+    files |= others or {}
     for name, each in files.items():
         keep(folder / name, each)
     keep(folder / CERTIFICATE, certificate)
@@ -58,7 +61,7 @@ def write(
 
 def created_file(outcomes: Sequence[Outcome]) -> bytes:
     """Return created.csv: rows that stand in the service, with their ids."""
-    return _table(
+    return table_file(
         CREATED,
         (
             (
@@ -78,7 +81,7 @@ def created_file(outcomes: Sequence[Outcome]) -> bytes:
 
 def review_file(outcomes: Sequence[Outcome]) -> bytes:
     """Return needs_review.csv: rows that wait for a person, with what there is to choose from."""
-    return _table(
+    return table_file(
         REVIEW,
         (
             (
@@ -96,7 +99,7 @@ def review_file(outcomes: Sequence[Outcome]) -> bytes:
     )
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+def table_file(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Return a CSV as French Excel opens it: `;`, UTF-8 with its mark, nothing it would run."""
     lines = [header, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
     text = "".join(

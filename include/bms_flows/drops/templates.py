@@ -43,7 +43,7 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
 - Dates : si aucun jour de la colonne ne dépasse 12, écrivez 2026-12-31. / Where no day of a column is
   above 12, write 2026-12-31.
 - Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
-
+{advice}
 Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
 needs_review.csv, certificate.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
 colonnes _line, _field, _reason_fr, _reason_en, _hint sont ignorées, et l'apostrophe devant une
@@ -118,6 +118,7 @@ def read_me(resource: Resource) -> bytes:
         inbox=resource.inbox,
         csv=csv_name(resource),
         xlsx=xlsx_name(resource),
+        advice=resource.advice,
     )
     text = head + "".join(_lines(resource))
     return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow.sdk import get_current_context
 
 from bms_flows import runs
-from bms_flows.creation import proposal, review, rules
+from bms_flows.creation import difference, matches, proposal, review, rules
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.settings import Settings
@@ -184,10 +184,15 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
         sheet, original = _taken(place, name, held)
         folder = place.data_root / "reports" / _folder(name) / held.folder
 
-        async def certificate(bench: Workbench) -> tuple[Any, bytes]:
+        async def certificate(bench: Workbench) -> tuple[Any, bytes, Any, Any]:
             chunks = await proposal.chunks_of(bench, drop, plan_id)
             await verify(bench, [row for chunk in chunks for row in chunk])
-            return await certify(bench, drop, plan_id, sheet)
+            outcomes, content = await certify(bench, drop, plan_id, sheet)
+            if proposal.kept(bench, drop, plan_id).state != "applied":
+                return outcomes, content, {}, []
+            matched = matches.of_rows(bench.identity, sheet, outcomes)
+            compared = await difference.compare_rows(bench, sheet, outcomes)
+            return outcomes, content, matched, compared
 
         with (
             recorded(place, workplace.step("conclude")) as run_id,
@@ -195,8 +200,12 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
         ):
             # Certificates form a chain: while this one is made, no other of the resource is.
             claim.previous_certificate(connection, name)
-            outcomes, content = _run(place, name, certificate)
-            written = report.write(folder, original.read_bytes(), sheet, outcomes, content)
+            outcomes, content, matched, compared = _run(place, name, certificate)
+            matches.keep(connection, name, drop, matched)
+            others = {}
+            if name == difference.RESOURCE:
+                others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
+            written = report.write(folder, original.read_bytes(), sheet, outcomes, content, others)
             ended = dict(counts(outcomes))
             finished = ended["waiting"] == 0
             claim.finish(
@@ -288,7 +297,7 @@ def _run(place: Workplace, name: str, work: Callable[[Workbench], Awaitable[T]])
         remote = REMOTES[name]
         async with reader, writer:
             own = rules.read(remote.resource)
-            bench = Workbench(place.warehouse, remote(reader, writer), own, settings)
+            bench = Workbench(place.warehouse, remote(reader, writer, settings), own, settings)
             return await work(bench)
 
     try:

@@ -1,0 +1,208 @@
+"""In what a dropped contact and its record in the CRM disagree: told once, until it changes or is gone.
+
+The service can't be told to change a record, so a difference is work for a person. The base, what
+both sides last agreed on, says which of them has changed since.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.creation import body
+from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.report import table_file
+from bms_flows.drops.sheet import Sheet
+from bms_warehouse.tables import contact_agreement, contact_difference
+
+FILE = "differences.csv"
+HEADER = ("_line", "id", "state", "field", "base", "ours", "theirs", "changed_by")
+RESOURCE = "contact"
+"""The resource whose differences are kept."""
+
+Place = tuple[int, str]
+"""A contact's id and a field."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A dropped row beside its record: fields that are the same, and (ours, theirs) of others."""
+
+    id_contact: int
+    same: Mapping[str, Any] = field(repr=False)
+    other: Mapping[str, tuple[Any, Any]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field in which both sides disagree, or did (`gone`)."""
+
+    base: Any = field(repr=False)
+    ours: Any = field(repr=False)
+    theirs: Any = field(repr=False)
+    gone: bool = False
+
+    @property
+    def changed_by(self) -> Literal["source", "CRM", "both", ""]:
+        """Who has left the base; empty where there is none, or nothing differs any more."""
+        if self.base is None or self.gone:
+            return ""
+        if self.theirs == self.base:
+            return "source"
+        return "CRM" if self.ours == self.base else "both"
+
+
+@dataclass(frozen=True)
+class News:
+    """What a drop brings: values agreed on, and differences that are new, changed or gone."""
+
+    agreed: Mapping[Place, Any]
+    differences: Mapping[Place, Difference]
+
+
+def news(
+    agreed: Mapping[Place, Any],
+    standing: Mapping[Place, Difference],
+    compared: Iterable[Compared],
+) -> News:
+    """Hold what was compared against what is known; fields that were not dropped stay. Pure."""
+    newly: dict[Place, Any] = {}
+    told: dict[Place, Difference] = {}
+    for each in compared:
+        for name, value in each.same.items():
+            place = each.id_contact, name
+            if place not in agreed or agreed[place] != value:
+                newly[place] = value
+            before = standing.get(place)
+            if before is not None and not before.gone:
+                told[place] = Difference(before.base, value, value, gone=True)
+        for name, (ours, theirs) in each.other.items():
+            place = each.id_contact, name
+            now = Difference(agreed.get(place), ours, theirs)
+            if standing.get(place) != now:
+                told[place] = now
+    return News(newly, told)
+
+
+async def compare_rows(
+    bench: Workbench, sheet: Sheet, outcomes: Sequence[Outcome]
+) -> list[Compared]:
+    """Read the record of every row that has one, and compare them field by field."""
+    if bench.resource.name != RESOURCE:
+        return []
+    values = {row.line: row.values for row in sheet.rows}
+
+    async def one(outcome: Outcome) -> Compared | None:
+        record = await bench.remote.read(outcome.guid or "")
+        if record is None:
+            return None
+        given = body.build(bench.resource, values[outcome.line])
+        found = body.compare(bench.resource, given, record)
+        ours = {each.name: _kept(value) for each, value in body.sent(bench.resource, given)}
+        return Compared(
+            record.id,
+            {name: ours[name] for name in found.equal},
+            {each.name: (_kept(each.ours), _kept(each.theirs)) for each in found.different},
+        )
+
+    known = [outcome for outcome in outcomes if outcome.guid]
+    read = await asyncio.gather(*map(one, known))
+    return [each for each in read if each is not None]
+
+
+def tell(
+    connection: Connection, drop_id: int, outcomes: Sequence[Outcome], compared: Sequence[Compared]
+) -> bytes:
+    """Keep what a drop brings, and return the CSV that tells it, in the caller's transaction.
+
+    Repeating it tells the same: what a drop told is known by the drop's number.
+    """
+    lines = {int(each.guid): each.line for each in outcomes if each.guid}
+    ids = sorted({each.id_contact for each in compared})
+    found = news(_agreed(connection, ids), _standing(connection, ids), compared)
+    now = datetime.now(UTC)
+    _upsert(
+        connection,
+        contact_agreement,
+        [
+            {"id_contact": number, "field": name, "value": value, "agreed_at": now}
+            for (number, name), value in found.agreed.items()
+        ],
+    )
+    _upsert(
+        connection,
+        contact_difference,
+        [
+            {"id_contact": number, "field": name, "base": each.base, "ours": each.ours}
+            | {"theirs": each.theirs, "drop_id": drop_id, "since": now}
+            | {"gone_at": now if each.gone else None}
+            for (number, name), each in found.differences.items()
+        ],
+    )
+    told = connection.execute(
+        select(contact_difference)
+        .where(contact_difference.c.drop_id == drop_id, contact_difference.c.id_contact.in_(ids))
+        .order_by(contact_difference.c.id_contact, contact_difference.c.field)
+    )
+    return table_file(HEADER, (_told(row, lines) for row in told))
+
+
+def _told(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[object]:
+    each = _difference(row)
+    return (
+        lines.get(row.id_contact),
+        row.id_contact,
+        "gone" if each.gone else "stands",
+        row.field,
+        *map(_shown, (each.base, each.ours, each.theirs)),
+        each.changed_by,
+    )
+
+
+def _agreed(connection: Connection, ids: Sequence[int]) -> dict[Place, Any]:
+    found = connection.execute(
+        select(contact_agreement).where(contact_agreement.c.id_contact.in_(ids))
+    )
+    return {(row.id_contact, row.field): row.value for row in found}
+
+
+def _standing(connection: Connection, ids: Sequence[int]) -> dict[Place, Difference]:
+    found = connection.execute(
+        select(contact_difference).where(contact_difference.c.id_contact.in_(ids))
+    )
+    return {(row.id_contact, row.field): _difference(row) for row in found}
+
+
+def _difference(row: Row[*tuple[Any, ...]]) -> Difference:
+    return Difference(row.base, row.ours, row.theirs, row.gone_at is not None)
+
+
+def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    statement = insert(table)
+    changed = {name: statement.excluded[name] for name in rows[0]}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["id_contact", "field"], set_=changed), rows
+    )
+
+
+def _kept(value: Any) -> Any:
+    """Return a value as JSON keeps it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "oui" if value else "non"
+        case list():
+            return "|".join(map(str, value))
+    return str(value)
