@@ -21,7 +21,12 @@ from stack.sandbox import Sandbox
 from stack.steps import climb
 
 # DAGs that `up` lets run on their schedules; the others wait, paused, for a person.
-UNPAUSED: tuple[str, ...] = ("inbox_dispatch", "employee_onboarding")
+UNPAUSED: tuple[str, ...] = (
+    "inbox_dispatch",
+    "employee_onboarding",
+    "contact_creation",
+    "consultant_creation",
+)
 
 # Seconds that processes get to end by themselves; nothing of theirs needs more, and Airflow's
 # components sleep up to five.
