@@ -286,7 +286,7 @@ ALARMS = {
         "Read the end of the task's log, mend what it names, then clear the task.",
     ),
     "suspect": Reason(
-        "The service answered, and the answer can't be believed: nothing of it was published.",
+        "The service answered, and the answer can't be believed: it was kept back.",
         "Compare with the service; if it is right, run with accept_suspect (of lists: accept_gone), "
         "else run again.",
     ),

@@ -1,0 +1,67 @@
+"""The runbook has a section for every code that a message, the board or a table names."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bms_flows import reasons
+from bms_flows.creation.faults import CREATION_FAULTS
+from bms_flows.notice import Links
+from bms_flows.settings import Settings
+from bms_warehouse.tables.runs import RUN_STATES
+from tests.test_docs import anchors
+
+RUNBOOK = (Path(__file__).parent.parent / "docs/runbook.md").read_text()
+SECTIONS = {
+    part.partition("\n")[0]: part for part in re.split(r"^### ", RUNBOOK, flags=re.MULTILINE)[1:]
+}
+CHECKED = [reasons.ALARMS, reasons.BREACHES, reasons.MIRROR, reasons.AUDIT]
+PLAIN = [reasons.ROW_FAULTS, reasons.WAITING]
+
+
+@pytest.mark.parametrize("code", sorted({code for codes in CHECKED for code in codes}))
+def test_every_alarm_and_doubt_has_meaning_check_and_remedy(code: str) -> None:
+    assert re.findall(r"^- \*\*(\w+)\*\*", SECTIONS[code], re.MULTILINE) == [
+        "Means",
+        "Check",
+        "Remedy",
+    ]
+
+
+@pytest.mark.parametrize("code", sorted({code for codes in PLAIN for code in codes}))
+def test_every_row_fault_and_every_wait_has_meaning_and_remedy(code: str) -> None:
+    assert re.findall(r"^- \*\*(\w+)\*\*", SECTIONS[code], re.MULTILINE) == ["Means", "Remedy"]
+
+
+@pytest.mark.parametrize("code", sorted({*reasons.DROP_FAULTS, *CREATION_FAULTS}))
+def test_every_fault_of_a_drop_has_a_line(code: str) -> None:
+    assert f"| `{code}` |" in RUNBOOK
+
+
+def test_every_state_but_the_good_ones_has_a_section() -> None:
+    assert {*RUN_STATES} - {"running", "complete"} <= SECTIONS.keys()
+
+
+def test_no_section_is_left_of_a_code_that_is_gone() -> None:
+    known = {code for codes in CHECKED + PLAIN for code in codes}
+    assert SECTIONS.keys() <= known
+
+
+def test_every_group_of_reasons_is_held_against_the_page() -> None:
+    groups = [
+        group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
+    ]
+    assert all(group in [*CHECKED, *PLAIN, reasons.DROP_FAULTS] for group in groups)
+
+
+@pytest.mark.parametrize("code", sorted(reasons.ALARMS))
+def test_the_link_of_a_message_leads_to_its_section(code: str) -> None:
+    page, _, anchor = Links.of(Settings()).section(code).partition("#")
+    assert page == "docs/runbook.md"
+    assert anchor in anchors(RUNBOOK)
+
+
+def test_a_flow_s_lateness_can_be_switched_off_as_the_page_says() -> None:
+    given = {"BMS_FRESH_HOURS_CONTACT_SYNC": "off"}
+    assert Settings.from_environment(given).fresh_hours_contact_sync is None
