@@ -108,9 +108,13 @@ class Postgres:
             account=self._account,
         )
 
+    def answers(self) -> bool:
+        """Return whether the server accepts connections."""
+        return self.child is not None and self._status() == (self.child.process.pid, READY)
+
     def ready(self) -> bool:
         """Return whether the server accepts connections; make our databases the first time."""
-        if self.child is None or self._status() != (self.child.process.pid, READY):
+        if not self.answers():
             return False
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             rows = connection.execute("SELECT datname FROM pg_database").fetchall()

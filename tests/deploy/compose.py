@@ -1,6 +1,8 @@
 """docker-compose.yaml as Compose reads it: its variables filled in from an environment file."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,20 @@ VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
 
 class Unset(LookupError):
     """A variable that the file wants is not there; the text is the file's own."""
+
+
+def draw_secrets(folder: Path) -> str:
+    """Run scripts/secrets in a folder as if it were a checkout; return the text of its .env."""
+    script = folder / "scripts/secrets"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(PROJECT / "scripts/secrets", script)
+    subprocess.run([script], check=True, capture_output=True)  # noqa: S603 - our own script
+    return (folder / ".env").read_text()
+
+
+def variables(text: str) -> dict[str, str]:
+    """Return what an environment file sets, by name."""
+    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def compose(given: Mapping[str, str], name: str = "docker-compose.yaml") -> dict[str, Any]:

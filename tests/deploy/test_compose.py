@@ -1,5 +1,6 @@
 """The Compose files by their content: no engine is at hand where tests run."""
 
+import importlib
 import importlib.metadata
 import importlib.resources
 import json
@@ -142,11 +143,15 @@ def test_all_components_share_the_same_secrets() -> None:
         assert len({SERVICES[name]["environment"][variable] for name in AIRFLOW}) == 1
 
 
-def test_the_commands_of_airflow_s_components_are_its_own(
-    drawn: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def airflow_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow writes its configuration where it is imported: not into the user's home."""
     if "AIRFLOW_HOME" not in os.environ:
         monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("airflow_home")
+def test_the_commands_of_airflow_s_components_are_its_own(drawn: dict[str, str]) -> None:
     from airflow.cli.cli_parser import get_parser
 
     services = compose(drawn)["services"]
@@ -158,6 +163,12 @@ def test_the_commands_of_airflow_s_components_are_its_own(
         assert program == "airflow"
         get_parser().parse_args(arguments)  # exits on what it doesn't know
     assert os.access(PROJECT / "deploy/setup", os.X_OK)
+
+
+@pytest.mark.usefixtures("airflow_home")
+def test_a_worker_finds_what_it_imports() -> None:
+    """Celery 5.7 no longer had what the provider takes from it: no worker started."""
+    importlib.import_module("airflow.providers.celery.executors.celery_executor_utils")
 
 
 def test_the_command_of_the_sandbox_is_its_own(drawn: dict[str, str]) -> None:

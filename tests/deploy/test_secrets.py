@@ -1,30 +1,29 @@
 """scripts/secrets: every secret of Compose, drawn at random, kept."""
 
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-Draw = Callable[[Path], str]
+from tests.deploy.compose import draw_secrets
 
 
-def test_the_file_is_its_owners_alone(tmp_path: Path, draw: Draw) -> None:
-    draw(tmp_path)
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    draw_secrets(tmp_path)
     assert stat.S_IMODE((tmp_path / ".env").stat().st_mode) == 0o600
 
 
-def test_two_checkouts_share_no_secret(tmp_path: Path, draw: Draw) -> None:
-    one, other = (set(draw(tmp_path / name).splitlines()) for name in ("one", "other"))
+def test_two_checkouts_share_no_secret(tmp_path: Path) -> None:
+    one, other = (set(draw_secrets(tmp_path / name).splitlines()) for name in ("one", "other"))
     assert not one & other
 
 
-def test_a_second_run_changes_nothing_and_adds_what_is_new(tmp_path: Path, draw: Draw) -> None:
-    first = draw(tmp_path)
-    assert draw(tmp_path) == first
+def test_a_second_run_changes_nothing_and_adds_what_is_new(tmp_path: Path) -> None:
+    first = draw_secrets(tmp_path)
+    assert draw_secrets(tmp_path) == first
     kept = [line for line in first.splitlines() if not line.startswith("REDIS_PASSWORD=")]
     (tmp_path / ".env").write_text("\n".join([*kept, "BMS_LANGUAGE=EN", ""]))
-    again = draw(tmp_path).splitlines()
+    again = draw_secrets(tmp_path).splitlines()
     assert again[: len(kept) + 1] == [*kept, "BMS_LANGUAGE=EN"]
     assert again[-1].startswith("REDIS_PASSWORD=")
 
