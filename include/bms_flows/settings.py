@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, Self, get_args, get_type_hints
 from zoneinfo import ZoneInfo, available_timezones
 
 
@@ -87,7 +87,7 @@ class Settings:
     """Its mail server: `smtp://user:password@host:587`, or `smtps://…`; kept secret."""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
         given = os.environ if environment is None else environment
         hints = get_type_hints(cls)

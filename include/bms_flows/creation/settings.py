@@ -70,7 +70,7 @@ class Settings(FlowSettings):
         if text := given.pop("BMS_APPROVAL", ""):
             own["approval"] = _approval(text)
         base = super().from_environment(given)
-        return replace(base, **own)  # type: ignore[return-value]  # super() makes a `cls`
+        return replace(base, **own)
 
 
 NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "clock_skew_s", "lease_s")

@@ -43,7 +43,7 @@ class Settings(FlowSettings):
             }
         if text := given.pop("BMS_INBOX_NOTICES", ""):
             own["inbox_notices"] = _by_inbox("BMS_INBOX_NOTICES", text, str)
-        return replace(super().from_environment(given), **own)  # type: ignore[return-value]  # super() makes a `cls`
+        return replace(super().from_environment(given), **own)
 
 
 def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:

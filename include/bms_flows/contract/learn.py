@@ -1,0 +1,31 @@
+"""One run of the probe: ask, keep with a date, say on record how it went."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from bms_flows import runs
+from bms_flows.contract.asking import Asker
+from bms_flows.contract.keep import keep
+from bms_flows.contract.probe import Probe
+from bms_flows.runs import Step
+from bms_flows.workplace import Workplace, recorded
+
+
+async def learn(
+    asker: Asker, place: Workplace, step: Step, *, entities: Sequence[int], today: date
+) -> dict[str, Any]:
+    """Probe the service and keep what it told; return the findings' names by what became of them.
+
+    Raises `TokenRefused` and the client's other errors where not even a token could be had.
+    """
+    with recorded(place, step, asker.counters) as run_id:
+        async with asker:
+            findings = await Probe(asker, entities, place.settings, today).run()
+        with place.warehouse.begin() as connection:
+            found = keep(connection, findings, step, run_id)
+            details = {name: len(names) for name, names in found.items()}
+            runs.finish(
+                connection, run_id, state="complete", service=asker.counters, details=details
+            )
+    return found | {"requests": asker.counters.requests}

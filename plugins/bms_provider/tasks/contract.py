@@ -1,0 +1,30 @@
+"""Tasks of service_contract."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.log import amask_secret
+
+from bms.counters import Counters
+from bms_flows.contract.asking import Asker
+from bms_flows.contract.learn import learn
+from bms_provider import workplace
+from bms_provider.hooks.bms import BmsHook
+
+
+def probe() -> dict[str, Any]:
+    """Ask the service what its interface doesn't show; return what was told, changed, contradicted."""
+    hook, counters = BmsHook(), Counters()
+    asker = Asker(hook.settings, counters=counters, on_token=amask_secret)
+    entities = get_current_context()["params"].get("entities") or hook.entities
+    with workplace.open_workplace() as place:
+        step = workplace.step("probe")
+        today = datetime.now(UTC).astimezone(place.settings.time_zone).date()
+        try:
+            return asyncio.run(learn(asker, place, step, entities=entities, today=today))
+        finally:
+            workplace.emit(counters, "service_contract")
