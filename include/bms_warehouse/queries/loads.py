@@ -15,10 +15,9 @@ LOADS = text("""
         select s.*
         from unnest(cast(:flows as text[]), cast(:steps as text[])) as f (flow, step)
         cross join lateral (
-            select * from bms.run
-            where run.flow = f.flow and run.step = coalesce(f.step, run.step)
-            order by started_at desc limit :steps_read
+            select * from bms.run where run.flow = f.flow order by started_at desc limit :steps_read
         ) as s
+        where s.step = coalesce(f.step, s.step)
     ), latest as (
         select distinct on (flow, dag_run_id, step, id_entity, window_start) *
         from step
@@ -47,7 +46,7 @@ LOADS = text("""
     select * from load where place <= :loads order by flow, place
 """)
 STEPS_OF_A_LOAD = 10
-"""Read at most for each load that is wanted; a run of more entities fills several."""
+"""Read for each load that is wanted; where runs have more, fewer loads are found."""
 
 
 def latest(

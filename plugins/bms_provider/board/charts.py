@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from math import floor, log10
 from typing import Literal
 
 from markupsafe import Markup
@@ -19,6 +20,8 @@ WIDTH, HEIGHT = 600.0, 120.0
 
 WIDEST = 40.0
 """Of a bar, in the same; a few bars stay bars."""
+
+ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 _names = count(1)
 
@@ -56,6 +59,12 @@ class Chart:
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
         return not any(value for series in self.series for value in series.values)
+
+    @property
+    def legend(self) -> list[Series]:
+        """The series that a reader has to tell apart."""
+        found = [series for series in self.series if any(series.values)]
+        return found if len(self.series) > 1 else []
 
     @property
     def rows(self) -> list[tuple[str, Sequence[float | None]]]:
@@ -173,8 +182,8 @@ def gauge(share: float | None) -> Markup:
 
 
 def round_up(figure: float) -> float:
-    """Return the next round figure: 1, 2, 2.5 or 5 times a power of ten; 1 for nothing."""
+    """Return the next round figure, two digits at most: 120, 25, 0.4; 1 for nothing."""
     if figure <= 0:
         return 1.0
-    power = 10.0 ** (len(f"{figure:.0f}") - 1) if figure >= 1 else 10.0 ** -len(f"{1 / figure:.0f}")
-    return next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= figure)
+    power = 10.0 ** floor(log10(figure))
+    return next(each * power for each in ROUND if each * power >= figure * (1 - 1e-9))

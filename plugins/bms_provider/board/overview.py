@@ -14,14 +14,17 @@ from bms_flows.settings import Settings
 from bms_provider.board import trends
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS, Flow
+from bms_provider.board.states import STATES
 from bms_provider.board.waits import waits
 from bms_warehouse.queries import loads, waiting
 from bms_warehouse.queries.trends import totals_beside
 
 RUNS = 24
 """Loads of each flow shown as ticks."""
-HEALTH = 12
-"""Loads whose requests are shown."""
+HEALTH = 3
+"""Loads of each flow whose requests are shown."""
+DIFFERENCES = 12
+"""Days shown that don't agree."""
 DAYS = 35
 """Days in the charts."""
 
@@ -79,14 +82,10 @@ def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str
     names = [name for name in FLOWS if name in who.views]
     shown = rows(warehouse, names, settings, RUNS)
     mirrors = {table: name for name in names if (table := FLOWS[name].mirrors)}
-    health = sorted(
-        (load for row in shown for load in row.loads if load["requests"]),
-        key=lambda load: load["started_at"],
-        reverse=True,
-    )
     since = datetime.now(UTC) - timedelta(days=DAYS)
     return {
         "rows": shown,
+        "summary": summary(shown),
         "waits": waits(warehouse, who),
         "charts": [chart for name in names for chart in trends.charts(warehouse, name, since, settings)],
         "totals": totals_beside(warehouse, "invoice_extraction", "extract")
@@ -97,11 +96,15 @@ def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str
         ],
         "differences": [
             (mirrors[each["resource"]], each)
-            for each in waiting.differences(warehouse, [*mirrors], 14)
+            for each in waiting.differences(warehouse, [*mirrors], DIFFERENCES)
         ],
         "audited": waiting.audited(warehouse, [*mirrors]) if "reconciliation" in names else [],
         "contract": waiting.contract(warehouse) if "service_contract" in names else [],
-        "health": health[:HEALTH],
+        "health": [
+            (row, load)
+            for row in shown
+            for load in [each for each in row.loads if each["requests"]][:HEALTH]
+        ],
     }  # fmt: skip
 
 
@@ -113,6 +116,17 @@ def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
         "flows": {name: flow for name, flow in health["flows"].items() if name not in hidden},
         "alarms": [alarm for alarm in health["alarms"] if alarm["subject"] not in hidden],
     }
+
+
+def summary(shown: list[Row]) -> str:
+    """Return how the flows stand, in a sentence."""
+    ran = [STATES[row.state] for row in shown if row.state != "never"]
+    wrong = sum(state.tone in ("warn", "bad") for state in ran)
+    if not ran:
+        return "No flow ran yet"
+    if not wrong:
+        return "Every flow that ran is as it should be"
+    return f"{wrong} of {len(ran)} flows {'needs' if wrong == 1 else 'need'} a look"
 
 
 def _state(fresh: Freshness | None, found: list[RowMapping]) -> str:

@@ -30,7 +30,10 @@ class Wait:
     tone: Literal["warn", "bad"] = "warn"
 
 
-WORDS = {"unknown": "whose outcome is unknown", "review": "that need a decision"}
+WORDS = {
+    "unknown": ("row whose outcome is unknown", "rows whose outcome is unknown"),
+    "review": ("row needs a decision", "rows need a decision"),
+}
 
 
 def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
@@ -39,7 +42,7 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
     resources = [*flows]
     found = [
         Wait(
-            f"{each.subject}: {each.code}",
+            f"{FLOWS[each.subject].title if each.subject in FLOWS else each.subject}: {each.code}",
             each.detail,
             each.since,
             "run" if each.dag_run_id else "flow" if each.flow else "none",
@@ -65,7 +68,7 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
         )
     found += [
         Wait(
-            f"Drop {each['drop_id']}: {each['rows']} {WORDS[each['state']]}",
+            f"Drop {each['drop_id']}: {each['rows']} {WORDS[each['state']][each['rows'] > 1]}",
             "",
             each["since"],
             "drop",

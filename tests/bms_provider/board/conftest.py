@@ -15,8 +15,11 @@ from tests.bms_provider.conftest import Connect
 os.environ["AIRFLOW__API_AUTH__JWT_SECRET"] = (
     "made up for the tests, and long enough for HS512: " * 2
 )
+os.environ["AIRFLOW__CORE__AUTH_MANAGER"] = "tests.bms_provider.board.rights.RightsPerDag"
 
 Visit = Callable[..., TestClient]
+
+ROLES = {"viewer": "VIEWER", "user": "USER", "admin": "ADMIN", "nobody": None}
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +45,7 @@ def visit(
     connect: Connect,
     data_root: Path,  # noqa: ARG001
 ) -> Iterator[Visit]:
-    """Visit the board, mounted below Airflow at /airflow: `visit(role="VIEWER")`, or without a role."""
+    """Visit the board, mounted below Airflow at /airflow: `visit("viewer")`, or without a token."""
     from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
@@ -64,12 +67,15 @@ def visit(
         airflow.mount(each["url_prefix"], each["app"])
     visitors = []
 
-    def visitor(role: str | None = None) -> TestClient:
-        client = TestClient(airflow, base_url="http://testserver/airflow", follow_redirects=False)
-        if role is not None:
-            user = SimpleAuthManagerUser(
-                username=role.lower(), role=role if role != "NOBODY" else None
-            )
+    def visitor(name: str | None = None) -> TestClient:
+        client = TestClient(
+            airflow,
+            base_url="http://testserver/airflow",
+            follow_redirects=False,
+            raise_server_exceptions=False,
+        )
+        if name is not None:
+            user = SimpleAuthManagerUser(username=name, role=ROLES.get(name))
             client.cookies.set("_token", manager.generate_jwt(user))
         visitors.append(client)
         return client
@@ -78,3 +84,34 @@ def visit(
     for client in visitors:
         client.close()
     board_warehouse.close()
+
+
+@pytest.fixture
+def report(data_root: Path, warehouse: Engine) -> int:
+    """A concluded drop and its report, a load of invoices and its report; the drop's number."""
+    from sqlalchemy import text
+
+    with warehouse.begin() as connection:
+        number = connection.scalar(
+            text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+                expires_at, report, entered_at, finished_at) values ('employee', 'Canari.csv', 9, '1',
+                'applied', 'manual__1', now(), 'reports/employees/000001', now(), now()) returning id""")
+        )
+        connection.execute(
+            text("""insert into bms.run (flow, dag_run_id, step, id_entity, state, rows_read, inserted,
+                requests, details, started_at, finished_at) values
+                ('invoice_extraction', 'manual__1', 'extract', 1, 'complete', 2, 2, 3,
+                    '{"raw": "raw/client_invoice/2026-01-02/step-1"}', now(), now()),
+                ('employee_onboarding', 'manual__1', 'conclude', null, 'complete', 1, 1, 0,
+                    '{"drop": 1, "report": "reports/employees/000001", "created": 1}', now(), now())""")
+        )
+    for folder, name in (
+        ("client_invoice/2026-01-02/step-1", "totals.csv"),
+        ("employees/000001", "rejected.csv"),
+    ):
+        file = data_root / "reports" / folder / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{name} of {folder}")
+    (data_root / "secret.csv").write_text("no report")
+    assert number == 1
+    return number
