@@ -31,18 +31,25 @@ CONSULTANTS = AssetAlias("bms_consultant")
             title="Type",
             description="Only consultants of this type; the codes are the service's.",
         ),
-        "id_client": Param(None, type=["null", "integer"], title="Client", description="One only."),
+        "id_client": Param(
+            None,
+            type=["null", "integer"],
+            title="Client",
+            description="Only the consultants of this client, by its number; nothing is said of the others.",
+        ),
         "details": Param(
             True,
             type="boolean",
             title="Read details",
-            description="Profile, address, notes, free fields; without, they stay as they stand.",
+            description="One request for each new or changed consultant: profile, address, notes, free"
+            " fields. Without, these stay as they stand.",
         ),
         "full": Param(
             False,
             type="boolean",
             title="Read every detail again",
-            description="One request for each consultant.",
+            description="One request for each consultant, changed or not; BMS_MIRROR_DETAILS does not"
+            " bound it.",
         ),
         "accept_gone": Param(
             False,

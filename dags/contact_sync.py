@@ -33,26 +33,32 @@ CONTACTS = AssetAlias("bms_contact")
             "ALL",
             enum=["ALL", "ACTIVE", "ASSIGNED", "DELETED"],
             title="Filter",
-            description="Which contacts the service lists; only ALL tells who is gone.",
+            description="Which contacts the service is asked for; only ALL tells who is gone.",
         ),
-        "id_client": Param(None, type=["null", "integer"], title="Client", description="One only."),
+        "id_client": Param(
+            None,
+            type=["null", "integer"],
+            title="Client",
+            description="Only the contacts of this client, by its number; nothing is said of the others.",
+        ),
         "is_lead": Param(
             None,
             type=["null", "boolean"],
             title="Leads",
-            description="Only leads, or only those that are none.",
+            description="True: only leads; false: only those that are none; empty: both.",
         ),
         "details": Param(
             True,
             type="boolean",
             title="Read details",
-            description="Address, phone, domains, notes; without, they stay as they stand.",
+            description="One request for each new or changed contact: address, phones, domains, notes."
+            " Without, these stay as they stand.",
         ),
         "full": Param(
             False,
             type="boolean",
             title="Read every detail again",
-            description="One request for each contact.",
+            description="One request for each contact, changed or not; BMS_MIRROR_DETAILS does not bound it.",
         ),
         "accept_gone": Param(
             False,

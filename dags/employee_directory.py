@@ -35,13 +35,14 @@ EMPLOYEES = AssetAlias("bms_employee")
             type=["null", "string"],
             enum=[None, "off", "directory", "full"],
             title="Details",
-            description="What is kept of them; the setting BMS_EMPLOYEE_DETAILS by default.",
+            description="off: the list alone; directory: what may be shown; full: the rest too, in"
+            " bms_private. Empty: the setting BMS_EMPLOYEE_DETAILS.",
         ),
         "full": Param(
             False,
             type="boolean",
             title="Read every detail again",
-            description="One request for each employee.",
+            description="One request for each employee, changed or not.",
         ),
         "accept_gone": Param(
             False,

@@ -40,6 +40,8 @@ class Intake:
     known: Mapping[Key, Known]
     flags: Mapping[str, Container[Key]]
     """The rows for which each flag is true."""
+    details: bool
+    """Whether details are read."""
     rotation: Rotation | None
     full: bool
     day: date
@@ -94,7 +96,7 @@ class Intake:
         self._digests[key] = item.digest
         self.any_deleted |= item.deleted
         if known and known.list_hash == item.digest and known.gone != "vanished":
-            if not known.detailed:
+            if not known.detailed and self.details:
                 self.incomplete[key] = None
             elif self.full or (self.rotation is not None and self.rotation.due(key)):
                 self.due[key] = None

@@ -118,6 +118,7 @@ class _Mirroring:
             self.source,
             known,
             flags,
+            self.asked.details,
             rotation if self.asked.details and self.source.whole else None,
             self.asked.full and self.asked.details,
             day,

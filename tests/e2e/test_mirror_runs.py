@@ -1,0 +1,224 @@
+"""The three mirrors on a real Airflow: what is asked for is read, loaded, announced and told."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+CONTACTS, CONSULTANTS, EMPLOYEES = "contact_sync", "consultant_sync", "employee_directory"
+LIMIT = 400.0
+SECRET = "Canari-rue-privée"
+COUNTS = {"state", "rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished"}
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
+
+
+class Mirrors:
+    """Runs of the three DAGs, and what they left."""
+
+    def __init__(self, stack: Running, airflow: Airflow) -> None:
+        self.stack, self.airflow = stack, airflow
+
+    def run(self, *asked: tuple[str, dict[str, Any]]) -> list[str]:
+        """Trigger runs, all at once; return their ids when they have succeeded."""
+        begun = [(dag, self.airflow.trigger(dag, None, **conf)) for dag, conf in asked]
+
+        def states() -> list[str]:
+            return [self.airflow.runs(dag)[run] for dag, run in begun]
+
+        until(lambda: set(states()) <= DONE, LIMIT, states)
+        assert set(states()) == {"success"}, dict(zip(begun, states(), strict=True))
+        return [run for _, run in begun]
+
+    def manifest(self, dag: str, run: str) -> dict[str, Any]:
+        found = self.airflow.result(dag, run, "sync")
+        return json.loads(found) if isinstance(found, str) else dict(found)
+
+    def query(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.stack.warehouse) as connection:
+            return connection.execute(statement.encode(), given or None).fetchall()
+
+    def service(self, method: str, path: str, body: Any = None) -> Any:
+        """Look at the service, or change it, behind Airflow's back."""
+        address = f"{self.stack.sandbox}/_sandbox/{path}"
+        answer = httpx.request(method, address, json=body, timeout=30, trust_env=False)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+
+@pytest.fixture(scope="module")
+def mirrors(stack: Running) -> Iterator[Mirrors]:
+    api = Airflow(stack)
+    for dag in (CONTACTS, CONSULTANTS, EMPLOYEES):
+        api.pause(dag, paused=False)
+    yield Mirrors(stack, api)
+    for dag in (CONTACTS, CONSULTANTS, EMPLOYEES):
+        api.pause(dag, paused=True)
+    api.close()
+
+
+@pytest.fixture(scope="module")
+def restricted(mirrors: Mirrors) -> dict[str, dict[str, Any]]:
+    """The first run of each DAG, restricted by its params."""
+    truth = mirrors.service("GET", "rows/consultants")
+    asked: dict[str, dict[str, Any]] = {
+        CONTACTS: {"filter": "ACTIVE", "id_client": 101, "is_lead": False, "details": False},
+        CONSULTANTS: {"type": "FREELANCE", "id_client": next(filter(None, client_of(truth)))},
+        EMPLOYEES: {"entities": [1], "employee_details": "off"},
+    }
+    mirrors.run(*asked.items())
+    return asked
+
+
+def client_of(consultants: list[dict[str, Any]]) -> list[int | None]:
+    return [each["id_client"] for each in consultants if each["type"] == "FREELANCE"]
+
+
+@pytest.fixture(scope="module")
+def whole(mirrors: Mirrors, restricted: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The run of each DAG with its defaults, after the restricted ones, the employees' in full."""
+    assert restricted
+    key = mirrors.service("GET", "rows/employees")[0]["guid_employee"]
+    mirrors.service("PATCH", f"rows/employees/{key}", {"address": SECRET})
+    asked = {CONTACTS: {}, CONSULTANTS: {}, EMPLOYEES: {"employee_details": "full"}}
+    return dict(zip(asked, mirrors.run(*asked.items()), strict=True))
+
+
+def test_contacts_are_restricted_by_filter_client_and_leads_and_left_without_details(
+    mirrors: Mirrors, restricted: dict[str, dict[str, Any]]
+) -> None:
+    assert restricted
+    (run,) = mirrors.query(
+        "select rows_read, inserted, details from bms.run where flow = %s order by id limit 1",
+        CONTACTS,
+    )
+    asked = [
+        each["id"]
+        for each in mirrors.service("GET", "rows/contacts")
+        if each["active"] and not each["deleted"] and not each["is_lead"]
+        if each["id_client"] == 101
+    ]
+    assert (run[0], run[1], run[2]["details_read"]) == (len(asked), len(asked), 0)
+
+
+def test_consultants_are_restricted_by_type_and_client(
+    mirrors: Mirrors, restricted: dict[str, dict[str, Any]]
+) -> None:
+    (run,) = mirrors.query(
+        "select rows_read, details from bms.run where flow = %s order by id limit 1", CONSULTANTS
+    )
+    consultants = mirrors.service("GET", "rows/consultants")
+    asked = client_of(consultants).count(restricted[CONSULTANTS]["id_client"])
+    assert (run[0], run[1]["details_read"]) == (asked, asked)
+
+
+def test_employees_of_one_entity_without_details(
+    mirrors: Mirrors, restricted: dict[str, dict[str, Any]]
+) -> None:
+    assert restricted
+    runs = mirrors.query(
+        "select id_entity, rows_read, details from bms.run where flow = %s order by id limit 1",
+        EMPLOYEES,
+    )
+    assert [(entity, read, told["details_read"]) for entity, read, told in runs] == [(1, 40, 0)]
+
+
+def test_a_whole_run_has_all_that_the_service_has(mirrors: Mirrors, whole: dict[str, str]) -> None:
+    assert whole
+    for table, resource, key in (
+        ("contact", "contacts", "id"),
+        ("consultant", "consultants", "id"),
+        ("employee", "employees", "guid_employee"),
+    ):
+        truth = {each[key] for each in mirrors.service("GET", f"rows/{resource}")}
+        rows = mirrors.query(f'select "{key}", _detailed from bms.{table}')
+        assert {row[0] for row in rows} >= truth
+        assert all(detailed for _, detailed in rows)
+
+
+def test_private_fields_are_in_their_own_schema_alone(
+    mirrors: Mirrors, whole: dict[str, str]
+) -> None:
+    """Not in the other tables, in no file but their own, not in Airflow's database or logs."""
+    assert whole
+    apart = "select count(*) from bms_private.employee_private where address = %s"
+    assert mirrors.query(apart, SECRET) == [(1,)]
+    others = mirrors.query(
+        "select oid::regclass::text from pg_class where relkind = 'r'"
+        " and relnamespace = 'bms'::regnamespace"
+    )
+    for (table,) in others:
+        hits = mirrors.query(f"select count(*) from {table} t where t::text like %s", f"%{SECRET}%")
+        assert hits == [(0,)], table
+    metadata = mirrors.stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    with psycopg.connect(metadata.replace("+psycopg2", "")) as connection:
+        kept = connection.execute(
+            "select count(*) from xcom where value::text like %s", [f"%{SECRET}%"]
+        ).fetchone()
+    assert kept == (0,)
+    for log in mirrors.stack.place.logs.rglob("*.log"):
+        assert SECRET not in log.read_text(errors="replace"), log
+
+
+def test_each_run_is_an_event_of_its_asset_with_counts(
+    mirrors: Mirrors, whole: dict[str, str]
+) -> None:
+    for dag, names in (
+        (CONTACTS, ["bms_contact"]),
+        (CONSULTANTS, ["bms_consultant"]),
+        (EMPLOYEES, ["bms_employee_1", "bms_employee_2"]),
+    ):
+        query = f"/assets/events?source_dag_id={dag}&source_run_id={whole[dag]}"
+        events = mirrors.airflow.call("GET", query)["asset_events"]
+        assert sorted(event["name"] for event in events) == names
+        for event in events:
+            assert event["extra"].keys() >= COUNTS
+            assert event["extra"]["state"] == "complete"
+            assert len(json.dumps(event["extra"])) < 2_000
+
+
+def test_a_second_run_writes_nothing_and_a_change_is_one_version(
+    mirrors: Mirrors, whole: dict[str, str]
+) -> None:
+    assert whole
+    versions = "select count(*) from bms.contact_version"
+    places = "select ctid::text, xmin::text from bms.contact order by ctid"
+    [(stood,)], written = mirrors.query(versions), mirrors.query(places)
+    [again] = mirrors.run((CONTACTS, {}))
+    manifest = mirrors.manifest(CONTACTS, again)
+    assert manifest["unchanged"] == manifest["rows_read"]
+    assert mirrors.query(places) == written
+    mirrors.service("PATCH", "rows/contacts/1003", {"city": "Quimper"})
+    mirrors.service("DELETE", "rows/contacts/1004")
+    [changed] = mirrors.run((CONTACTS, {}))
+    manifest = mirrors.manifest(CONTACTS, changed)
+    assert (manifest["changed"], manifest["vanished"]) == (1, 1)
+    assert mirrors.query(versions) == [(stood + 2,)]
+
+
+def test_in_full_every_detail_is_read_again(mirrors: Mirrors, whole: dict[str, str]) -> None:
+    assert whole
+    [run] = mirrors.run((CONSULTANTS, {"full": True}))
+    manifest = mirrors.manifest(CONSULTANTS, run)
+    assert manifest["details_read"] == manifest["rows_read"] == manifest["unchanged"]
+
+
+def test_the_log_tells_of_each_pass_and_of_the_details(
+    mirrors: Mirrors, whole: dict[str, str]
+) -> None:
+    run = whole[CONTACTS]
+    path = f"/dags/{CONTACTS}/dagRuns/{run}/taskInstances/sync/logs/1"
+    told = json.dumps(mirrors.airflow.call("GET", path), ensure_ascii=False)
+    for line in (
+        "contact, list, pass 1: ",
+        "contact, list, pass 2: ",
+        "of 250 details",
+        "complete; ",
+    ):
+        assert line in told
