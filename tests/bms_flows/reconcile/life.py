@@ -1,0 +1,73 @@
+"""A business that goes on while it is audited: people pay, edit, enter and delete."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from random import Random
+from threading import Event, Thread
+
+from bms_sandbox.serve import ControlError, Sandbox
+
+PACE = 0.04
+"""Seconds between two changes: some hundred times what a company does."""
+
+
+@dataclass
+class Life:
+    """Changes rows of a sandbox, one after the other, until told to stop."""
+
+    sandbox: Sandbox
+    first: date
+    last: date
+    seed: int
+    changes: int = 0
+    _stop: Event = field(default_factory=Event)
+
+    def go_on(self) -> None:
+        """Change something at every tick."""
+        random = Random(self.seed)
+        sandbox = self.sandbox
+        invoices = [row["id_invoice"] for row in sandbox.invoices(1, self.first, self.last)]
+        contacts = [row["id"] for row in sandbox.rows("contacts")]
+        consultants = [row["id"] for row in sandbox.rows("consultants")]
+        guids = [row["guid_employee"] for row in sandbox.rows("employees")]
+        days = (self.last - self.first).days + 1
+
+        def some_day() -> str:
+            return str(self.first + timedelta(days=random.randrange(days)))
+
+        deeds = [
+            lambda: sandbox.pay(1, random.choice(invoices), "1.00"),
+            lambda: sandbox.pay(1, random.choice(invoices)),
+            lambda: sandbox.send(1, random.choice(invoices)),
+            lambda: sandbox.cancel(1, random.choice(invoices)),
+            lambda: sandbox.edit_invoice(
+                1, random.choice(invoices), po_number=f"BC-{random.randrange(10**6)}"
+            ),
+            lambda: sandbox.insert_invoice(id_entity=1, invoice_date=some_day()),
+            lambda: sandbox.delete_invoice(1, random.choice(invoices)),
+            lambda: sandbox.edit("contacts", random.choice(contacts), city=f"V{random.random()}"),
+            lambda: sandbox.insert("contacts"),
+            lambda: sandbox.delete("contacts", random.choice(contacts)),
+            lambda: sandbox.edit("consultants", random.choice(consultants), affinity=4),
+            lambda: sandbox.insert("consultants"),
+            lambda: sandbox.edit("employees", random.choice(guids), job_title="Cheffe"),
+        ]
+        while not self._stop.wait(PACE):
+            try:
+                random.choice(deeds)()
+                self.changes += 1
+            except ControlError:
+                continue  # that row was deleted before
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Live for the block."""
+        thread = Thread(target=self.go_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
