@@ -73,9 +73,9 @@ def _ended(progress: Progress, act: Callable[[], None]) -> int:
 
 
 def _demo(stack: Stack, running: Running, interruption: Interruption) -> None:
-    for act in acts.ACTS:
+    for act in acts.acts_for(running):
         took = demo.perform(act, running, stack.progress, interruption.pause, stack.check)
-        stack.remember({act.dag_id: took})
+        stack.remember({act.name: took})
     demo.conclude(running, stack.progress)
 
 

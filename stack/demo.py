@@ -41,7 +41,7 @@ class Performance:
         state = str(api.run(dag_id, self.run_id)["state"])
         tasks = Counter(str(task["state"]) for task in api.tasks(dag_id, self.run_id))
         told = ", ".join(f"{count} {name}" for name, count in sorted(tasks.items()))
-        self.progress.note(dag_id, f"{state}; tasks: {told or 'none yet'}")
+        self.progress.note(self.act.name, f"{state}; tasks: {told or 'none yet'}")
         if state == "failed":
             raise StackError(_failure(dag_id, self.run_id, self.running))
         return state == "success"
@@ -68,8 +68,8 @@ def perform(
     Raises StackError with the end of the failed tasks' logs when the run fails or outlasts LIMIT.
     """
     began = time.monotonic()
-    progress.announce([act.dag_id])
-    progress.begin(act.dag_id)
+    progress.announce([act.name])
+    progress.begin(act.name)
     performance = Performance(act, running, progress, _start(act, running))
     looked = 0.0
     while True:
@@ -85,7 +85,7 @@ def perform(
                 raise StackError(f"after {LIMIT:.0f} s it still runs.\n{failure}")
     running.api.pause(act.dag_id, paused=True)
     took = time.monotonic() - began
-    progress.done(act.dag_id, took)
+    progress.done(act.name, took)
     progress.settle()
     for table in act.tables(running, performance.run_id):
         progress.say("")

@@ -45,6 +45,8 @@ class Running:
     place: Place
     environment: Mapping[str, str]
     api: Api
+    sandbox: str | None
+    """The sandbox's base URL; None where the user's own service stands in its place."""
 
     def __repr__(self) -> str:
         return f"Running({self.url})"
@@ -104,6 +106,8 @@ class Stack:
                 str(self._postgres.socket_folder), PORT, "bms"
             ),
         )
+        own_service = bool(self._given.get(connections.SERVICE))
+        sandbox = None if own_service else Sandbox.of(self._given, keys, sandbox_port)
         running = Running(
             url=url,
             user=airflow.USER,
@@ -113,8 +117,8 @@ class Stack:
             place=place,
             environment=environment,
             api=self._api,
+            sandbox=sandbox.url if sandbox else None,
         )
-        own_service = bool(self._given.get(connections.SERVICE))
         plan = Plan(
             place=place,
             children=self._children,
@@ -123,7 +127,7 @@ class Stack:
             environment=environment,
             warehouse=running.warehouse,
             port=port,
-            sandbox=None if own_service else Sandbox.of(self._given, keys, sandbox_port),
+            sandbox=sandbox,
         )
         steps = plan.steps()
         self.progress.announce([step.name for step in steps])

@@ -27,6 +27,10 @@ SHIPPED: Mapping[str, float] = {
     "connection bms_default": 1,
     "dags listed": 3,
     "invoice_extraction": 15,
+    "employee_onboarding": 30,
+    "contact_sync": 8,
+    "contact_sync, nothing changed": 6,
+    "contact_sync, four changed": 6,
 }
 
 

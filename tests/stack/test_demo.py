@@ -5,8 +5,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stack import acts, demo
-from stack.progress import Progress
+from stack.api import Api
+from stack.launcher import Running
+from stack.place import Place
+from stack.progress import SHIPPED, Progress
 
 
 def step(**more: Any) -> dict[str, Any]:
@@ -73,3 +78,36 @@ def test_log_of_a_failed_task_is_told_in_words(tmp_path: Path) -> None:
         "  error: Task failed with exception",
         "    MissingScope: needs read:invoice_client",
     ]
+
+
+def test_table_of_a_mirror_tells_what_was_read_written_and_asked_for() -> None:
+    counts = {"rows_read": 250_000, "inserted": 1, "changed": 2, "unchanged": 246, "vanished": 1}
+    stream = io.StringIO()
+    progress = Progress({}, stream)
+    [table] = acts.mirror_tables(
+        {**counts, "list_calls": 5_021, "details_read": 10_000, "state": "unstable"}
+    )
+    progress.say(table)
+    text = stream.getvalue()
+    last = text.splitlines()[-1].split()
+    assert last == ["250000", "1", "2", "246", "1", "5021", "10000", "unstable"]
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+
+
+def test_acts_have_names_of_their_own() -> None:
+    names = [act.name for act in acts.ACTS]
+    assert len(set(names)) == len(names)
+    assert all(act.name in SHIPPED for act in acts.ACTS)
+
+
+@pytest.mark.parametrize(("sandbox", "writing"), [("http://127.0.0.1:1", True), (None, False)])
+def test_nothing_is_written_into_a_service_that_is_not_the_sandbox(
+    tmp_path: Path, sandbox: str | None, writing: bool
+) -> None:
+    place = Place.of({"BMS_LOCAL_DIR": str(tmp_path)})
+    api = Api("http://127.0.0.1:1", "user", "password")
+    running = Running("", "", "", "", "", place, {}, api, sandbox)
+    played = acts.acts_for(running)
+    api.close()
+    assert any(act.writes for act in played) == writing
+    assert "contact_sync" in {act.dag_id for act in played}
