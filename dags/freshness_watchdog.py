@@ -35,7 +35,15 @@ def freshness_watchdog() -> None:
 
         return watch.watch()
 
+    @task(retries=1, retry_delay=timedelta(seconds=30), on_failure_callback=None)
+    def slots() -> bool:
+        """Look whether tasks wait for a pool that is missing; return whether some do."""
+        from bms_provider.tasks import slots
+
+        return slots.watch()
+
     watch()
+    slots()
 
 
 freshness_watchdog()

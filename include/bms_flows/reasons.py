@@ -302,6 +302,10 @@ ALARMS = {
         "A run was started and has not ended in its time.",
         "Look what its tasks wait for: a worker, a slot of their pool (is the pool there?), the service.",
     ),
+    "no_slots": Reason(
+        "Tasks wait and none runs: Airflow's pool of the service is missing, or too small for one.",
+        "Run the command that the message names; it makes the pool.",
+    ),
     "contract_changed": Reason(
         "The service does otherwise than it was seen to do where its interface says nothing.",
         "Read the finding in bms.contract, ask the service's owner whether it is meant.",

@@ -1,0 +1,63 @@
+"""A pool that gives no slots is told of, with the command that makes it."""
+
+import pytest
+from sqlalchemy import Engine
+
+from bms_flows import alarms
+from bms_provider import policy, pool
+from bms_provider.tasks.slots import BETWEEN_LOOKS, Look, look, watch_slots
+
+STUCK, BUSY, IDLE = Look(3, 0), Look(3, 1), Look(0, 0)
+
+
+def watched(warehouse: Engine, *looks: Look) -> list[float]:
+    """Watch once with these looks; return what was waited."""
+    seen, waits = iter(looks), []
+    with warehouse.begin() as connection:
+        watch_slots(connection, lambda: next(seen), waits.append)
+    assert list(seen) == [], "every look was taken"
+    return waits
+
+
+def told(warehouse: Engine) -> list[str]:
+    with warehouse.begin() as connection:
+        return [each.detail for each in alarms.open_alarms(connection)]
+
+
+def test_tasks_that_wait_in_two_looks_while_none_has_slots_raise_it(warehouse: Engine) -> None:
+    assert watched(warehouse, STUCK, STUCK) == [BETWEEN_LOOKS]
+    (detail,) = told(warehouse)
+    assert "3 tasks wait and none runs" in detail
+    assert f"fewer than {policy.TASK_SLOTS} slots" in detail
+    assert pool.COMMAND in detail
+
+
+@pytest.mark.parametrize("second", [BUSY, IDLE])
+def test_a_task_that_was_about_to_start_raises_nothing(warehouse: Engine, second: Look) -> None:
+    watched(warehouse, STUCK, second)
+    assert told(warehouse) == []
+
+
+@pytest.mark.parametrize("seen", [BUSY, IDLE])
+def test_a_full_pool_and_a_quiet_one_raise_nothing_and_wait_for_nothing(
+    warehouse: Engine, seen: Look
+) -> None:
+    assert watched(warehouse, seen) == []
+    assert told(warehouse) == []
+
+
+def test_it_ends_with_a_task_that_has_slots_and_not_with_silence(warehouse: Engine) -> None:
+    watched(warehouse, STUCK, STUCK)
+    watched(warehouse, IDLE)
+    assert len(told(warehouse)) == 1
+    watched(warehouse, Look(0, 1))
+    assert told(warehouse) == []
+
+
+def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
+    class Task:
+        def get_ti_count(self, *, dag_id: str, states: list[str]) -> int:
+            assert dag_id in pool.USERS
+            return 1 if states == ["scheduled"] else 2
+
+    assert look(Task()) == Look(len(pool.USERS), 2 * len(pool.USERS))

@@ -1,0 +1,53 @@
+"""Every task that asks the service is in its pool, with a slot for each request in flight."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bms_provider import policy, pool
+
+OUTSIDE = {
+    "consultant_creation": {"approve", "approve_again", "chunks"},
+    "contact_creation": {"approve", "approve_again", "chunks"},
+    "employee_directory": {"entities"},
+    "employee_onboarding": {"approve", "approve_again", "chunks"},
+    "freshness_watchdog": {"slots", "watch"},
+    "invoice_extraction": {"plan"},
+    "retention": {"sweep"},
+}
+"""Tasks that don't ask the service; all of inbox_dispatch doesn't."""
+
+
+@pytest.fixture(scope="module")
+def tasks(project: Path) -> dict[str, dict[str, Any]]:
+    """Every task of every DAG."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(str(project / "dags"))
+    assert bag.import_errors == {}
+    return {name: dag.task_dict for name, dag in bag.dags.items()}
+
+
+def test_tasks_that_ask_the_service_are_in_its_pool_and_no_other(
+    tasks: dict[str, dict[str, Any]],
+) -> None:
+    outside = {
+        name: {task.task_id for task in found.values() if task.pool != pool.NAME}
+        for name, found in tasks.items()
+    }
+    assert {name for name, names in outside.items() if names != {*tasks[name]}} == {*pool.USERS}
+    del outside["inbox_dispatch"]
+    assert {name: names for name, names in outside.items() if names} == OUTSIDE
+
+
+def test_each_has_slots_for_what_it_may_have_in_flight(tasks: dict[str, dict[str, Any]]) -> None:
+    slots = {
+        (name, task.task_id): task.pool_slots
+        for name, found in tasks.items()
+        for task in found.values()
+        if task.pool == pool.NAME
+    }
+    assert slots.pop(("service_contract", "probe"), 1) == 1  # one question after another
+    assert set(slots.values()) == {policy.TASK_SLOTS}
+    assert pool.SLOTS >= policy.TASK_SLOTS
