@@ -1,4 +1,4 @@
-"""Drops of employees for the engine, on a real sandbox and a real warehouse."""
+"""Drops for the engine, on a real sandbox and a real warehouse."""
 
 import itertools
 from collections.abc import Callable
@@ -20,10 +20,11 @@ def drop(warehouse: Engine, warehouse_uri: str, client_settings: ClientSettings)
     """Enter a file as a drop: `drop(content)` returns the run that works on it."""
     numbers = itertools.count(1)
 
-    def entered(content: bytes, **client: object) -> Run:
+    def entered(content: bytes, resource: str = "employee", **client: object) -> Run:
         seen = Seen(f"drop{next(numbers)}.csv", len(content), "1")
-        number = claim.enter(warehouse, "employee", seen).id
-        return Run(warehouse_uri, replace(client_settings, **client), number, content)  # type: ignore[arg-type]  # fields of the settings
+        number = claim.enter(warehouse, resource, seen).id
+        service = replace(client_settings, **client)  # type: ignore[arg-type]  # fields of the settings
+        return Run(warehouse_uri, service, number, content, resource=resource)
 
     return entered
 

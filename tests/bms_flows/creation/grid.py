@@ -1,4 +1,4 @@
-"""The grid: an onboarding run killed at every durable step, under every fault, restarted every way.
+"""The grid: a run of a drop killed at every durable step, under every fault, restarted every way.
 
 Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is held against the
 sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
@@ -90,15 +90,35 @@ def cells(steps: int) -> Iterator[Cell]:
         yield Cell(fault, kill_at, restart)
 
 
-def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str]) -> Result:
-    """Play one cell; `keys` are the payroll numbers that must be there once each."""
+@dataclass(frozen=True)
+class Kind:
+    """What is created: its operation, its rows in the sandbox, the fields of key and id."""
+
+    operation: str
+    rows: str
+    key: str
+    id: str
+
+
+KINDS = {
+    "employee": Kind("create_employee", "employees", "payroll_number", "guid_employee"),
+    "contact": Kind("create_contact", "contacts", "email", "id"),
+    "consultant": Kind("create_consultant", "consultants", "email", "id"),
+}
+
+
+def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **dialect: str) -> Result:
+    """Play one cell in a dialect; `keys` are those that must be there once each."""
     started = time.monotonic()
     sandbox.reset()
+    if dialect:
+        sandbox.set_dialect(**dialect)
     sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
     sandbox.forget()
-    if cell.fault != "none":
-        sandbox.set_fault(cell.fault, "create_employee", count=STRIKES, **FAULTS[cell.fault])
     first = enter()
+    if cell.fault != "none":
+        operation = KINDS[first.resource].operation
+        sandbox.set_fault(cell.fault, operation, count=STRIKES, **FAULTS[cell.fault])
     killed = _ended([_start(first, cell.kill_at)]) == [-signal.SIGKILL]
     again = enter() if cell.restart == "redrop" else first
     at_once = 2 if cell.restart == "two_at_once" else 1
@@ -114,8 +134,8 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str]) -> Resu
 def _wrong(
     cell: Cell, sandbox: Sandbox, run: Run, keys: Counter[str], codes: list[int | None]
 ) -> Iterator[str]:
-    truth = sandbox.truth()
-    made = Counter(row["payroll_number"] for row in truth["created"]["employees"])
+    truth, kind = sandbox.truth(), KINDS[run.resource]
+    made = Counter(row[kind.key] for row in truth["created"][kind.rows])
     if any(code not in (0, AGAIN) for code in codes):
         yield f"a run ended with {codes}"
     elif any(codes):
@@ -127,12 +147,12 @@ def _wrong(
     if cell.fault != "none" and not truth["faults"].get(cell.fault):
         yield "the fault never struck"
     if not any(codes):
-        guids = {row["payroll_number"]: row["guid_employee"] for row in sandbox.rows("employees")}
+        ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
         for outcome in asyncio.run(onboard(run)):
             if outcome.state not in ("created", "adopted", "already_there"):
                 yield f"line {outcome.line} ended as {outcome.state}"
-            elif guids[outcome.key] != outcome.guid:
-                yield f"line {outcome.line} has another's guid"
+            elif ids[outcome.key] != outcome.guid:
+                yield f"line {outcome.line} has another's id"
 
 
 def _start(run: Run, kill_at: int | None) -> Any:

@@ -1,4 +1,4 @@
-"""One onboarding run in a process of its own, that may be killed at any durable step.
+"""One run of a drop in a process of its own, that may be killed at any durable step.
 
 The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
 database driver (before and after) and every create on the wire (before, on its way, after).
@@ -17,11 +17,11 @@ from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
 from bms.settings import Settings as ClientSettings
-from bms_flows.creation import proposal, rules
+from bms_flows.creation import matches, proposal, rules
 from bms_flows.creation.apply import RowsHeld
 from bms_flows.creation.certificate import certify
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.remotes import Employees
+from bms_flows.creation.remote import ListUnsettled
+from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
@@ -52,6 +52,7 @@ class Run:
     drop_id: int
     content: bytes
     settings: Settings = QUICK
+    resource: str = "employee"
 
 
 class Steps:
@@ -104,14 +105,15 @@ async def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -
     """Take a drop from plan to certificate, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
     on_engine(engine)
-    sheet = read(run.content, "drop.csv", EMPLOYEE)
+    resource = REMOTES[run.resource].resource
+    sheet = read(run.content, "drop.csv", resource)
     try:
         async with (
             Client(run.service) as reader,
             Client(replace(run.service, attempts=1)) as writer,
         ):
-            remote = Employees(reader, writer)
-            bench = Workbench(engine, remote, rules.read(EMPLOYEE), run.settings)
+            remote = REMOTES[run.resource](reader, writer, run.settings)
+            bench = Workbench(engine, remote, rules.read(resource), run.settings)
             return await carried_through(bench, run.drop_id, sheet)
     finally:
         engine.dispose()
@@ -127,6 +129,9 @@ async def carried_through(bench: Workbench, drop_id: int, sheet: Sheet) -> list[
     for chunk in await proposal.chunks_of(bench, drop_id, begun.plan_id):
         await verify(bench, chunk)
     outcomes, _ = await certify(bench, drop_id, begun.plan_id, sheet)
+    with bench.warehouse.begin() as connection:
+        found = matches.of_rows(bench.identity, sheet, outcomes)
+        matches.keep(connection, bench.resource.name, drop_id, found)
     return outcomes
 
 
@@ -136,7 +141,7 @@ def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
     steps.wrap_sends()
     try:
         asyncio.run(onboard(run, steps.wrap_commits))
-    except (RowsHeld, BmsError):
+    except (RowsHeld, ListUnsettled, BmsError):
         sys.exit(AGAIN)
     if counted is not None:
         counted.value = steps.done

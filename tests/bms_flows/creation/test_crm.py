@@ -1,0 +1,134 @@
+"""Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bms_flows.drops.outcome import Outcome
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.creation.conftest import Drop
+from tests.bms_flows.creation.crm import TWO, people
+from tests.bms_flows.creation.onboarding import Run, onboard
+
+ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
+
+
+def run(this: Run) -> list[Outcome]:
+    return asyncio.run(onboard(this))
+
+
+def ended(outcomes: list[Outcome]) -> dict[str, int]:
+    return dict(Counter(outcome.state for outcome in outcomes))
+
+
+def codes(outcomes: list[Outcome]) -> list[str]:
+    return [fault.code for outcome in outcomes for fault in outcome.faults]
+
+
+def inserted(sandbox: Sandbox, **given: Any) -> str:
+    row = {"last_name": "Girard", "first_name": "Alice", "active": True, "deleted": False, **given}
+    return str(sandbox.insert("contacts", **row)["id"])
+
+
+def made(sandbox: Sandbox, resource: str = "contacts") -> int:
+    return len(sandbox.truth()["created"][resource])
+
+
+@pytest.mark.parametrize("resource", TWO)
+def test_a_file_gets_into_the_crm_once(resource: str, sandbox: Sandbox, drop: Drop) -> None:
+    first = run(drop(TWO[resource], resource))
+    assert ended(first) == {"created": 2}
+    assert ended(run(drop(TWO[resource] + b"\n", resource))) == {"already_there": 2}
+    assert made(sandbox, f"{resource}s") == 2
+    row = next(r for r in sandbox.rows(f"{resource}s") if str(r["id"]) == first[0].guid)
+    if resource == "contact":
+        assert row["domains"] == [3, 7]
+    else:
+        assert row["skills"] == [{"id": 4, "level": None, "favorite": None}]
+    assert {"last_name", "first_name", "email"} <= set(first[0].verified)
+
+
+def test_an_answer_without_a_readable_id_is_settled_by_listing(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(created_id="empty")
+    assert ended(run(drop(TWO["contact"], "contact"))) == {"adopted": 2}
+    assert made(sandbox) == 2
+
+
+def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Drop) -> None:
+    known = inserted(sandbox, email="alice@DEPOT.example", first_name="ALICE")
+    [outcome] = run(drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact"))
+    assert (outcome.state, outcome.guid) == ("already_there", known)
+    assert made(sandbox) == 0
+
+
+def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop: Drop) -> None:
+    """Found by the mobile; and after the first match, by that match alone."""
+    known = inserted(sandbox, email="old@depot.example", phone_mobile_number="+33600000003")
+    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    assert (outcome.state, outcome.guid) == ("needs_review", known)
+    assert [d.field for d in outcome.differences] == ["email", "imported_company_name"]
+    sandbox.edit("contacts", int(known), email="third@depot.example", phone_mobile_number=None)
+    [outcome] = run(drop(people("contact", ALICE.replace("SA", "SAS")), "contact"))
+    assert (outcome.state, outcome.guid) == ("needs_review", known)
+    assert made(sandbox) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "listed"),
+    [
+        ({"email": "alice@depot.example", "first_name": "Bob"}, "same_email_other_name", True),
+        ({"phone_mobile_number": "0600000003", "last_name": "Roux"}, "same_phone_other_name", True),
+        ({"imported_company_name": "DÉPÔT SA"}, "same_name_and_company", True),
+        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", True),
+        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", False),
+    ],
+    ids=["e-mail", "phone", "name and company", "deleted", "deleted and not listed"],
+)
+def test_what_may_be_another_person_is_for_a_person(
+    given: dict[str, Any], code: str, listed: bool, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_dialect(all_includes_deleted=listed)
+    known = inserted(sandbox, **given)
+    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    assert (outcome.state, codes([outcome])) == ("needs_review", [code])
+    assert [candidate.guid for candidate in outcome.candidates] == [known]
+    assert made(sandbox) == 0
+
+
+def test_rows_that_may_be_one_person_are_not_both_created(sandbox: Sandbox, drop: Drop) -> None:
+    rows = (
+        "Girard;Alice;alice@depot.example;06 00 00 00 03;;",
+        "Girard;Alice;a.girard@depot.example;0600000003;;",
+        "Girard;Bob;bob@depot.example;;;",
+        "Girard;Zoé;bob@depot.example;;;",
+    )
+    outcomes = run(drop(people("contact", *rows), "contact"))
+    assert [outcome.state for outcome in outcomes] == [
+        "created",
+        "needs_review",
+        "rejected",
+        "rejected",
+    ]
+    assert made(sandbox) == 1
+
+
+def test_a_row_that_nothing_tells_from_others_is_refused(drop: Drop) -> None:
+    rows = ("Girard;Alice;;01 42 68 53 00;;", "Girard;Alice;alice at depot;;;")
+    outcomes = run(drop(people("contact", *rows), "contact"))
+    assert codes(outcomes) == ["no_key", "bad_email"]
+
+
+def test_a_list_that_moves_hides_no_contact(sandbox: Sandbox, drop: Drop) -> None:
+    """A row inserted in front of the list between two pages pushes others to pages already read."""
+    known = inserted(sandbox, email="alice@depot.example")
+    sandbox.set_fault("page_insert", "list_contacts", count=3)
+    [outcome] = run(
+        drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact", page_size=10)
+    )
+    assert (outcome.state, outcome.guid) == ("already_there", known)

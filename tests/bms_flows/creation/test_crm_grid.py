@@ -1,0 +1,69 @@
+"""The grid on contacts and consultants, each id shape in turn; all of it with `BMS_PROVE=1`."""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.creation import grid
+from tests.bms_flows.creation.conftest import Drop
+from tests.bms_flows.creation.crm import ADDRESSES, SHAPES, TWO
+
+FEWEST_STEPS = 34
+"""The steps of a run that nothing disturbs; fewer would mean that some are no longer seen."""
+LATEST_KILL = 22
+"""Runs that a fault cuts short have fewer steps than others; up to here all of them are killed."""
+KEYS = Counter(ADDRESSES)
+
+Case = tuple[str, str, grid.Cell]
+
+
+def everything() -> Iterator[Case]:
+    """Every cell for both resources; the shapes take turns, so that each meets every fault and step."""
+    turns = itertools.cycle(SHAPES)
+    for resource in TWO:
+        for cell in grid.cells(FEWEST_STEPS):
+            yield resource, next(turns), cell
+
+
+def chosen() -> list[Case]:
+    """Every cell, or each id shape once, from a fixed seed."""
+    if os.environ.get("BMS_PROVE"):
+        return list(everything())
+    random = Random(5)
+    faults = ("commit_then_lose_reply", "commit_lag", "none", "slow_body", "commit_then_500")
+    return [
+        (
+            resource,
+            shape,
+            grid.Cell(fault, random.randint(5, LATEST_KILL), random.choice(grid.RESTARTS)),
+        )
+        for resource, shape, fault in zip(itertools.cycle(TWO), SHAPES, faults, strict=False)
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    grid.warm()
+
+
+@pytest.mark.parametrize("resource", TWO)
+def test_every_durable_step_is_seen(
+    resource: str, drop: Drop, figure: Callable[[str], None]
+) -> None:
+    steps = grid.count_steps(drop(TWO[resource], resource))
+    figure(f"creation grid, {resource}: {steps} durable steps in a run")
+    assert steps >= FEWEST_STEPS
+
+
+@pytest.mark.parametrize(("resource", "shape", "cell"), chosen(), ids=str)
+def test_a_killed_run_goes_on_without_a_double_or_a_loss(
+    resource: str, shape: str, cell: grid.Cell, sandbox: Sandbox, drop: Drop
+) -> None:
+    result = grid.play(cell, sandbox, lambda: drop(TWO[resource], resource), KEYS, created_id=shape)
+    assert result.killed or cell.kill_at > LATEST_KILL
+    assert result.wrong == ()
