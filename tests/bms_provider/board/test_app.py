@@ -1,0 +1,163 @@
+"""What the board answers with: text as text, files that are reports, headers, its own address."""
+
+import re
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_provider.board.warehouse import reading
+from bms_warehouse.errors import WarehouseError
+from tests.bms_provider.board.conftest import Visit
+from tests.bms_provider.conftest import Connect
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def poisoned(warehouse: Engine) -> None:
+    """Markup wherever the warehouse holds text from outside."""
+    with warehouse.begin() as connection:
+        for statement in (
+            """insert into bms.run (flow, dag_run_id, step, state, reason, details, started_at, finished_at)
+            values ('employee_onboarding', :m, 'conclude', 'failed', :m, '{"drop": 1}', now(), now())""",
+            """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at,
+            report, entered_at, finished_at)
+            values ('employee', :m, 9, '1', 'applied', :m, now(), :m, now(), now())""",
+            """insert into bms.creation_plan values (1, :m, 'employee', 'approved', '{}', '{"create": 1}',
+            jsonb_build_array(jsonb_build_object('code', cast(:m as text), 'found', cast(:m as text),
+            'limit', cast(:m as text))), '{}', '[]', now(), :m, now())""",
+            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+            reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1, 2, 'review',
+            1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
+            """insert into bms.quarantine values ('client_invoice', 1, :m, :m, :m, :m, null, 1, now(), now())""",
+            """insert into bms.alarm (subject, code, detail, since, raised_at)
+            values (:m, :m, :m, now(), now())""",
+            """insert into bms.reconciliation values ('client_invoice', 1, current_date, 'not_reconciled',
+            array[:m], '{}', 1, 0, '{}', now(), 1)""",
+            """insert into bms.contract values (:m, now(), 'known', null, :m, :m, :m, now(), 1)""",
+            """insert into bms.control_total values (1, 1, :m, 1, 1, 1, 1, 1)""",
+        ):
+            connection.execute(text(statement), {"m": MARKUP})
+
+
+@pytest.mark.usefixtures("poisoned")
+def test_text_is_never_html(visit: Visit) -> None:
+    client = visit("user")
+    run = f"/flows/employee_onboarding/runs/{quote(MARKUP, safe='')}"
+    for page in ("/", "/flows/invoice_extraction", "/drops/1", run):
+        answer = client.get(f"/bms{page}")
+        assert answer.status_code == 200, page
+        assert "&lt;img" in answer.text, page
+        assert "<img" not in answer.text, page
+
+
+def test_only_what_a_report_lists_is_given(visit: Visit, report: int) -> None:
+    client = visit("user")
+    for name in (
+        "../../../secret.csv",
+        "..%2f..%2f..%2fsecret.csv",
+        "..%2Fdrops%2F1",
+        "%2e%2e/%2e%2e/%2e%2e/secret.csv",
+        "%2e%2e",
+        "%00",
+        "rejected.csv%00.txt",
+        "other.csv",
+    ):
+        answer = client.get(f"/bms/drops/{report}/files/{name}")
+        assert "Content-Disposition" not in answer.headers, name
+        assert answer.status_code == 404, name
+
+
+def test_a_folder_outside_the_reports_is_none(visit: Visit, report: int, warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text("""update bms."drop" set report = 'reports/../'"""))
+    assert visit("user").get(f"/bms/drops/{report}/files/secret.csv").status_code == 404
+
+
+def test_a_report_is_saved_and_never_shown(visit: Visit, report: int) -> None:
+    answer = visit("user").get(f"/bms/drops/{report}/files/rejected.csv")
+    assert answer.text == "rejected.csv of employees/000001"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="drop-1-rejected.csv"'
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Security-Policy"].startswith("sandbox")
+
+
+def test_every_answer_keeps_the_browser_in_bounds(visit: Visit) -> None:
+    for name, page in product((None, "nobody", "viewer"), ("/", "/static/board.css", "/nothing")):
+        headers = visit(name).get(f"/bms{page}").headers
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "private" in headers["Cache-Control"]
+
+
+@pytest.mark.usefixtures("report")
+def test_addresses_lead_below_airflow_s_own(visit: Visit) -> None:
+    """Airflow may lie below a path of its own."""
+    for page in ("/", "/drops/1", "/flows/invoice_extraction/runs/manual__1"):
+        found = re.findall(r'(?:href|src)="([^"#]+)', visit("viewer").get(f"/bms{page}").text)
+        assert found
+        assert [each for each in found if not each.startswith("/airflow/")] == []
+
+
+def test_no_page_has_a_style_or_script_of_its_own(visit: Visit) -> None:
+    """The policy would refuse them."""
+    page = visit("viewer").get("/bms/").text
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?! src=)", page)
+
+
+def test_a_warehouse_that_is_away_is_said_so(visit: Visit, connect: Connect) -> None:
+    connect("bms_warehouse", conn_type="postgres", host="/nowhere", login="x", schema="bms")
+    answer = visit("viewer").get("/bms/")
+    assert answer.status_code == 503
+    assert "does not answer" in answer.text
+
+
+def test_nothing_can_be_written(visit: Visit) -> None:
+    """Not even by a query that would."""
+    assert visit("viewer").get("/bms/").status_code == 200
+    with (
+        contextmanager(reading)() as connection,
+        pytest.raises(WarehouseError, match="ReadOnlySqlTransaction"),
+    ):
+        connection.execute(text("delete from bms.run"))
+
+
+def test_health_is_what_the_command_says(visit: Visit, warehouse: Engine) -> None:
+    from bms_flows import health
+    from bms_flows.settings import Settings
+
+    told = visit("viewer").get("/bms/health").json()
+    with warehouse.connect() as connection:
+        expected = health.report(connection, Settings.from_environment())
+    assert {**told, "at": ""} == {**expected, "at": ""}
+
+
+def test_a_number_that_is_none_is_not_found(visit: Visit) -> None:
+    client = visit("user")
+    for number in ("0", "-1", "99999999999999999999", "x"):
+        assert client.get(f"/bms/steps/{number}").status_code in {404, 422}, number
+        assert client.get(f"/bms/drops/{number}").status_code in {404, 422}, number
+
+
+def test_a_report_on_an_object_store_is_found_too(tmp_path: Path) -> None:
+    from upath import UPath
+
+    from bms_provider.board import files
+
+    root = UPath("memory://board")
+    (root / "reports/employees/000001").mkdir(parents=True)
+    (root / "reports/employees/000001/rejected.csv").write_bytes(b"a;b")
+    (root / "secret.csv").write_bytes(b"no")
+    assert [each.name for each in files.listed(root, "reports/employees/000001")] == [
+        "rejected.csv"
+    ]
+    assert files.content(root, "reports/employees/000001", "rejected.csv") == b"a;b"
+    assert files.content(root, "reports/..", "secret.csv") is None
+    assert files.listed(UPath(tmp_path), "reports/none") == []

@@ -1,0 +1,29 @@
+"""The board shows every flow there is."""
+
+from pathlib import Path
+
+from bms_flows.freshness import PROMISES
+from bms_provider.board.flows import FLOWS
+from bms_provider.board.states import STATES
+from bms_warehouse.tables.drops import DROP_STATES
+from bms_warehouse.tables.reconciliation import RECONCILIATION_STATES
+from bms_warehouse.tables.runs import RUN_STATES
+
+BACKSTAGE = {"inbox_dispatch", "freshness_watchdog"}
+"""DAGs that load nothing of their own: what they do shows in the others."""
+
+
+def test_every_dag_has_its_place(project: Path) -> None:
+    dags = {file.stem for file in (project / "dags").glob("*.py")}
+    assert dags - BACKSTAGE <= FLOWS.keys()
+
+
+def test_every_promise_has_its_flow_and_loads_by_the_same_step() -> None:
+    for promise in PROMISES:
+        step = promise.step or FLOWS[promise.flow].loads
+        assert FLOWS[promise.flow].loads == step
+
+
+def test_every_state_has_its_word() -> None:
+    named = {*RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
+    assert named <= STATES.keys()
