@@ -1,0 +1,80 @@
+"""The probe and the self-audit as Airflow runs them: what they keep, and that they only read."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+LIMIT = 300.0
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    yield api
+    api.close()
+
+
+def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
+    """Trigger a run of `dag`, wait for its end, and return its id."""
+    airflow.pause(dag, paused=False)
+    run = airflow.trigger(dag, None, **conf)
+    until(lambda: airflow.runs(dag)[run] in DONE, LIMIT, lambda: airflow.runs(dag))
+    airflow.pause(dag, paused=True)
+    assert airflow.runs(dag)[run] == "success"
+    return run
+
+
+def query(stack: Running, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(stack.warehouse) as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
+def test_the_probe_keeps_what_it_was_told(stack: Running, airflow: Airflow) -> None:
+    run = ran(airflow, "service_contract")
+    told = airflow.result("service_contract", run, "probe")
+    kept = dict(query(stack, "select finding, value from bms.contract where state = 'known'"))
+    assert sorted(kept) == sorted(told["known"])
+    assert kept["default_filter"] == "ACTIVE"
+    assert kept["end_date"] == "inclusive"
+    assert kept["expires_in_unit"] == "seconds"
+    assert (told["changed"], told["contradicted"]) == ([], [])
+    [(state, requests)] = query(
+        stack, f"select state, requests from bms.run where dag_run_id = '{run}'"
+    )
+    assert state == "complete"
+    assert requests < 80
+
+
+def test_the_audit_says_a_word_on_each_day(stack: Running, airflow: Airflow) -> None:
+    last = datetime.now(ZoneInfo("Europe/Paris")).date() - timedelta(days=1)
+    days = {"start_date": str(last - timedelta(days=6)), "end_date": str(last), "entities": [1]}
+    ran(airflow, "invoice_extraction", **days)
+    ran(airflow, "contact_sync")
+    run = ran(airflow, "reconciliation", **days)
+    found = airflow.result("reconciliation", run, "audit")
+    assert found["states"] == {"reconciled": 7 + 3}
+    words = query(stack, "select resource, state, count(*) from bms.reconciliation group by 1, 2")
+    assert sorted(words) == [
+        ("client_invoice", "reconciled", 7),
+        ("consultant", "reconciled", 1),
+        ("contact", "reconciled", 1),
+        ("employee", "reconciled", 1),
+    ]
+    # Without days: those whose turn it is, within the requests that it may make.
+    run = ran(airflow, "reconciliation")
+    found = airflow.result("reconciliation", run, "audit")
+    assert set(found["states"]) == {"reconciled"}
+    assert found["requests"] <= 150
+
+
+def test_nothing_was_created(stack: Running) -> None:
+    assert query(stack, "select count(*) from bms.creation") == [(0,)]
