@@ -1,7 +1,7 @@
 """Where a process can be killed with something at stake: found by wrapping what has an effect outside.
 
-Each commit of a database connection, each beginning, closing and renaming of a file, and each
-write to the service's connection is a point; they are counted as they come.
+Each commit of a database connection, each COPY into it, each beginning, closing and renaming of a
+file, and each write to the service's connection is a point; they are counted as they come.
 """
 
 import functools
@@ -17,6 +17,7 @@ import psycopg
 
 EFFECTS: tuple[tuple[Any, str], ...] = (
     (psycopg.Connection, "commit"),
+    (psycopg.Copy, "write"),
     (os, "rename"),
     (os, "replace"),
     (selector_events._SelectorSocketTransport, "write"),  # noqa: SLF001 - every byte sent passes here

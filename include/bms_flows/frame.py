@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +24,8 @@ LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
 """Date-times that Arrow reads as `parse_datetime` does."""
 
-ArrayOf = Callable[[Sequence[Any]], pa.Array]
+Cells: TypeAlias = Sequence[Any] | pa.Array
+ArrayOf = Callable[[Cells], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,25 @@ def frame(
     kept: Sequence[int] = range(len(records))
     bad: list[BadCell] = []
     while True:
-        arrays, failed = _arrays([records[i] for i in kept], columns, zone, constants or {})
+        values = _columns([records[i] for i in kept])
+        arrays, failed = _arrays(values, len(kept), columns, zone, constants or {})
         if not failed:
             return Frame(pa.table(arrays), kept, bad)
         bad += [BadCell(kept[cell.index], cell.field, cell.code) for cell in failed]
         out = {cell.index for cell in failed}
         kept = [place for i, place in enumerate(kept) if i not in out]
+
+
+def typed(
+    rows: pa.Table, columns: Sequence[Column[Any]], zone: str, constants: Mapping[str, Any]
+) -> pa.Table | None:
+    """Turn columns as they stood on the wire into what `frame` makes of the same rows.
+
+    None where a cell doesn't fit its column: `frame` can tell which.
+    """
+    values = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+    arrays, failed = _arrays(values, rows.num_rows, columns, zone, constants)
+    return None if failed else pa.table(arrays)
 
 
 def digests(rows: pa.Table, names: Sequence[str]) -> pa.Array:
@@ -90,19 +104,19 @@ def _as_text(array: pa.Array) -> pa.Array:
 
 
 def _arrays(
-    records: Sequence[Record],
+    values: Mapping[str, Cells],
+    count: int,
     columns: Sequence[Column[Any]],
     zone: str,
     constants: Mapping[str, Any],
 ) -> tuple[dict[str, pa.Array], list[BadCell]]:
     arrays: dict[str, pa.Array] = {}
     failed: dict[int, BadCell] = {}
-    values = _columns(records)
     for column in columns:
         array_of, code = _reader(column, zone)
         if column.name in constants:
             one = array_of([constants[column.name]])[0]
-            arrays[column.name] = pa.repeat(one, len(records))
+            arrays[column.name] = pa.repeat(one, count)
             continue
         cells = values.get(column.name, ())
         try:
@@ -142,34 +156,38 @@ def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
         Boolean: (_plain(pa.bool_()), "bad_boolean"),
         Date: (lambda values: _days(values, zone), "bad_date"),
         DateTime: (lambda values: _moments(values, zone), "bad_datetime"),
-        JSONB: (lambda values: _texts(list(map(_json, values))), "bad_json"),
+        JSONB: (lambda values: _texts([_json(value) for value in values]), "bad_json"),
         Text: (_texts, "bad_text"),
     }
     return readers[type(column.type)]
 
 
 def _plain(kind: pa.DataType) -> ArrayOf:
-    return lambda values: pa.array(values, kind)
+    return lambda values: _array(values, kind)
 
 
-def _texts(values: Sequence[str | None]) -> pa.Array:
-    array = pa.array(values, pa.string())
+def _array(values: Cells, kind: pa.DataType) -> pa.Array:
+    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+
+
+def _texts(values: Cells) -> pa.Array:
+    array = _array(values, pa.string())
     if pc.any(pc.match_substring(array, "\0")).as_py():
         raise ValueError("a text holds a NUL, which PostgreSQL can't store")
     return array
 
 
-def _days(values: Sequence[str | None], zone: str) -> pa.Array:
+def _days(values: Cells, zone: str) -> pa.Array:
     """Read each distinct text once: a week of invoices has few dates."""
-    texts = pa.array(values, pa.string()).dictionary_encode()
+    texts = _array(values, pa.string()).dictionary_encode()
     days = [parse_date(text, zone) for text in texts.dictionary.to_pylist()]
     return pa.array(days, pa.date32()).take(texts.indices)
 
 
-def _moments(values: Sequence[str | None], zone: str) -> pa.Array:
+def _moments(values: Cells, zone: str) -> pa.Array:
     """Let Arrow read what all has one plain shape; anything else is read one by one."""
     kind = pa.timestamp("us", "UTC")
-    texts = pa.array(values, pa.string())
+    texts = _array(values, pa.string())
     try:
         if pc.all(pc.match_substring_regex(texts, ZONED)).as_py():
             return texts.cast(kind)
@@ -180,7 +198,7 @@ def _moments(values: Sequence[str | None], zone: str) -> pa.Array:
             return pc.assume_timezone(local, zone, ambiguous="earliest").cast(kind)
     except pa.ArrowInvalid:
         pass  # one is no day or time of the calendar, or falls into such an hour: told below
-    return pa.array([parse_datetime(value, zone) for value in values], kind)
+    return pa.array([parse_datetime(value, zone) for value in texts.to_pylist()], kind)
 
 
 def _json(value: Any) -> str | None:

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Engine, delete, select, text
 from upath import UPath
 
 from bms_flows.invoices.load import Load
+from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.publish import RESOURCE, Languages, publish
+from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import replay
 from bms_flows.settings import Settings
 from bms_warehouse import database
@@ -59,21 +60,21 @@ def rebuild(
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection)
-        gone = [number for number, _, kept in steps if not (data_root / kept["raw"]).exists()]
+        gone = [number for number, kept in steps if not (data_root / kept["raw"]).exists()]
         if gone:
             raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
         before = fingerprint(connection, client_invoice)
-        _empty(connection, [number for number, _, _ in steps])
-        for done, (number, at, kept) in enumerate(steps, 1):
-            _again(connection, data_root, settings, number, at, kept)
+        _empty(connection, [number for number, _ in steps])
+        for done, (number, kept) in enumerate(steps, 1):
+            _again(connection, data_root, settings, number, kept)
             if progress:
                 progress(done, len(steps))
         return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
 
 
-def _steps(connection: Connection) -> list[tuple[int, datetime, dict[str, Any]]]:
+def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
     complete = (
-        select(run.c.id, run.c.finished_at, run.c.details)
+        select(run.c.id, run.c.details)
         .where(
             run.c.flow == "invoice_extraction",
             run.c.step == "extract",
@@ -81,7 +82,7 @@ def _steps(connection: Connection) -> list[tuple[int, datetime, dict[str, Any]]]
         )
         .order_by(run.c.finished_at, run.c.id)
     )
-    return [(number, at, kept) for number, at, kept in connection.execute(complete)]
+    return [(number, kept) for number, kept in connection.execute(complete)]
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
@@ -97,15 +98,16 @@ def _again(
     data_root: UPath,
     settings: Settings,
     number: int,
-    at: datetime,
     kept: dict[str, Any],
 ) -> None:
     unit = Unit.from_dict(kept)
-    load = Load(connection, unit.id_entity, kept["zone"], settings.invoice_range_date, commit=False)
-    for window, answer in replay(data_root / kept["raw"]):
-        load.take(window, answer)
     names = Languages(kept["language"], settings.language)
-    publish(connection, load, unit, number, names, at)
+    at = datetime.fromisoformat(kept["seen_at"])
+    load = Load(connection, unit.id_entity, kept["zone"], settings.invoice_range_date)
+    merging = Merging(connection, number, names, at)
+    for window, answer in replay(data_root / kept["raw"]):
+        merging.add(load.take(window, answer).differing)
+    publish(load, merging, unit)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,9 +6,10 @@ from typing import Any
 from sqlalchemy import select
 
 from bms_flows import runs
-from bms_flows.invoices import lease
+from bms_flows.invoices.lease import leased
 from bms_flows.invoices.load import Load
-from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
+from bms_flows.invoices.merging import RESOURCE, Languages, Merging
+from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import replay
 from bms_flows.landing import Landing
@@ -25,15 +26,16 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
     names = Languages(kept["language"], place.settings.language)
     with (
         recorded(place, step) as run_id,
-        lease.leased(place.warehouse, unit, run_id=run_id, task=step.task),
-        place.warehouse.connect() as connection,
+        leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+        place.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
+        place.warehouse.begin() as connection,
     ):
-        load = Load(connection, unit.id_entity, kept["zone"], place.settings.invoice_range_date)
+        load = Load(before, unit.id_entity, kept["zone"], place.settings.invoice_range_date)
+        merging = Merging(connection, run_id, names)
         for window, answer in replay(place.path(kept["raw"])):
-            load.take(window, answer)
-        outcome = Outcome(unit, run_id, kept["raw"], kept["parquet"], names, kept["zone"])
-        with connection.begin():
-            lease.fence(connection, run_id, len(unit.windows))
-            landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
-            outcome.complete(connection, load, landing, place.settings.time_zone)
+            merging.add(load.take(window, answer).differing)
+        lease.fence(connection)
+        landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+        outcome = Outcome(unit, run_id, kept["raw"], kept["parquet"], names.read, kept["zone"])
+        outcome.complete(load, merging, landing, place.settings.time_zone)
     return outcome.manifest(load)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Literal
@@ -12,13 +11,17 @@ import pyarrow as pa
 from bms.client import Client
 from bms.dates import parse_date
 from bms_flows import runs
-from bms_flows.invoices import history, lease
+from bms_flows.invoices import history
 from bms_flows.invoices.check import Breach, Tolerance, check, empty_end
+from bms_flows.invoices.lane import Lane
+from bms_flows.invoices.lease import Lease, leased
 from bms_flows.invoices.load import Load
-from bms_flows.invoices.outcome import RESOURCE, Languages, Outcome
+from bms_flows.invoices.merging import RESOURCE, Languages, Merging
+from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.progress import Progress
 from bms_flows.invoices.raw import raw_name
-from bms_flows.invoices.read import Answer, read
+from bms_flows.invoices.read import Answered, read
 from bms_flows.invoices.window import DAY, Window
 from bms_flows.landing import Landing, keep_raw, parquet_file
 from bms_flows.settings import Settings
@@ -51,62 +54,75 @@ async def extract_unit(
     """
     zone, settings = client.settings.time_zone, place.settings
     windows = [piece for each in unit.windows for piece in each.cut(settings.window_days)]
+    progress = Progress(unit, client.counters)
+    autocommit = place.warehouse.execution_options(isolation_level="AUTOCOMMIT")
     async with client:
         with recorded(place, step, client.counters) as run_id:
             landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            files = place.name(landing.raw), place.name(landing.parquet)
+            outcome = Outcome(unit, run_id, *files, language, zone)
             with (
-                lease.leased(place.warehouse, unit, run_id=run_id, task=step.task),
-                place.warehouse.connect() as connection,
+                leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+                autocommit.connect() as before,
+                place.warehouse.connect() as writing,
             ):
-                load = Load(connection, unit.id_entity, zone, settings.invoice_range_date)
-                ahead = client.settings.concurrency
-                answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
-                await _take_in(load, answers, landing, run_id)
-                names = Languages(language, settings.language)
-                files = place.name(landing.raw), place.name(landing.parquet)
-                outcome = Outcome(unit, run_id, *files, names, zone)
-                known = history.of(connection, unit, load.tally.days)
-                holidays = history.holidays(settings.holidays, load.tally.days)
-                doubts = check(load.found, known, holidays=holidays, tolerance=tolerance)
-                end = empty_end(load.found, holidays)
-                if end and await _left_out(client, unit.id_entity, end, settings):
-                    doubts.append(Breach("end_date_excluded", f"{end}"))
-                with connection.begin():
+                load = Load(before, unit.id_entity, zone, settings.invoice_range_date)
+                with writing.begin() as transaction:
+                    merging = Merging(writing, run_id, Languages(language, settings.language))
+                    ahead = client.settings.concurrency
+                    answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
+                    await _take_in(answers, load, merging, landing, lease, progress)
+                    known = history.of(before, unit, load.tally.days)
+                    holidays = history.holidays(settings.holidays, load.tally.days)
+                    doubts = check(load.found, known, holidays=holidays, tolerance=tolerance)
+                    end = empty_end(load.found, holidays)
+                    if end and await _left_out(client, unit.id_entity, end, settings):
+                        doubts.append(Breach("end_date_excluded", f"{end}"))
                     if doubts:
-                        outcome.suspect(connection, load, doubts, client.counters)
+                        transaction.rollback()
                     else:
-                        lease.fence(connection, run_id, len(unit.windows))
+                        lease.fence(writing)
                         company = settings.time_zone
-                        outcome.complete(connection, load, landing, company, client.counters)
+                        outcome.complete(load, merging, landing, company, client.counters)
+                if doubts:
+                    with writing.begin():
+                        outcome.suspect(writing, load, doubts, client.counters)
+    progress.ended("suspect" if doubts else "complete", load.counts)
     if doubts:
         raise Suspect(outcome.told(doubts))
     return outcome.manifest(load)
 
 
 async def _take_in(
-    load: Load, answers: AsyncIterator[Answer], landing: Landing, run_id: int
+    answers: AsyncIterator[Answered],
+    load: Load,
+    merging: Merging,
+    landing: Landing,
+    lease: Lease,
+    progress: Progress,
 ) -> None:
-    """Stage what differs of each answer, and keep the answer as it came and as columns."""
+    """Load each answer, and keep it as it came and as columns.
+
+    While one is compared, the one before is merged, files of it are written, and the next are
+    on their way.
+    """
     parquet: Any = None
-    kept: Future[None] | None = None
 
     def keep(window: Window, body: bytes, rows: pa.Table) -> None:
         keep_raw(landing.raw / raw_name(load.id_entity, window), body)
         parquet.write_table(rows)
 
-    # Files are written while the next answer is taken in; leaving the block waits for them.
-    with ExitStack() as writer, ThreadPoolExecutor(1) as files:
+    with ExitStack() as writer, Lane() as files, Lane() as tables:
         async for window, answer in answers:
-            rows = await asyncio.to_thread(load.take, window, answer)
+            taken = await asyncio.to_thread(load.take, window, answer)
             if parquet is None:
-                parquet = writer.enter_context(parquet_file(landing.parquet, rows.schema))
-            if kept is not None:
-                await asyncio.wrap_future(kept)
-            kept = files.submit(keep, window, answer.body, rows)
-            lease.renew(load.connection, run_id)
-            load.connection.commit()
-        if kept is not None:
-            kept.result()
+                parquet = writer.enter_context(parquet_file(landing.parquet, taken.rows.schema))
+            await files.put(keep, window, answer.body, taken.rows)
+            await tables.put(merging.add, taken.differing)
+            lease.renew(load.connection)
+            progress.taken(window, load.counts)
+        await files.done()
+        await tables.done()
 
 
 async def _left_out(client: Client, id_entity: int, day: date, settings: Settings) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
@@ -13,7 +14,10 @@ from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import client_invoice_lease as lease
 
 LIFE = timedelta(minutes=10)
-"""A lease not renewed for so long may be taken over; each answer taken in renews it."""
+"""A lease not renewed for so long may be taken over; answers taken in renew it."""
+
+RENEWAL = timedelta(minutes=1)
+"""How often at most."""
 
 EXCLUSION_VIOLATION = "23P01"
 
@@ -31,12 +35,37 @@ class LeaseLost(Exception):
     retriable = True
 
 
+@dataclass
+class Lease:
+    """Days held by a run."""
+
+    run_id: int
+    windows: int
+    renewed_at: datetime
+
+    def renew(self, connection: Connection) -> None:
+        """Hold on for another while."""
+        now = datetime.now(UTC)
+        if now - self.renewed_at < RENEWAL:
+            return
+        mine = lease.c.run_id == self.run_id
+        connection.execute(update(lease).where(mine).values(expires_at=now + LIFE))
+        self.renewed_at = now
+
+    def fence(self, connection: Connection) -> None:
+        """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
+        held = select(lease.c.run_id).where(lease.c.run_id == self.run_id).with_for_update()
+        if len(connection.execute(held).all()) != self.windows:
+            raise LeaseLost("these days were taken over by another run while this one stood still")
+
+
 @contextmanager
-def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[None]:
+def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Lease]:
     """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
 
     An earlier try of the same `task` is pushed aside: it can publish nothing any more.
     """
+    held = Lease(run_id, len(unit.windows), datetime.now(UTC))
     try:
         _take(engine, unit, run_id, task)
     except WarehouseError as error:
@@ -46,7 +75,7 @@ def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[No
             f"entity {unit.id_entity}: another run works on some of these days"
         ) from None
     try:
-        yield
+        yield held
     finally:
         with engine.begin() as connection:
             connection.execute(delete(lease).where(lease.c.run_id == run_id))
@@ -76,17 +105,3 @@ def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
                 for each in days
             ],
         )
-
-
-def renew(connection: Connection, run_id: int) -> None:
-    """Hold on for another while."""
-    connection.execute(
-        update(lease).where(lease.c.run_id == run_id).values(expires_at=datetime.now(UTC) + LIFE)
-    )
-
-
-def fence(connection: Connection, run_id: int, windows: int) -> None:
-    """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
-    held = select(lease.c.run_id).where(lease.c.run_id == run_id).with_for_update()
-    if len(connection.execute(held).all()) != windows:
-        raise LeaseLost("these days were taken over by another run while this one stood still")

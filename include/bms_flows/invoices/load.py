@@ -1,6 +1,5 @@
-"""Loading a unit: each answer is typed, compared with what stands, and staged; nothing shows yet."""
+"""Loading a unit: each answer is typed, counted and compared with what stood here before."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -9,8 +8,9 @@ from sqlalchemy.engine import Connection
 
 from bms.answers import Rows
 from bms.records import ClientInvoice
-from bms_flows.frame import digests, frame
+from bms_flows.frame import digests, frame, typed
 from bms_flows.invoices.check import Found, WindowFound
+from bms_flows.invoices.columns import Answer, AnswerReader, Columns
 from bms_flows.invoices.tally import Tally, listed_days
 from bms_flows.invoices.window import Window
 from bms_flows.quarantine import Bad
@@ -31,11 +31,20 @@ _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in NAMES] + ["_extra"]
 
 
+@dataclass(frozen=True)
+class Taken:
+    """One answer's good rows, and those of them that are new or differ from what stands."""
+
+    rows: pa.Table
+    differing: pa.Table
+
+
 @dataclass
 class Load:
-    """A unit's answers so far: what they hold, and in the staging table what differs."""
+    """A unit's answers so far: what they hold, and how that compares."""
 
     connection: Connection
+    """Reads what stood here before; what this load writes is not seen by it, or does not matter."""
     id_entity: int
     zone: str
     """Zone of the service's date-times that carry none."""
@@ -50,39 +59,48 @@ class Load:
     missing: set[int] = field(default_factory=set)
     """Stored, of a day that was read, and not in that day's answer."""
     windows: list[WindowFound] = field(default_factory=list)
-    commit: bool = True
-    """Whether staging ends a transaction at each answer; a rebuild is one transaction as a whole."""
+    _reader: AnswerReader = field(default_factory=AnswerReader)
 
-    def __post_init__(self) -> None:
-        loads.create_staging(self.connection, client_invoice)
-        self._pause()
+    def take(self, window: Window, answer: Answer) -> Taken:
+        """Take one window's answer in."""
+        rows = self._whole(answer) if isinstance(answer, Columns) else None
+        if rows is None:
+            rows = self._one_by_one(window, answer)
+        else:
+            self.counts.rows_read += rows.num_rows
+        rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
+        rows = rows.append_column("_row_hash", digests(rows, _HASHED))
+        self.tally.add(rows, window)
+        for name, code in NAMES.items():
+            pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
+            found = pairs.aggregate([]).drop_null().to_pylist()
+            self.names |= {(code, pair[code], pair[name]) for pair in found}
+        return Taken(rows, rows.filter(self._differ(rows, window)))
 
-    def _pause(self) -> None:
-        if self.commit:
-            self.connection.commit()
+    def _whole(self, answer: Columns) -> pa.Table | None:
+        """Return an answer's rows where each of them is good and none came before; else None."""
+        rows = typed(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+        if rows is None:
+            return None
+        keys = set(rows.column("id_invoice").to_pylist())
+        if len(keys) < rows.num_rows or not self.seen.isdisjoint(keys):
+            return None
+        self.seen |= keys
+        return rows.append_column("_extra", pa.nulls(rows.num_rows, pa.string()))
 
-    def take(self, window: Window, answer: Rows[ClientInvoice]) -> pa.Table:
-        """Take one window's answer in, and return its good rows as columns."""
-        self.counts.rows_read += len(answer.records) + len(answer.rejected)
-        for rejected in answer.rejected:
+    def _one_by_one(self, window: Window, answer: Answer) -> pa.Table:
+        """Return an answer's good rows; the others are set aside, each with its reason."""
+        records = self._reader.records(answer.body) if isinstance(answer, Columns) else answer
+        self.counts.rows_read += len(records.records) + len(records.rejected)
+        for rejected in records.rejected:
             self._set_aside(rejected.key, rejected.code, rejected.field, rejected.raw, window)
-        once = self._once(answer, window)
+        once = self._once(records, window)
         framed = frame(once.records, _COLUMNS, self.zone, {"id_entity": self.id_entity})
         for cell in framed.bad:
             raw = _as_it_came(once, cell.index)
             self._set_aside(once.records[cell.index].key, cell.code, cell.field, raw, window)
-        extra = [_json(once.extra.get(i)) for i in framed.kept] if once.extra else None
-        rows = framed.rows.append_column(
-            "_extra",
-            pa.array(extra, pa.string()) if extra else pa.nulls(framed.rows.num_rows, pa.string()),
-        )
-        rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
-        rows = rows.append_column("_row_hash", digests(rows, _HASHED))
-        self._stage(rows, window)
-        self.tally.add(rows, window)
-        for name, code in NAMES.items():
-            self.names |= {(code, *pair) for pair in _pairs(rows, code, name)}
-        return rows
+        extra = [_json(once.extra.get(i)) for i in framed.kept]
+        return framed.rows.append_column("_extra", pa.array(extra, pa.string()))
 
     @property
     def found(self) -> Found:
@@ -128,8 +146,8 @@ class Load:
             body=answer.body,
         )
 
-    def _stage(self, rows: pa.Table, window: Window) -> None:
-        """COPY what is new or differs; unchanged rows cost a look at their hash and no write."""
+    def _differ(self, rows: pa.Table, window: Window) -> pa.Array:
+        """Tell which rows are new or differ; the others cost a look at their hash and no write."""
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
         # A row may stand here under another day: the merge finds that.
@@ -145,10 +163,7 @@ class Load:
         missing = listed.keys() - self.seen
         self.missing |= missing
         self.windows.append(WindowFound(window, len(listed), len(missing)))
-        loads.stage(
-            self.connection, client_invoice, _staged(rows.filter(pa.array(differs, pa.bool_())))
-        )
-        self._pause()
+        return pa.array(differs, pa.bool_())
 
     def _set_aside(
         self, key: int | str | None, code: str, field: str | None, raw: bytes, window: Window
@@ -157,18 +172,6 @@ class Load:
         self.bad.append(Bad.of(key, code, field, raw, window.start))
         if isinstance(key, int):
             self.seen.add(key)
-
-
-def _staged(rows: pa.Table) -> pa.Table:
-    """Write the digests as PostgreSQL reads bytes in CSV."""
-    place = rows.schema.get_field_index("_row_hash")
-    written = ["\\x" + digest.hex() for digest in rows.column("_row_hash").to_pylist()]
-    return rows.set_column(place, "_row_hash", pa.array(written, pa.string()))
-
-
-def _pairs(rows: pa.Table, code: str, name: str) -> Iterable[tuple[str, str]]:
-    pairs = set(zip(rows.column(code).to_pylist(), rows.column(name).to_pylist(), strict=True))
-    return [pair for pair in pairs if None not in pair]
 
 
 def _json(value: object) -> str | None:

@@ -1,7 +1,6 @@
 """How a load ends: complete and published, or suspect and kept for a person to look at."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,11 +11,10 @@ from bms_flows import runs
 from bms_flows.invoices import report
 from bms_flows.invoices.check import Breach
 from bms_flows.invoices.load import Load
+from bms_flows.invoices.merging import Merging
 from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.publish import RESOURCE, Languages, publish
+from bms_flows.invoices.publish import publish
 from bms_flows.landing import Landing
-
-__all__ = ["RESOURCE", "Languages", "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -30,24 +28,24 @@ class Outcome:
     run_id: int
     raw: str
     parquet: str
-    names: Languages
+    language: str
     zone: str
 
     def complete(
         self,
-        connection: Connection,
         load: Load,
+        merging: Merging,
         landing: Landing,
         company: ZoneInfo,
         counters: Counters | None = None,
     ) -> None:
-        """Publish `load`, write its reports and record its step, within the caller's transaction.
+        """Publish `load`, write its reports and record its step, within the load's transaction.
 
         The reports are there before the step is complete: a crash in between leaves files of a
         step that never ended, never a complete step without files.
         """
-        at = datetime.now(UTC)
-        publish(connection, load, self.unit, self.run_id, self.names, at)
+        publish(load, merging, self.unit)
+        connection, at = merging.connection, merging.at
         days = (self.unit.span.start.isoformat(), self.unit.span.end.isoformat())
         totals, history = landing.report("totals.csv"), landing.report("history.csv")
         report.keep_totals(totals, self.unit.id_entity, days, load.tally.totals)
@@ -58,8 +56,7 @@ class Outcome:
             state="complete",
             counts=load.counts,
             service=counters,
-            details=self._details,
-            at=at,
+            details={**self._details, "seen_at": at.isoformat()},
         )
 
     def suspect(
@@ -105,6 +102,6 @@ class Outcome:
             **self.unit.as_dict(),
             "raw": self.raw,
             "parquet": self.parquet,
-            "language": self.names.read,
+            "language": self.language,
             "zone": self.zone,
         }

@@ -1,10 +1,13 @@
 """How a run's days are shared out: units of one entity, each read and loaded by one task; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bms_flows.invoices.window import Window
+
+MAPPED: Final = 1024
+"""Tasks that Airflow maps at most (`[core] max_map_length`); beyond, the task that says them fails."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,34 @@ def units(entity: int, windows: Sequence[Window], *, unit_days: int) -> list[Uni
         else:
             groups.append([piece])
     return [Unit(entity, tuple(group)) for group in groups]
+
+
+def mappable(planned: Sequence[Unit], most: int = MAPPED) -> list[Unit]:
+    """Return the units; where there are more than `most`, neighbours of an entity joined.
+
+    Memory is bounded by a request's window, not by a unit: a long one only takes longer. More
+    entities than `most` can't be made fewer units.
+    """
+    fewer = list(planned)
+    while len(fewer) > most:
+        joined = list(_in_pairs(fewer))
+        if len(joined) == len(fewer):
+            break
+        fewer = joined
+    return fewer
+
+
+def _in_pairs(planned: Sequence[Unit]) -> Iterator[Unit]:
+    """Yield the units, each two neighbours of an entity as one; suspect loads stay as they are."""
+    waiting: Unit | None = None
+    for unit in planned:
+        if waiting is None:
+            waiting = unit
+        elif waiting.id_entity == unit.id_entity and waiting.accepts is unit.accepts is None:
+            yield Unit(unit.id_entity, (*waiting.windows, *unit.windows))
+            waiting = None
+        else:
+            yield waiting
+            waiting = unit
+    if waiting is not None:
+        yield waiting

@@ -1,13 +1,13 @@
-"""Publishing a load: rows, versions, watermark, quarantine and totals, in one transaction."""
+"""Publishing a load: versions, watermark, quarantine and totals, in the transaction of its rows."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, func, text
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import quarantine, runs
-from bms_flows.invoices.load import NAMES, Load
+from bms_flows.invoices.load import Load
+from bms_flows.invoices.merging import RESOURCE, Merging
 from bms_flows.invoices.plan import Unit
 from bms_warehouse import loads
 from bms_warehouse.tables import (
@@ -17,34 +17,20 @@ from bms_warehouse.tables import (
     code_name,
 )
 
-RESOURCE = client_invoice.name
-"""The resource by its table's name, as quarantine, files and names of codes know it."""
-
 
 class NotBalanced(RuntimeError):
     """Rows read and rows accounted for differ: another writer was at work; nothing was published."""
 
 
-@dataclass(frozen=True)
-class Languages:
-    """The language a load was read in, and the one that stands beside the rows."""
-
-    read: str
-    shown: str
-
-
-def publish(
-    connection: Connection, load: Load, unit: Unit, run_id: int, names: Languages, at: datetime
-) -> None:
-    """Write all of `load` within the caller's transaction, seen at `at`, and count what it did."""
-    _name_codes(connection, load, names, at)
-    merged = loads.merge(
-        connection, client_invoice, client_invoice_version, run_id=run_id, observed_at=at
-    )
-    load.counts.inserted, load.counts.changed = merged.inserted, merged.changed
-    load.counts.unchanged += merged.unchanged
+def publish(load: Load, merging: Merging, unit: Unit) -> None:
+    """Write all of `load` within the transaction of `merging`, and count what it did."""
+    connection, run_id, at = merging.connection, merging.run_id, merging.at
+    merging.merge()
+    load.counts.inserted, load.counts.changed = merging.inserted, merging.changed
+    load.counts.unchanged += merging.unchanged
     if not load.counts.balanced:
         raise NotBalanced(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
+    _name_codes(connection, load, merging.names.read, at)
     load.counts.vanished = loads.mark_vanished(
         connection,
         client_invoice,
@@ -69,39 +55,29 @@ def publish(
     runs.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
 
 
-def _name_codes(connection: Connection, load: Load, names: Languages, at: datetime) -> None:
-    """Keep the names of codes in their language; beside the rows stands the language shown."""
-    if load.names:
-        statement = insert(code_name)
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=[column.name for column in code_name.primary_key],
-                set_={"name": statement.excluded.name, "seen_at": at},
-                where=code_name.c.name != statement.excluded.name,
-            ),
-            [
-                {
-                    "resource": RESOURCE,
-                    "field": field,
-                    "code": code,
-                    "language": names.read,
-                    "name": name,
-                    "seen_at": at,
-                }
-                for field, code, name in sorted(load.names)
-            ],
-        )
-    if names.read == names.shown:
+def _name_codes(connection: Connection, load: Load, language: str, at: datetime) -> None:
+    """Keep the names of codes in the language they were read in."""
+    if not load.names:
         return
-    for name, code in NAMES.items():
-        connection.execute(
-            text(
-                f"update pg_temp.{loads.staging_name(client_invoice)} s set {name} = n.name "  # noqa: S608 - our own names
-                f"from {code_name} n where n.resource = :resource and n.field = :field "
-                f"and n.code = s.{code} and n.language = :language"
-            ),
-            {"resource": RESOURCE, "field": code, "language": names.shown},
-        )
+    statement = insert(code_name)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[column.name for column in code_name.primary_key],
+            set_={"name": statement.excluded.name, "seen_at": at},
+            where=code_name.c.name != statement.excluded.name,
+        ),
+        [
+            {
+                "resource": RESOURCE,
+                "field": field,
+                "code": code,
+                "language": language,
+                "name": name,
+                "seen_at": at,
+            }
+            for field, code, name in sorted(load.names)
+        ],
+    )
 
 
 def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: datetime) -> None:

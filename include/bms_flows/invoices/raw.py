@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from upath import UPath
 
-from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME
-from bms.records import ClientInvoice
-from bms_flows.invoices.read import Answer
+from bms_flows.invoices.columns import AnswerReader
+from bms_flows.invoices.read import Answered
 from bms_flows.invoices.window import Window
 
 SUFFIX = ".json.zst"
@@ -19,11 +17,11 @@ def raw_name(id_entity: int, window: Window) -> str:
     return f"entity-{id_entity}_{window.start}_{window.end}{SUFFIX}"
 
 
-def replay(folder: UPath) -> Iterator[Answer]:
+def replay(folder: UPath) -> Iterator[Answered]:
     """Yield the answers kept in `folder`, in the order of their days."""
-    reader = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
+    reader = AnswerReader()
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.endswith(SUFFIX):
             start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
             with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
-                yield Window.parse(f"{start}/{end}"), reader.rows(unpacked.read())
+                yield Window.parse(f"{start}/{end}"), reader.read(unpacked.read())

@@ -5,16 +5,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import Literal
 
-from bms.answers import Rows
 from bms.client import Client
 from bms.errors import RangeRefused
-from bms.records import ClientInvoice
+from bms_flows.invoices.columns import Answer, AnswerReader
 from bms_flows.invoices.window import Window
 
-Answer = tuple[Window, Rows[ClientInvoice]]
+Answered = tuple[Window, Answer]
 
 LARGEST, HELD = 2_000_000, 8_000_000
-"""Bytes: of one answer, and of all that wait for the loader; as records they take four times as much."""
+"""Bytes: of one answer, and of all that wait for the loader; as columns they take twice as much."""
 
 
 async def read(
@@ -24,7 +23,7 @@ async def read(
     *,
     language: Literal["EN", "FR"],
     ahead: int,
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[Answered]:
     """Yield the windows' answers in the windows' order, `ahead` requests under way at most.
 
     What came so far tells how big a day is: windows are cut so that their answers stay below
@@ -32,7 +31,8 @@ async def read(
     A range that the service refuses is halved, down to a day.
     """
     todo = deque(windows)
-    under_way: deque[tuple[Window, asyncio.Task[list[Answer]]]] = deque()
+    reader = AnswerReader()
+    under_way: deque[tuple[Window, asyncio.Task[list[Answered]]]] = deque()
     day = 0.0  # bytes, by the biggest answer
 
     def next_window() -> Window | None:
@@ -48,13 +48,17 @@ async def read(
         todo.extendleft(reversed(rest))
         return first
 
+    def ask() -> None:
+        while window := next_window():
+            answer = asyncio.create_task(_answers(client, reader, id_entity, window, language))
+            under_way.append((window, answer))
+
     try:
         while todo or under_way:
-            while window := next_window():
-                answer = asyncio.create_task(_answers(client, id_entity, window, language))
-                under_way.append((window, answer))
+            ask()
             answers = await under_way.popleft()[1]
             day = max(day, *(len(rows.body) / window.days for window, rows in answers))
+            ask()  # where one request is allowed, it is under way while the loader works
             while answers:
                 yield answers.pop(0)  # not kept here while the loader works on it
     finally:
@@ -64,15 +68,25 @@ async def read(
 
 
 async def _answers(
-    client: Client, id_entity: int, window: Window, language: Literal["EN", "FR"]
-) -> list[Answer]:
+    client: Client,
+    reader: AnswerReader,
+    id_entity: int,
+    window: Window,
+    language: Literal["EN", "FR"],
+) -> list[Answered]:
     try:
-        rows = await client.list_client_invoices(
-            id_entity=id_entity, start_date=window.start, end_date=window.end, language=language
+        answer = await client.client_invoices(
+            reader.read,
+            id_entity=id_entity,
+            start_date=window.start,
+            end_date=window.end,
+            language=language,
         )
     except RangeRefused:
         if window.days == 1:
             raise
-        halves = [await _answers(client, id_entity, half, language) for half in window.halves()]
-        return [answer for half in halves for answer in half]
-    return [(window, rows)]
+        halves = [
+            await _answers(client, reader, id_entity, half, language) for half in window.halves()
+        ]
+        return [answered for half in halves for answered in half]
+    return [(window, answer)]

@@ -1,12 +1,12 @@
 """Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.invoices import lease
-from bms_flows.invoices.lease import DaysTaken, LeaseLost, fence, leased
+from bms_flows.invoices.lease import DaysTaken, LeaseLost, leased
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import Window
 
@@ -47,24 +47,42 @@ def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
 ) -> None:
     monkeypatch.setattr(lease, "LIFE", timedelta(seconds=-1))
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a"),
-        leased(warehouse, unit(5, 6), run_id=2, task="b"),
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        leased(warehouse, unit(5, 6), run_id=2, task="b") as taken,
         warehouse.begin() as connection,
     ):
-        fence(connection, 2, windows=1)
+        taken.fence(connection)
         with pytest.raises(LeaseLost):
-            fence(connection, 1, windows=1)
+            lost.fence(connection)
 
 
 def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a"),
-        leased(warehouse, unit(0, 9), run_id=2, task="a"),
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        leased(warehouse, unit(0, 9), run_id=2, task="a") as taken,
         warehouse.begin() as connection,
     ):
-        fence(connection, 2, windows=1)
+        taken.fence(connection)
         with pytest.raises(LeaseLost):
-            fence(connection, 1, windows=1)
+            lost.fence(connection)
+
+
+def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
+    def expires() -> datetime:
+        with warehouse.connect() as connection:
+            query = text("select expires_at from bms.client_invoice_lease")
+            return connection.scalars(query).one()
+
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as held,
+        warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        taken = expires()
+        held.renew(connection)
+        assert expires() == taken, "it was taken just now"
+        held.renewed_at -= lease.RENEWAL
+        held.renew(connection)
+        assert expires() > taken
 
 
 def test_waiting_for_days_may_help() -> None:

@@ -1,0 +1,93 @@
+"""Answers of the invoice list become columns at once, where every row is just as described.
+
+Arrow reads JSON straight into columns, in a fifth of the time that an object for each row takes.
+It is looser than `bms.decoding` in some points and names no row, so an answer in which anything
+is out of the ordinary is read row by row there; both give the same rows.
+"""
+
+import re
+import typing
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+from pyarrow import json
+
+from bms.answers import Rows
+from bms.decoding import RecordReader
+from bms.endpoints import BY_NAME
+from bms.records import ClientInvoice
+from bms_flows.frame import MONEY_DIGITS, MONEY_SCALE
+
+OUTLINE = msgspec.json.Decoder(list[msgspec.Raw])
+KINDS = {
+    int: pa.int64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    Decimal: pa.decimal128(MONEY_DIGITS, MONEY_SCALE),
+}
+SCHEMA = pa.schema(
+    [
+        (each.encode_name, KINDS[(typing.get_args(each.type) or (each.type,))[0]])
+        for each in msgspec.structs.fields(ClientInvoice)
+    ]
+)
+"""The record's fields as columns; dates are texts until their format is known."""
+REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)
+QUOTED_MONEY = re.compile(
+    b'"(?:%s)"\\s*:\\s*"' % b"|".join(name.encode() for name in ClientInvoice.MONEY)
+)
+BLOCK = 1 << 20
+"""Bytes that Arrow parses at once; a row must fit into one."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The rows of one answer as columns, dates still as texts, and the answer as it came."""
+
+    rows: pa.Table
+    body: bytes = field(repr=False)
+
+
+Answer = Columns | Rows[ClientInvoice]
+
+
+class AnswerReader:
+    """Reads answers of `list_client_invoices`; for one thread."""
+
+    def __init__(self) -> None:
+        self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
+
+    def read(self, body: bytes) -> Answer:
+        """Return the answer as columns if it can be, else as records; `MalformedAnswer` if neither."""
+        rows = columns(body)
+        return self.records(body) if rows is None else Columns(rows, body)
+
+    def records(self, body: bytes) -> Rows[ClientInvoice]:
+        """Return the answer as records, with what is wrong or new about each."""
+        return self._records.rows(body)
+
+
+def columns(body: bytes) -> pa.Table | None:
+    """Return the rows of an answer as columns named as on the wire, None if a closer look is due."""
+    if QUOTED_MONEY.search(body):
+        return None  # Arrow takes an amount from a text as well
+    try:
+        raws = OUTLINE.decode(body)
+        lines = b"\n".join(raws)
+        # Arrow dies of a line that begins with null: only objects, each on a line of its own.
+        if not lines.startswith(b"{") or not (
+            len(raws) - 1 == lines.count(b"\n{") == lines.count(b"\n")
+        ):
+            return None
+        rows = json.read_json(
+            pa.BufferReader(lines),
+            json.ReadOptions(use_threads=False, block_size=BLOCK),
+            json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error"),
+        )
+        rows.validate(full=True)  # texts are UTF-8
+    except (msgspec.DecodeError, pa.ArrowException):
+        return None
+    whole = all(rows.column(name).null_count == 0 for name in REQUIRED)
+    return rows if whole else None

@@ -1,0 +1,88 @@
+"""Merging what differs into the tables while answers still come, all in one transaction."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from sqlalchemy import Connection, text
+
+from bms_flows.invoices.load import NAMES
+from bms_warehouse import loads
+from bms_warehouse.tables import client_invoice, client_invoice_version, code_name
+
+RESOURCE = client_invoice.name
+"""The resource by its table's name, as quarantine, files and names of codes know it."""
+BATCH = 20_000
+"""Rows merged at once: enough to be fast, few enough to begin early."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The language a load was read in, and the one that stands beside the rows."""
+
+    read: str
+    shown: str
+
+
+@dataclass
+class Merging:
+    """A load's rows on their way into the tables; nothing shows before the caller commits."""
+
+    connection: Connection
+    run_id: int
+    names: Languages
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When all of the load's rows count as seen."""
+    inserted: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    _staged: int = 0
+
+    def __post_init__(self) -> None:
+        loads.create_staging(self.connection, client_invoice)
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows that are new or differ; they are merged once there are enough of them."""
+        loads.stage(self.connection, client_invoice, _as_csv_takes_it(rows))
+        self._staged += rows.num_rows
+        if self._staged >= BATCH:
+            self.merge()
+
+    def merge(self) -> None:
+        """Merge what is staged."""
+        if not self._staged:
+            return
+        self._show_names()
+        merged = loads.merge(
+            self.connection,
+            client_invoice,
+            client_invoice_version,
+            run_id=self.run_id,
+            observed_at=self.at,
+        )
+        loads.empty_staging(self.connection, client_invoice)
+        self._staged = 0
+        self.inserted += merged.inserted
+        self.changed += merged.changed
+        self.unchanged += merged.unchanged
+
+    def _show_names(self) -> None:
+        """Give staged rows the names of their codes in the language shown, as far as known."""
+        if self.names.read == self.names.shown:
+            return
+        for name, code in NAMES.items():
+            self.connection.execute(
+                text(
+                    f"update pg_temp.{loads.staging_name(client_invoice)} s set {name} = n.name "  # noqa: S608 - our own names
+                    f"from {code_name} n where n.resource = :resource and n.field = :field "
+                    f"and n.code = s.{code} and n.language = :language"
+                ),
+                {"resource": RESOURCE, "field": code, "language": self.names.shown},
+            )
+
+
+def _as_csv_takes_it(rows: pa.Table) -> pa.Table:
+    """Write the digests as PostgreSQL reads bytes in CSV."""
+    place = rows.schema.get_field_index("_row_hash")
+    written = ["\\x" + digest.hex() for digest in rows.column("_row_hash").to_pylist()]
+    return rows.set_column(place, "_row_hash", pa.array(written, pa.string()))

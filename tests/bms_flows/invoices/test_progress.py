@@ -1,0 +1,44 @@
+"""What a task's log says of a unit."""
+
+import logging
+from datetime import date
+
+import pytest
+
+from bms.counters import Counters
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.progress import EVERY, Progress
+from bms_flows.invoices.window import Window
+from bms_flows.runs import Counts
+
+MONTH = Window(date(2026, 3, 1), date(2026, 3, 31))
+
+
+@pytest.fixture(autouse=True)
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger="bms_flows.invoices.progress")
+    return caplog
+
+
+def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: now[0])
+    for piece in MONTH.cut(7):
+        now[0] += EVERY / 2
+        progress.taken(piece, Counts(rows_read=100))
+    assert said.messages == [
+        "entity 1: 14 of 31 days, 100 rows, 4 requests in 10 s so far",
+        "entity 1: 28 of 31 days, 100 rows, 4 requests in 20 s so far",
+    ]
+
+
+def test_a_short_one_says_how_it_ended_and_nothing_else(said: pytest.LogCaptureFixture) -> None:
+    progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: 0.0)
+    progress.taken(MONTH, Counts(rows_read=100))
+    counts = Counts(rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, vanished=3)
+    progress.ended("complete", counts)
+    (line,) = said.messages
+    assert line == (
+        "entity 1, 2026-03-01/2026-03-31: complete; 31 days, 4 requests, 100 rows: 7 inserted, "
+        "2 changed, 90 unchanged, 1 quarantined; 3 vanished; 0.0 s"
+    )
