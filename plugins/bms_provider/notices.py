@@ -17,7 +17,7 @@ from airflow.sdk.log import mask_secret
 
 from bms_flows import alarms
 from bms_flows.channels import TIMEOUT, payload
-from bms_flows.notice import Links, Notice, Send, to_each
+from bms_flows.notice import Links, Notice, NotTaken, Send, to_each
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

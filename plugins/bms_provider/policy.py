@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import AssetAlias, Param, RetryDecision, RetryPolicy
-from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk import AssetAlias, BaseHook, Param, RetryDecision, RetryPolicy
+from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from bms_provider import pool
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Connection, Context
 
 TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
 """The company's days; `bms_flows.settings` reads the same variable for the tasks."""
@@ -58,11 +59,21 @@ def tell_of_failure(context: Context) -> None:
     watch.failed(context)
 
 
-def tell_of_delay(context: dict[str, Any]) -> None:
-    """Raise and tell that a run outlasts its time: Airflow calls it at the deadline."""
+async def tell_of_delay(context: dict[str, Any]) -> None:
+    """Raise that a run outlasts its time: the triggerer awaits it at the deadline; the watchdog tells.
+
+    Not on the executor: Airflow 3.3.2 refuses connections (403) to callbacks that run there.
+    """
+    from bms_provider.workplace import WAREHOUSE_CONN_ID  # noqa: PLC0415 - as above
+
+    warehouse = await BaseHook.aget_connection(WAREHOUSE_CONN_ID)
+    await asyncio.to_thread(_raise_delay, warehouse, context)
+
+
+def _raise_delay(warehouse: Connection, context: dict[str, Any]) -> None:
     from bms_provider.tasks import watch  # noqa: PLC0415 - as above
 
-    watch.overdue(context)
+    watch.overdue(warehouse, context)
 
 
 def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]:
@@ -75,7 +86,7 @@ def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]
     deadline = within and DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=within,
-        callback=SyncCallback(tell_of_delay),
+        callback=AsyncCallback(tell_of_delay),
     )
     return {
         **({"deadline": deadline} if deadline else {}),

@@ -14,7 +14,7 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk import BaseHook, ObjectStoragePath, get_current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from airflow.sdk import Connection
     from upath import UPath
@@ -112,6 +112,15 @@ def emit(counters: Counters, operation: str) -> None:
     for endpoint, seconds in counters.latencies.items():
         for second in seconds:
             stats.timing("bms.latency", 1000 * second, tags={**tags, "endpoint": endpoint})
+
+
+def emit_rows(resource: str, counts: Mapping[str, Any]) -> None:
+    """Send what became of the rows of a load; `counts` has the columns of `bms.run` that count them."""
+    from airflow.sdk.observability import stats  # noqa: PLC0415
+
+    for outcome in ("inserted", "changed", "unchanged", "quarantined", "vanished"):
+        tags = {"resource": resource, "outcome": outcome}
+        stats.incr("bms.rows", counts[outcome], tags=tags)
 
 
 def _day(given: Any) -> date | None:

@@ -10,13 +10,17 @@ from typing import Any
 from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
+from bms.endpoints import BY_NAME
 from bms_flows import runs
 from bms_flows.invoices import agenda
 from bms_flows.invoices.accept import accept_unit
 from bms_flows.invoices.extract import extract_unit
-from bms_flows.invoices.plan import Unit
-from bms_provider import policy, workplace
+from bms_flows.invoices.plan import Unit, mappable
+from bms_provider import lineage, policy, workplace
 from bms_provider.hooks.bms import BmsHook
+from bms_warehouse.tables import client_invoice
+
+ENDPOINT = BY_NAME["list_client_invoices"]
 
 
 def plan() -> list[int]:
@@ -38,6 +42,7 @@ def plan() -> list[int]:
             units, over_budget = agenda.with_look_back(
                 place.warehouse, entities, window, settings, today=today
             )
+        units = mappable(units)
         run_id = runs.begin(place.warehouse, workplace.step("plan", window=window))
         details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
         with place.warehouse.begin() as connection:
@@ -62,7 +67,10 @@ def extract(position: int) -> dict[str, Any]:
                 language = context["params"].get("language") or place.settings.language
                 manifest = asyncio.run(extract_unit(client, place, unit, step, language=language))
         finally:
-            workplace.emit(counters, "list_client_invoices")
+            workplace.emit(counters, ENDPOINT.name)
+        workplace.emit_rows(client_invoice.name, manifest)
+        url = place.warehouse.url
+        lineage.report(ENDPOINT, hook.settings.base_url, client_invoice, url, manifest)
     name = f"bms_client_invoice_{unit.id_entity}"
     asset = Asset(name, uri=f"bms://warehouse/client_invoice/{unit.id_entity}")
     context["outlet_events"][policy.INVOICES].add(asset, extra=manifest)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
+from bms.endpoints import BY_NAME
 from bms_flows.mirror import sync
 from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked
 from bms_flows.settings import Settings
-from bms_provider import workplace
+from bms_provider import lineage, workplace
 from bms_provider.hooks.bms import BmsHook
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ def _sync(
             manifest = asyncio.run(run())
         finally:
             workplace.emit(counters, f"mirror_{resource.name}")
+        workplace.emit_rows(resource.name, manifest)
+        endpoint, url = BY_NAME[f"list_{resource.name}s"], place.warehouse.url
+        lineage.report(endpoint, hook.settings.base_url, resource.table, url, manifest)
     name = resource.name if id_entity is None else f"{resource.name}_{id_entity}"
     asset = Asset(f"bms_{name}", uri=f"bms://warehouse/{name.replace('_', '/')}")
     for alias in context["task"].outlets:

@@ -11,11 +11,15 @@ from bms_flows import alarms
 from bms_flows.alarms import span
 from bms_flows.freshness import look
 from bms_flows.gauges import gauges
+from bms_flows.settings import Settings
 from bms_flows.watch import watch as watch_promises
 from bms_provider import notices, workplace
+from bms_warehouse import database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from airflow.sdk import Connection
 
 
 def watch() -> dict[str, str]:
@@ -50,23 +54,29 @@ def failed(context: Mapping[str, Any]) -> None:
         notices.deliver(place)
 
 
-def overdue(context: Mapping[str, Any]) -> None:
-    """Raise and tell that a run has not ended in its time; one that has failed was told of."""
+def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
+    """Raise that a run has not ended in its time; one that has failed was told of.
+
+    `connection` leads to the warehouse. The watchdog tells, at its next look.
+    """
     run = context["dag_run"]
     if run["state"] not in ("queued", "running"):
         return
+    settings = Settings.from_environment()
     queued = datetime.fromisoformat(run["queued_at"])
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
-    with workplace.open_workplace() as place:
-        with place.warehouse.begin() as connection:
+    warehouse = database.connect(workplace.warehouse_uri(connection))
+    try:
+        with warehouse.begin() as transaction:
             alarms.raise_(
-                connection,
+                transaction,
                 "overdue",
                 run["dag_id"],
-                detail=f"The run was queued {notices.links(place.settings).time(queued)} "
+                detail=f"The run was queued {notices.links(settings).time(queued)} "
                 f"and has not ended within {span(due - queued)}.",
                 flow=run["dag_id"],
                 dag_run_id=run["dag_run_id"],
                 since=due,
             )
-        notices.deliver(place)
+    finally:
+        warehouse.dispose()

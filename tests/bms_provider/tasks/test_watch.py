@@ -1,0 +1,145 @@
+"""The watchdog's task and Airflow's callbacks, against a real warehouse and a real webhook."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, insert, make_url
+from upath import UPath
+
+from bms_flows import alarms
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_provider import notices, policy
+from bms_provider.tasks import watch
+from bms_warehouse.tables import run
+from tests.e2e.listeners import Webhook, webhook
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def connected(connect: Callable[..., None], warehouse_uri: str) -> None:
+    url = make_url(warehouse_uri)
+    host = url.query.get("host", url.host)
+    connect(
+        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
+    )
+
+
+@pytest.fixture
+def messages(connect: Callable[..., None]) -> Iterator[Webhook]:
+    with webhook() as found:
+        connect("bms_webhook", conn_type="http", host=found.url)
+        yield found
+
+
+def load(warehouse: Engine, hours: float, state: str = "complete", **given: Any) -> None:
+    at = NOW - timedelta(hours=hours)
+    values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
+    times = {"state": state, "started_at": at, "finished_at": at}
+    with warehouse.begin() as connection:
+        connection.execute(insert(run).values(values | times | given))
+
+
+def context(**given: Any) -> dict[str, Any]:
+    """Return what Airflow gives the callback of a task."""
+    task = {"task_id": "sync", "map_index": -1, "try_number": 4}
+    return {
+        "dag_run": SimpleNamespace(dag_id="contact_sync", run_id="manual__1"),
+        "ti": SimpleNamespace(**(task | given)),
+        "exception": ValueError("Zoé Canari, zoe@example.com"),
+    }
+
+
+def open_alarms(warehouse: Engine) -> list[alarms.Alarm]:
+    with warehouse.connect() as connection:
+        return alarms.open_alarms(connection)
+
+
+def test_a_look_tells_once_and_returns_the_states(warehouse: Engine, messages: Webhook) -> None:
+    load(warehouse, 2)
+    states = [watch.watch() for _ in range(2)]
+    assert states[0]["contact_sync"] == "late"
+    assert states[0]["invoice_extraction"] == "never_ran"
+    load(warehouse, -0.1)
+    watch.watch()
+    assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
+
+
+def test_tasks_that_give_up_are_one_message_without_a_person_in_it(messages: Webhook) -> None:
+    for index in (1, 2, 3):
+        watch.failed(context(map_index=index))
+    (text,) = messages.texts
+    assert text.startswith("Alarm: contact_sync (failed)\nsync (1) gave up at try 4: ValueError.")
+    assert "Canari" not in text
+    assert "zoe@" not in text
+    assert "/dags/contact_sync/runs/manual__1" in text
+
+
+def test_a_task_that_gave_up_on_a_suspect_load_says_so(
+    warehouse: Engine, messages: Webhook
+) -> None:
+    load(warehouse, 0, "suspect")
+    watch.failed(context())
+    assert messages.titles == ["Alarm: contact_sync (suspect)"]
+
+
+def overdue(state: str) -> dict[str, Any]:
+    """Return what Airflow gives the callback of a deadline."""
+    return {
+        "dag_run": {
+            "dag_id": "contact_sync",
+            "dag_run_id": "manual__1",
+            "state": state,
+            "queued_at": (NOW - timedelta(minutes=31)).isoformat(),
+        },
+        "deadline": {"deadline_time": NOW - timedelta(minutes=1)},
+    }
+
+
+def call(state: str) -> None:
+    """Do what the triggerer does at a deadline."""
+    asyncio.run(policy.tell_of_delay(context=overdue(state)))
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_run_past_its_time_is_told(warehouse: Engine, messages: Webhook, state: str) -> None:
+    call(state)
+    assert messages.texts == []
+    notices.deliver(Workplace(warehouse, UPath("memory:/"), Settings()))
+    (text,) = messages.texts
+    assert text.startswith("Alarm: contact_sync (overdue)")
+    assert "has not ended within 30 min." in text
+    assert open_alarms(warehouse)[0].since == NOW - timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("state", ["success", "failed"])
+def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, state: str) -> None:
+    call(state)
+    assert open_alarms(warehouse) == []
+    assert messages.texts == []
+
+
+def test_without_a_channel_the_alarm_stands_and_waits_for_one(
+    connect: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    watch.failed(context())
+    assert "nobody is told: no connection bms_webhook or bms_mail" in caplog.text
+    with webhook() as found:
+        connect("bms_webhook", conn_type="http", host=found.url)
+        watch.watch()
+    assert found.titles == ["Alarm: contact_sync (failed)"]
+
+
+def test_a_chat_s_address_reaches_no_log(
+    connect: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is its password; the way to it is down, and everything that is logged is looked at."""
+    connect("bms_webhook", conn_type="http", host="http://127.0.0.1:1/services/s3cr3t-hook")
+    with pytest.raises(notices.NotTaken):
+        watch.failed(context())
+    assert "s3cr3t-hook" not in caplog.text

@@ -1,0 +1,73 @@
+"""Our metrics reach a real StatsD listener, through what Airflow itself sends with."""
+
+from collections.abc import Iterator
+
+import pytest
+from airflow.sdk._shared.observability.metrics import stats as backend
+from airflow.sdk.observability import stats
+from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
+
+from bms.counters import Counters
+from bms_provider import workplace
+from tests.e2e.airflow_api import until
+from tests.e2e.listeners import Statsd, statsd
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
+    """A listener that Airflow's own start of a task would send to."""
+    with statsd() as found, monkeypatch.context() as metrics:
+        metrics.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
+        metrics.setenv("AIRFLOW__METRICS__STATSD_HOST", "127.0.0.1")
+        metrics.setenv("AIRFLOW__METRICS__STATSD_PORT", str(found.port))
+        metrics.setenv("AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED", "True")
+        stats.initialize(factory=get_stats_factory(), export_legacy_names=False)
+        yield found
+        backend._get_backend().statsd.close()
+        metrics.setenv("AIRFLOW__METRICS__STATSD_ON", "False")
+        stats.initialize(factory=get_stats_factory(), export_legacy_names=False)
+
+
+def arrived(listener: Statsd, wanted: set[str]) -> None:
+    until(lambda: wanted <= set(listener.lines), 10, lambda: (wanted, listener.lines))
+
+
+def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
+    counters = Counters(
+        requests=7, retries=2, throttles=1, token_fetches=1, latencies={"list_contacts": [0.25]}
+    )
+    workplace.emit(counters, "mirror_contact")
+    arrived(
+        listener,
+        {
+            "airflow.bms.requests,operation=mirror_contact:7|c",
+            "airflow.bms.retries,operation=mirror_contact:2|c",
+            "airflow.bms.throttles,operation=mirror_contact:1|c",
+            "airflow.bms.token_fetches,operation=mirror_contact:1|c",
+            "airflow.bms.latency,operation=mirror_contact,endpoint=list_contacts:250.000000|ms",
+        },
+    )
+
+
+def test_what_became_of_rows_arrives(listener: Statsd) -> None:
+    counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2, "vanished": 1}
+    workplace.emit_rows("contact", {**counts, "rows_read": 14})
+    arrived(
+        listener,
+        {
+            f"airflow.bms.rows,resource=contact,outcome={outcome}:{rows}|c"
+            for outcome, rows in counts.items()
+        },
+    )
+
+
+def test_gauges_arrive(listener: Statsd) -> None:
+    stats.gauge("bms.freshness", 3600.0, tags={"flow": "contact_sync"})
+    stats.gauge("bms.unknown", 2.0, tags={"resource": "employee"})
+    arrived(
+        listener,
+        {
+            "airflow.bms.freshness,flow=contact_sync:3600.0|g",
+            "airflow.bms.unknown,resource=employee:2.0|g",
+        },
+    )
