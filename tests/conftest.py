@@ -4,6 +4,7 @@ The suite runs on every core: tests of a file stay together, and those that shar
 Airflow stay together and begin first, as they take longest. A proof's figures end up in the summary.
 """
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -16,6 +17,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 PROJECT = Path(__file__).parent.parent
+
+# Airflow reads this once, when it is imported, and writes its configuration there.
+os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="bms-airflow-home-")
+atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 AIRFLOW = PROJECT / "tests" / "e2e"
 
 

@@ -1,10 +1,6 @@
 """Airflow without a database, a sandbox over real HTTP, a connection to it, a data root."""
 
-import atexit
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +8,6 @@ from typing import Any
 import pytest
 
 from bms_sandbox.serve import Sandbox, running
-
-# Airflow reads this once, when it is imported, and writes its configuration there.
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="bms-airflow-home-")
-atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 
 TODAY = "2026-03-31"
 

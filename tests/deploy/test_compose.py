@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -143,14 +142,6 @@ def test_all_components_share_the_same_secrets() -> None:
         assert len({SERVICES[name]["environment"][variable] for name in AIRFLOW}) == 1
 
 
-@pytest.fixture
-def airflow_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Airflow writes its configuration where it is imported: not into the user's home."""
-    if "AIRFLOW_HOME" not in os.environ:
-        monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
-
-
-@pytest.mark.usefixtures("airflow_home")
 def test_the_commands_of_airflow_s_components_are_its_own(drawn: dict[str, str]) -> None:
     from airflow.cli.cli_parser import get_parser
 
@@ -165,7 +156,6 @@ def test_the_commands_of_airflow_s_components_are_its_own(drawn: dict[str, str])
     assert os.access(PROJECT / "deploy/setup", os.X_OK)
 
 
-@pytest.mark.usefixtures("airflow_home")
 def test_a_worker_finds_what_it_imports() -> None:
     """Celery 5.7 no longer had what the provider takes from it: no worker started."""
     importlib.import_module("airflow.providers.celery.executors.celery_executor_utils")
