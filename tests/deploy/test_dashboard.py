@@ -1,0 +1,39 @@
+"""The dashboard shows every metric that we send, and none that nobody sends."""
+
+import json
+import re
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+DASHBOARD = PROJECT / "deploy/monitoring/grafana/dashboards/bms.json"
+SENDERS = [*PROJECT.glob("plugins/**/*.py"), PROJECT / "include/bms_flows/gauges.py"]
+
+
+def test_it_shows_what_is_sent_and_nothing_else() -> None:
+    shown = set()
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel["targets"]:
+            shown |= set(re.findall(r"airflow_bms_(\w+?)(?:_bucket)?\b", target["expr"]))
+    sent = {
+        name
+        for file in SENDERS
+        for name in re.findall(
+            r'(?:stats\.(?:incr|timing|gauge)|Gauge)\(\s*"bms\.(\w+)"', file.read_text()
+        )
+    }
+    assert {"requests", "latency", "rows", "freshness", "unknown"} <= sent
+    assert shown == sent
+
+
+def test_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken
+        taken |= cells
