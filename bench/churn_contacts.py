@@ -141,7 +141,7 @@ def played(here: Stand, sandbox: Sandbox, order: str, count: int, runs: int) -> 
 
     asyncio.run(once())
     for kind in ("page_insert", "page_delete"):
-        sandbox.set_fault(kind, "list_contacts", probability=0.1)
+        sandbox.set_fault(kind, "list_contacts", probability=0.3)
     work = Work(sandbox)
     for _ in range(runs):
         before, made, fired = live(sandbox), work.made, sum(sandbox.truth()["faults"].values())
@@ -152,7 +152,8 @@ def played(here: Stand, sandbox: Sandbox, order: str, count: int, runs: int) -> 
         # Two passes, and who is assigned before.
         tally.moved.append(events / (1 + manifest["passes"]) / len(after))
         tally.runs += 1
-        tally.falsely_gone += len(mirrored("_gone_reason = 'vanished'").keys() & after.keys())
+        marked = mirrored(f"_gone_reason = 'vanished' and _run_id = {manifest['run_id']}")
+        tally.falsely_gone += len(marked.keys() & after.keys())
         if manifest["state"] == "complete":
             tally.complete += 1
             tally.calls.append(manifest["list_calls"] / -(-len(sandbox.rows("contacts")) // PAGE))

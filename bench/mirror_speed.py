@@ -22,6 +22,7 @@ from bench.stand import Stand, cpu_seconds, load_average, machine, measured, sta
 from bms_sandbox.serve import Sandbox, running
 
 RESULTS = Path(__file__).parent / "results"
+PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "mirror.svg"
 LATENCY = 0.02
 LOADS = ("merge", "arrow", "once")
 CEILINGS = {
@@ -108,6 +109,31 @@ def report(rounds: list[Round]) -> str:
     return "\n".join(lines)
 
 
+def picture(rounds: list[Round]) -> str:
+    """Return the seconds of each run and of its ceiling as SVG bars."""
+    bars = []
+    for ours, ceiling in CEILINGS.items():
+        bars += [(ours, "#0b6e4f", ours), (f"its ceiling: {ceiling}", "#a9c5a0", ceiling)]
+    seconds = {name: median(each[name]["seconds"] for each in rounds) for _, _, name in bars}
+    width, left, inner, step = 680, 250, 370, 30
+    height = step * len(bars) + 20
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            ' font-family="sans-serif" font-size="12">'
+        ),
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for number, (told, colour, name) in enumerate(bars):
+        y, long = 10 + step * number, inner * seconds[name] / max(seconds.values())
+        parts.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{told}</text>')
+        parts.append(
+            f'<rect x="{left}" y="{y + 3}" width="{long:.0f}" height="20" fill="{colour}"/>'
+        )
+        parts.append(f'<text x="{left + long + 6:.0f}" y="{y + 17}">{seconds[name]:.1f} s</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
 def main() -> None:
     """Measure, print and keep the results."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -128,6 +154,7 @@ def main() -> None:
     text = "\n\n".join([heading, made, report(rounds), ""])
     print(text)
     (RESULTS / "mirror.md").write_text(text)
+    PICTURE.write_text(picture(rounds))
 
 
 if __name__ == "__main__":

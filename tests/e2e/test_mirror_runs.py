@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import psycopg
@@ -174,7 +175,7 @@ def test_each_run_is_an_event_of_its_asset_with_counts(
         (CONSULTANTS, ["bms_consultant"]),
         (EMPLOYEES, ["bms_employee_1", "bms_employee_2"]),
     ):
-        query = f"/assets/events?source_dag_id={dag}&source_run_id={whole[dag]}"
+        query = f"/assets/events?source_dag_id={dag}&source_run_id={quote(whole[dag])}"
         events = mirrors.airflow.call("GET", query)["asset_events"]
         assert sorted(event["name"] for event in events) == names
         for event in events:
