@@ -104,15 +104,10 @@ class Applier:
     async def _send(self, ready: Mapping[int, Mapping[str, Any]]) -> Exception | None:
         """Send all of `ready`, some at once; return the error that stopped them."""
         at_once = self.settings.create_concurrency
-        sender = Sender(
-            Journal(self.ledger, at_once),
-            self.remote,
-            self.settings,
-            self.owner,
-            asyncio.Semaphore(at_once),
-            self.ticks,
-        )
-        return await Crew(sender, at_once).send(ready)
+        slots = asyncio.Semaphore(at_once)
+        async with Journal(self.ledger, at_once) as journal:
+            sender = Sender(journal, self.remote, self.settings, self.owner, slots, self.ticks)
+            return await Crew(sender, at_once).send(ready)
 
     async def _wait_for(self, unknown: Collection[Entry]) -> None:
         """Wait once until all of `unknown` are due."""

@@ -36,17 +36,16 @@ class Crew:
         try:
             while self._workers:
                 done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_COMPLETED)
-                for worker in done:
-                    worker.result()
+                self._workers -= done
+                await asyncio.gather(*done)
         finally:
             for worker in self._workers:
                 worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
         return self._failures[0] if self._failures else None
 
     def _begin(self, todo: Rows) -> None:
-        worker = asyncio.create_task(self._work(todo))
-        self._workers.add(worker)
-        worker.add_done_callback(self._workers.discard)
+        self._workers.add(asyncio.create_task(self._work(todo)))
 
     async def _work(self, todo: Rows) -> None:
         for row, body in todo:

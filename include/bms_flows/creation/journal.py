@@ -7,7 +7,7 @@ hundreds of rows a second a commit for each would take longer than the creates.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Self
 
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.ledger import Claimed, Ledger, Step
@@ -17,13 +17,23 @@ BREATH: Final = 0.005
 
 
 class Journal:
-    """Moves rows of a ledger, no row twice at once; `enough` moves don't wait for more."""
+    """Moves rows of a ledger, no row twice at once; `enough` moves don't wait for more.
+
+    An async context manager: at its end nothing is under way any more.
+    """
 
     def __init__(self, ledger: Ledger, enough: int) -> None:
         self._ledger = ledger
         self._enough = enough
         self._waiting: dict[int, tuple[Step, asyncio.Future[Entry | None]]] = {}
         self._writer: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
 
     async def move(self, row: int, step: Step) -> Entry | None:
         """Move a row and return how it stands then, durably; None where the move isn't lawful.

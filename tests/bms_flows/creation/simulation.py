@@ -161,6 +161,7 @@ class SimulatedService:
         self.sent.append((now(), key))
         # What the service does goes on whatever happens to the sender.
         served = asyncio.get_running_loop().create_task(self._serve(key, body, fate))
+        served.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.shield(served)
 
     async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Made:
