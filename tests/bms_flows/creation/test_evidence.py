@@ -1,8 +1,12 @@
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
+from bms_flows.creation.audit import Finding, compare
+from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.evidence import Ambiguous, Known, NoTrace, Sought, Trace, weigh
+from bms_flows.creation.identity import Trust
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SKEW = timedelta(minutes=5)
@@ -80,6 +84,46 @@ def test_the_clocks_may_differ_by_the_skew(minutes: int) -> None:
     found = weighed(shown(created_on=AT + timedelta(minutes=minutes)))
     assert isinstance(found, Trace)
     assert "created_on" in found.evidence
+
+
+def named(trust: Trust, *known: Known, claimed: tuple[str, ...] = ()) -> object:
+    """Weigh for a row whose key isn't enough: an address (`named`), name and company (`never`)."""
+    sought = msgspec.structs.replace(SOUGHT, trust=trust, others=frozenset({"k", "name+company"}))
+    return weigh(sought, known, claimed=claimed, skew=SKEW)
+
+
+def test_a_record_that_got_a_stronger_key_meanwhile_is_still_the_trace() -> None:
+    found = named("named", shown(key="its new address", others=("k",)))
+    assert isinstance(found, Trace)
+
+
+def test_a_key_written_otherwise_than_it_was_sent_is_for_a_person() -> None:
+    written_otherwise = shown(key="K", others=("name+company",))
+    assert named("named", written_otherwise) == Ambiguous(("g1",), "alike_without_key")
+    assert named("named", written_otherwise, claimed=("g1",)) == NoTrace()
+
+
+def test_a_shared_key_is_a_trace_only_of_a_record_made_just_then() -> None:
+    assert isinstance(named("never", shown()), Trace)
+    before = shown(created_on=AT - timedelta(days=1))
+    assert named("never", before) == Ambiguous(("g1",), "alike_without_key")
+    assert named("never", before, claimed=("g1",)) == NoTrace()
+
+
+def test_an_address_of_another_name_is_for_a_person() -> None:
+    other = {**SOUGHT.marks, "name": "c\0d"}
+    assert named("named", shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
+
+
+def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> None:
+    entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
+    shared = shown("g2", marks={**SOUGHT.marks, "name": "c\0d"})
+    assert compare({"k": entry}, [shown(), shared], named=True) == []
+    assert compare({"k": entry}, [shown(), shared]) == [Finding("double", 1, "k", ("g1", "g2"))]
+    again = compare(
+        {"k": entry}, [shown(), shared, shown("g3", others=("k",), key="x")], named=True
+    )
+    assert again == [Finding("double", 1, "k", ("g1", "g3"))]
 
 
 def test_reprs_show_ids_only() -> None:
