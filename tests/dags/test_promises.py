@@ -1,0 +1,45 @@
+"""Every DAG that runs by the clock promises freshness; a red task and a run past its time are told of."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bms_flows.freshness import PROMISES
+from bms_provider import policy
+
+PROMISED = {promise.flow for promise in PROMISES}
+WATCHDOG = "freshness_watchdog"
+
+
+@pytest.fixture(scope="module")
+def dags(project: Path) -> dict[str, Any]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(str(project / "dags"))
+    assert bag.import_errors == {}
+    return dict(bag.dags)
+
+
+def test_what_runs_by_the_clock_promises_and_nothing_else_does(dags: dict[str, Any]) -> None:
+    by_the_clock = {name for name, dag in dags.items() if "Cron" in type(dag.timetable).__name__}
+    assert by_the_clock - {WATCHDOG} == PROMISED
+
+
+def test_a_run_past_its_time_is_told_of_by_the_triggerer(dags: dict[str, Any]) -> None:
+    for name in PROMISED:
+        (deadline,) = dags[name].deadline
+        assert deadline.callback.path == "bms_provider.policy.tell_of_delay"
+        assert type(deadline.callback).__name__ == "AsyncCallback"
+
+
+def test_every_task_that_gives_up_is_told_of_but_the_watchdog_s(dags: dict[str, Any]) -> None:
+    for name, dag in dags.items():
+        for task in dag.task_dict.values():
+            given = task.on_failure_callback  # one, or a list: Airflow keeps what it was given
+            told = given if isinstance(given, list) else [given]
+            assert (policy.tell_of_failure in told) is (name != WATCHDOG), task.task_id
+
+
+def test_the_watchdog_runs_without_being_asked_to(dags: dict[str, Any]) -> None:
+    assert dags[WATCHDOG].is_paused_upon_creation is False
