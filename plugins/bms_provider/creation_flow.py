@@ -78,7 +78,19 @@ def steps(resource: str) -> None:
 
         return creation.apply(resource, entered, chunk)
 
-    @task(**policy.SERVICE, multiple_outputs=False, trigger_rule="all_done")
+    def tell(context: Any) -> None:
+        """Tell the people of the inbox how the drop ended."""
+        from bms_provider.tasks import telling  # noqa: PLC0415 - only a running task needs it
+
+        telling.tell(resource, context)
+
+    @task(
+        **policy.SERVICE,
+        multiple_outputs=False,
+        trigger_rule="all_done",
+        on_success_callback=tell,
+        on_failure_callback=[policy.tell_of_failure, tell],
+    )
     def conclude(entered: Any) -> dict[str, object]:
         """Read back, write the report and the certificate, end the drop."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it

@@ -17,7 +17,7 @@ from airflow.sdk.log import mask_secret
 
 from bms_flows import alarms
 from bms_flows.channels import TIMEOUT, payload
-from bms_flows.notice import Links, Notice, NotTaken, Send, to_each
+from bms_flows.notice import Links, Notice, Send, to_each
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -59,11 +59,18 @@ def send(notice: Notice, settings: Settings) -> None:
         log.warning("nobody is told: no connection %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
 
 
+def send_to(to: str, notice: Notice) -> None:
+    """Send a notice to an address, or to the webhook of the connection that `to` names; raise `NotTaken`."""
+    if "@" in to:
+        to_each({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
+    else:
+        to_each({to: lambda each: _post(each, to)})(notice)
+
+
 def channels(settings: Settings) -> dict[str, Send]:
     """Return the channels that have a connection."""
     found: dict[str, Send] = {}
-    if webhook := _connection(WEBHOOK_CONN_ID):
-        mask_secret(webhook.host)  # a chat's address is its password
+    if _connection(WEBHOOK_CONN_ID):
         found[WEBHOOK_CONN_ID] = _post
     if _connection(MAIL_CONN_ID) and settings.notice_to:
         found[MAIL_CONN_ID] = lambda notice: _mail(notice, settings.notice_to)
@@ -77,11 +84,12 @@ def _connection(conn_id: str) -> Connection | None:
         return None
 
 
-def _post(notice: Notice) -> None:
+def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
     from airflow.providers.http.notifications.http import HttpNotifier  # noqa: PLC0415 - 0.3 s
 
+    mask_secret(BaseHook.get_connection(conn_id).host)  # a chat's address is its password
     HttpNotifier(
-        http_conn_id=WEBHOOK_CONN_ID, json=payload(notice), extra_options={"timeout": TIMEOUT}
+        http_conn_id=conn_id, json=payload(notice), extra_options={"timeout": TIMEOUT}
     ).notify({})
 
 

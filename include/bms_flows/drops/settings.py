@@ -29,7 +29,7 @@ class Settings(FlowSettings):
     inbox_formats: Mapping[str, Format] = field(default_factory=dict)
     """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`); where nothing is said, each column's cells decide."""
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
-    """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through `smtp_default`), or the id of a connection of type `http`."""
+    """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

@@ -1,0 +1,53 @@
+"""Telling the people of an inbox how a drop ended: Airflow calls it once `conclude` has.
+
+A callback and no task: a message that can't be sent is said in the log, and changes nothing of the
+drop or its run.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bms_flows.creation.remotes import REMOTES
+from bms_flows.drops import claim
+from bms_flows.drops.notice import notice
+from bms_flows.drops.report import CERTIFICATE
+from bms_flows.drops.settings import Settings
+from bms_flows.notice import NotTaken
+from bms_provider import notices, workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+log = logging.getLogger(__name__)
+
+
+def tell(name: str, context: Mapping[str, Any]) -> None:
+    """Tell whom `BMS_INBOX_NOTICES` names; nobody where it names nobody, or where there is no report."""
+    inbox = REMOTES[name].resource.inbox
+    to = Settings.from_environment().inbox_notices.get(inbox)
+    planned = context["ti"].xcom_pull(task_ids="plan")
+    if to is None or planned is None:
+        return
+    with workplace.open_workplace() as place:
+        drop = claim.get(place.warehouse, planned["drop"])
+        if drop.report is None:
+            return
+        folder = place.path(drop.report)
+        certificate = msgspec.json.decode((folder / CERTIFICATE).read_bytes())
+        run = context["dag_run"]
+        message = notice(
+            drop,
+            inbox,
+            certificate["counts"],
+            plan=certificate["plan"]["id"],
+            report=str(folder),
+            run=notices.links(place.settings).run(run.dag_id, run.run_id),
+        )
+    try:
+        notices.send_to(to, message)
+    except NotTaken as error:
+        log.warning("the message of drop %s was not taken: %s", drop.id, error)

@@ -1,0 +1,99 @@
+"""The message of a drop, received by a real listener; a listener that is not there harms nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, make_url
+
+from bms_flows.drops import claim
+from bms_flows.drops.claim import Drop
+from bms_flows.drops.inbox import Seen
+from bms_provider.tasks import telling
+from tests.e2e.listeners import Webhook, webhook
+
+COUNTS = {
+    "created": 2, "adopted": 0, "already_there": 0, "rejected": 1, "needs_review": 0, "waiting": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def connected(connect: Callable[..., None], warehouse_uri: str) -> None:
+    url = make_url(warehouse_uri)
+    host = url.query.get("host", url.host)
+    connect(
+        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
+    )
+
+
+@pytest.fixture
+def messages(connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
+    with webhook() as found:
+        connect("rh_chat", conn_type="http", host=found.url)
+        monkeypatch.setenv("BMS_INBOX_NOTICES", '{"employees": "rh_chat"}')
+        yield found
+
+
+@pytest.fixture
+def drop(warehouse: Engine, data_root: Path) -> Drop:
+    """A drop that has ended, with its report."""
+    taken = claim.enter(warehouse, "employee", Seen("Dupré.csv", 1, "1"))
+    report = f"reports/employees/{taken.folder}"
+    (data_root / report).mkdir(parents=True)
+    certificate = {"counts": COUNTS, "plan": {"id": "ab" * 32}}
+    (data_root / report / "certificate.json").write_text(json.dumps(certificate))
+    with warehouse.begin() as connection:
+        claim.finish(connection, taken, "applied", report=report, certificate="ab")
+    return claim.get(warehouse, taken.id)
+
+
+def context(drop: Drop) -> dict[str, Any]:
+    """Return what Airflow gives the callback of a task."""
+    return {
+        "dag_run": SimpleNamespace(dag_id="employee_onboarding", run_id=drop.dag_run_id),
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids: {"drop": drop.id} if task_ids else None),
+    }
+
+
+def test_the_people_of_the_inbox_get_figures_and_a_link(
+    drop: Drop, messages: Webhook, data_root: Path
+) -> None:
+    telling.tell("employee", context(drop))
+    [text] = messages.texts
+    assert text.startswith(f"employees, {drop.id}: 2 created, 1 rejected\n")
+    assert f"Report: file://{data_root}/{drop.report}\n" in text
+    assert f"/dags/employee_onboarding/runs/employee-drop-{drop.id}" in text
+    assert "Dupré" not in text
+
+
+def test_nobody_is_told_where_the_setting_names_nobody(
+    drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_INBOX_NOTICES", '{"contacts": "rh_chat"}')
+    telling.tell("employee", context(drop))
+    assert messages.texts == []
+
+
+def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages: Webhook) -> None:
+    taken = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1"))
+    telling.tell("employee", context(taken))
+    assert messages.texts == []
+
+
+@pytest.mark.parametrize("to", ["nowhere", "closed", "rh@example.com"])
+def test_a_message_that_can_not_be_sent_is_said_and_changes_nothing(
+    to: str,
+    drop: Drop,
+    warehouse: Engine,
+    connect: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connect("closed", conn_type="http", host="http://127.0.0.1:9")
+    monkeypatch.setenv("BMS_INBOX_NOTICES", json.dumps({"employees": to}))
+    telling.tell("employee", context(drop))
+    assert f"the message of drop {drop.id} was not taken" in caplog.text
+    assert claim.get(warehouse, drop.id) == drop
