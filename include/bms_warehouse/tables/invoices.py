@@ -106,6 +106,8 @@ client_invoice_version = Table(
     ],
     observed_at(),
     PrimaryKeyConstraint("id_entity", "id_invoice", "_version"),
+    # Rows are only ever added, so a few pages of index tell where a run's are.
+    Index("ix_client_invoice_version_observed_at", "_observed_at", postgresql_using="brin"),
     comment="Every state in which a client invoice was seen, the first as _version 1.",
 )
 
