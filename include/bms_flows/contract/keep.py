@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from bms_flows import alarms
 from bms_flows.contract.finding import Finding
@@ -53,7 +54,7 @@ def standing(connection: Connection) -> dict[str, Stands]:
     """Return the latest row of each finding."""
     latest = (
         select(contract.c.finding, contract.c.since, contract.c.value, contract.c.told)
-        .distinct(contract.c.finding)
+        .ext(distinct_on(contract.c.finding))
         .order_by(contract.c.finding, contract.c.since.desc())
     )
     return {name: Stands(*rest) for name, *rest in connection.execute(latest)}

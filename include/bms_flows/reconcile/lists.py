@@ -11,6 +11,7 @@ import msgspec
 from bms.answers import Detail, Page
 from bms.dates import parse_datetime
 from bms.errors import NotFound
+from bms.paging import all_pages
 from bms.records import Record
 from bms_flows.mirror.resource import Resource
 from bms_flows.mirror.rows import rename
@@ -76,12 +77,11 @@ class ListAudit:
         pages, and whether they are all.
         """
         size = max(2, size - size % 2)
-        first = [await self._listed([(1, each)]) for each in (size, size // 2)]
-        plan = planned(size, first, most, turn)
-        large, small = await self._both(plan)
+        plan, large, small = await self._both(size, most, turn)
         self.tally.compared = len(large.rows)
         if plan.small and (differing(large.rows, small.rows) or large.doubled or small.doubled):
-            larger, smaller = await self._both(plan)
+            # Planned anew: by pages that were counted before, a list that grew would lack its end.
+            _, larger, smaller = await self._both(size, most, turn)
             stands = standing([large.rows, larger.rows], [small.rows, smaller.rows])
             twice = large.doubled & larger.doubled | small.doubled & smaller.doubled
             self._count("page_sizes_differ", stands)
@@ -90,8 +90,17 @@ class ListAudit:
             large = larger
         return large, plan.whole
 
-    async def _both(self, plan: Plan) -> tuple[Listed, Listed]:
-        return await self._listed(plan.large), await self._listed(plan.small)
+    async def _both(self, size: int, most: int, turn: int) -> tuple[Plan, Listed, Listed]:
+        first = [await self._listed([(1, each)]) for each in (size, size // 2)]
+        plan = planned(size, first, most, turn)
+        if plan.whole:
+            return plan, await self._all(size), await self._all(size // 2)
+        return plan, await self._listed(plan.large), await self._listed(plan.small)
+
+    async def _all(self, size: int) -> Listed:
+        """Read a list to its end, wherever that has moved meanwhile."""
+        pages = all_pages(lambda number: self.page_of(number, size))
+        return self._collected([((page.number, size), page) async for page in pages])
 
     async def details(self, listed: Listed, keys: Sequence[Key]) -> None:
         """Read details of some rows and compare what they share with their list."""
@@ -143,17 +152,20 @@ class ListAudit:
 
     async def _listed(self, pages: Sequence[tuple[int, int]]) -> Listed:
         answers = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
+        return self._collected([*zip(pages, answers, strict=True)])
+
+    def _collected(self, answers: Sequence[tuple[tuple[int, int], Page[Any]]]) -> Listed:
         records: dict[Key, Record] = {}
         page: dict[Key, tuple[int, int]] = {}
         keys: list[Key] = []
-        for place, answer in zip(pages, answers, strict=True):
+        for place, answer in answers:
             for index, record in enumerate(answer.records):
                 rename(record, answer.extra.get(index, {}), self.resource.aliases)
                 keys.append(record.key)
                 records[record.key] = record
                 page[record.key] = place
         rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
-        total = max((answer.total_pages for answer in answers), default=0)
+        total = max((answer.total_pages for _, answer in answers), default=0)
         return Listed(records, rows, frozenset(doubled(keys)), page, total)
 
 
