@@ -1,0 +1,130 @@
+"""Drops of contacts and consultants on a real Airflow: created, found again, told where they differ."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+FLOWS = {"contacts": "contact_creation", "consultants": "consultant_creation"}
+DISPATCH = "inbox_dispatch"
+LIMIT = 300.0
+SECRET_NAME = "Canari-Zoé"
+HEADS = {
+    "contacts": "Nom;Prénom;E-mail;Société;Ville;Domaines\r\n",
+    "consultants": "Nom;Prénom;E-mail;Année de naissance;Compétence 1;Langue 1\r\n",
+}
+ROWS = {
+    "contacts": f"{SECRET_NAME};Alix;alix@canari.example;Canari SA;Lyon;3|7\r\n"
+    f"{SECRET_NAME};;sans.prenom@canari.example;Canari SA;Lyon;\r\n",
+    "consultants": f"{SECRET_NAME};Alix;alix@canari.example;1988;4;EN\r\n",
+}
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    for dag in (DISPATCH, *FLOWS.values()):
+        api.pause(dag, paused=False)
+    yield api
+    for dag in (DISPATCH, *FLOWS.values()):
+        api.pause(dag, paused=True)
+    api.close()
+
+
+class Drops:
+    """Files dropped into the inboxes, and how each ended."""
+
+    def __init__(self, stack: Running, airflow: Airflow) -> None:
+        self.stack, self.airflow = stack, airflow
+        self.root = Path(stack.data_root.removeprefix("file://"))
+
+    def drop(self, inbox: str, name: str, rows: str) -> dict[str, Any]:
+        """Drop a file, wait for the end of its run, and return what the run says of it."""
+        folder = self.root / "inbox" / inbox
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes((HEADS[inbox] + rows).encode("cp1252"))
+        dag = FLOWS[inbox]
+        until(lambda: self._ended(dag, name), LIMIT, lambda: self.airflow.runs(dag))
+        run = self._run(name)
+        assert self.airflow.runs(dag)[run] == "success"
+        found = self.airflow.result(dag, run, "conclude")
+        return json.loads(found) if isinstance(found, str) else dict(found)
+
+    def report(self, outcome: dict[str, Any], name: str) -> list[dict[str, str]]:
+        content = (self.root / outcome["report"] / name).read_text("utf-8-sig")
+        return list(csv.DictReader(io.StringIO(content), delimiter=";"))
+
+    def _ended(self, dag: str, name: str) -> bool:
+        run = self._run(name)
+        return run != "" and self.airflow.runs(dag).get(run) in DONE
+
+    def _run(self, name: str) -> str:
+        with psycopg.connect(self.stack.warehouse) as connection:
+            found = connection.execute(
+                'select dag_run_id from bms."drop" where path = %s', [name]
+            ).fetchone()
+        return str(found[0]) if found else ""
+
+
+@pytest.fixture(scope="module")
+def drops(stack: Running, airflow: Airflow) -> Drops:
+    return Drops(stack, airflow)
+
+
+@pytest.mark.parametrize("inbox", FLOWS)
+def test_a_file_gets_into_the_crm(inbox: str, drops: Drops) -> None:
+    outcome = drops.drop(inbox, f"{inbox}.csv", ROWS[inbox])
+    assert outcome["created"] == 1
+    assert outcome["rejected"] == ROWS[inbox].count("\r\n") - 1
+    [row] = drops.report(outcome, "created.csv")
+    assert (row["key"], row["state"]) == ("alix@canari.example", "created")
+    templates = {path.name for path in (drops.root / "inbox" / inbox).iterdir()}
+    assert templates == {"_LISEZMOI.txt", f"_modele_{inbox}.csv", f"_modele_{inbox}.xlsx"}
+
+
+def test_a_changed_contact_is_told_field_by_field_and_once(drops: Drops) -> None:
+    """Follows the file above: what both sides agreed on then is the base now."""
+    changed = ROWS["contacts"].partition("\r\n")[0].replace("Lyon", "Nantes") + "\r\n"
+    outcome = drops.drop("contacts", "moved.csv", changed)
+    assert (outcome["created"], outcome["needs_review"]) == (0, 1)
+    [row] = drops.report(outcome, "differences.csv")
+    assert (row["field"], row["base"], row["ours"], row["theirs"]) == (
+        "city",
+        "Lyon",
+        "Nantes",
+        "Lyon",
+    )
+    assert row["changed_by"] == "source"
+    outcome = drops.drop("contacts", "moved_again.csv", changed + "\r\n")
+    assert outcome["needs_review"] == 1
+    assert drops.report(outcome, "differences.csv") == []
+
+
+def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack: Running) -> None:
+    """Looks at what the tests above left behind."""
+    assert drops.airflow.runs("contact_creation")
+    metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
+    with psycopg.connect(metadata) as connection:
+        tables = connection.execute(
+            "select table_name from information_schema.tables where table_schema = 'public'"
+        ).fetchall()
+        for (table,) in tables:
+            hits = connection.execute(
+                f'select count(*) from "{table}" t where t::text like any (%s)',  # type: ignore[arg-type]  # its own tables' names
+                [[f"%{SECRET_NAME}%", "%alix@canari%"]],
+            ).fetchone()
+            assert hits == (0,), table
+    for log in stack.place.logs.rglob("*.log"):
+        text = log.read_text(errors="replace")
+        assert SECRET_NAME not in text, log
+        assert "alix@canari" not in text, log
