@@ -47,18 +47,6 @@ def deliver(place: Workplace) -> int:
     return alarms.deliver(place.warehouse, to_each(ways), links(place.settings))
 
 
-def send(notice: Notice, settings: Settings) -> None:
-    """Send a notice that is no alarm; raise `NotTaken` where no channel takes it.
-
-    Where there is no channel, the log says so, and that is all.
-    """
-    ways = channels(settings)
-    if ways:
-        to_each(ways)(notice)
-    else:
-        log.warning("nobody is told: no connection %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
-
-
 def send_to(to: str, notice: Notice) -> None:
     """Send a notice to an address, or to the webhook of the connection that `to` names; raise `NotTaken`."""
     if "@" in to:

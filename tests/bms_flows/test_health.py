@@ -11,7 +11,7 @@ from sqlalchemy import Engine, insert
 
 from bms_flows import health
 from bms_warehouse.tables import run
-from tests.e2e.listeners import Webhook, webhook
+from tests.listeners import Webhook, webhook
 
 NOWHERE = "postgresql://somebody:pass-word-1@127.0.0.1:1/bms"
 

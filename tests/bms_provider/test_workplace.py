@@ -10,7 +10,7 @@ from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 from bms.counters import Counters
 from bms_provider import workplace
 from tests.e2e.airflow_api import until
-from tests.e2e.listeners import Statsd, statsd
+from tests.listeners import Statsd, statsd
 
 
 @pytest.fixture

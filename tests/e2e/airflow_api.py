@@ -26,7 +26,7 @@ class Airflow:
     def call(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._client.request(method, f"/api/v2{path}", json=body)
         assert answer.is_success, answer.text
-        return answer.json()
+        return answer.json() if answer.content else None
 
     def pause(self, dag: str, *, paused: bool) -> None:
         self.call("PATCH", f"/dags/{dag}", {"is_paused": paused})

@@ -11,12 +11,13 @@ from sqlalchemy import Engine, insert, make_url
 from upath import UPath
 
 from bms_flows import alarms
+from bms_flows.notice import NotTaken
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace
 from bms_provider import notices, policy
 from bms_provider.tasks import watch
 from bms_warehouse.tables import run
-from tests.e2e.listeners import Webhook, webhook
+from tests.listeners import Webhook, webhook
 
 NOW = datetime.now(UTC)
 
@@ -140,6 +141,6 @@ def test_a_chat_s_address_reaches_no_log(
 ) -> None:
     """It is its password; the way to it is down, and everything that is logged is looked at."""
     connect("bms_webhook", conn_type="http", host="http://127.0.0.1:1/services/s3cr3t-hook")
-    with pytest.raises(notices.NotTaken):
+    with pytest.raises(NotTaken):
         watch.failed(context())
     assert "s3cr3t-hook" not in caplog.text

@@ -1,5 +1,7 @@
-"""Real listeners for what the stack sends out: messages over HTTP, metrics over UDP."""
+"""Real listeners for what is sent out: messages over HTTP and SMTP, metrics over UDP."""
 
+import asyncio
+import email.policy
 import json
 import socket
 import threading
@@ -7,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -80,3 +84,50 @@ def statsd() -> Iterator[Statsd]:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
                 last.sendto(b"", ("127.0.0.1", found.port))  # ends the thread
             thread.join()
+
+
+class MailServer:
+    """A mail server that takes everything, without TLS and without a login."""
+
+    def __init__(self) -> None:
+        self.taken: list[EmailMessage] = []
+        self.port = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 ready\r\n")
+        while line := await reader.readline():
+            verb = line.split()[0].upper()
+            if verb == b"DATA":
+                writer.write(b"354 go on\r\n")
+                content = await reader.readuntil(b"\r\n.\r\n")
+                parser = BytesParser(EmailMessage, policy=email.policy.default)
+                self.taken.append(parser.parsebytes(content.removesuffix(b".\r\n")))
+            writer.write(b"221 bye\r\n" if verb == b"QUIT" else b"250 ok\r\n")
+            if verb == b"QUIT":
+                break
+        writer.close()
+        await writer.wait_closed()
+
+
+@contextmanager
+def mail_server() -> Iterator[MailServer]:
+    server, loop, ready = MailServer(), asyncio.new_event_loop(), threading.Event()
+
+    async def serve() -> None:
+        listening = await asyncio.start_server(server.talk, "127.0.0.1", 0)
+        server.port = listening.sockets[0].getsockname()[1]
+        ready.set()
+        await stopped.wait()
+        listening.close()
+        await listening.wait_closed()
+
+    stopped = asyncio.Event()
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    ready.wait(10)
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stopped.set)
+        thread.join()
+        loop.close()

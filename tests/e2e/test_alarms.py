@@ -1,0 +1,80 @@
+"""A red task is told once, with all that a person needs, and so is its end; the longer proof has the rest."""
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.listeners import Webhook, webhook
+
+DAG, WATCHDOG = "contact_sync", "freshness_watchdog"
+LIMIT = 120.0
+
+
+@pytest.fixture
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    api.pause(DAG, paused=False)
+    yield api
+    api.pause(DAG, paused=True)
+    api.close()
+
+
+@pytest.fixture
+def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
+    """What a connection made on Airflow's page leads to."""
+    with webhook() as found:
+        stack.api.store_connection(
+            {"connection_id": "bms_webhook", "conn_type": "http", "host": found.url}
+        )
+        yield found
+        airflow.call("DELETE", "/connections/bms_webhook")
+
+
+@pytest.fixture
+def grant(stack: Running) -> Iterator[Callable[..., None]]:
+    """Have the sandbox grant other scopes; without any named, those of before, as at the end."""
+    url = f"{stack.sandbox}/_sandbox"
+    with httpx.Client(base_url=url, timeout=30, trust_env=False) as control:
+        before = control.get("/dialect").json()["granted_scopes"]
+
+        def change(*scopes: str) -> None:
+            wanted = {"granted_scopes": scopes or before}
+            control.patch("/dialect", json=wanted).raise_for_status()
+
+        yield change
+        change()
+
+
+def run(airflow: Airflow, dag: str) -> str:
+    name = airflow.trigger(dag)
+    until(lambda: airflow.runs(dag)[name] in DONE, LIMIT, lambda: airflow.runs(dag))
+    return airflow.runs(dag)[name]
+
+
+def test_a_red_task_is_one_message_and_its_end_another(
+    stack: Running, airflow: Airflow, messages: Webhook, grant: Callable[..., None]
+) -> None:
+    def told() -> list[str]:
+        return [text for text in messages.texts if text.split()[1] == DAG]
+
+    grant("read:employee")
+    assert run(airflow, DAG) == "failed"
+    until(lambda: bool(told()), LIMIT, lambda: messages.texts)
+    lines = told()[0].splitlines()
+    assert lines[:2] == [f"Alarm: {DAG} (failed)", "sync gave up at try 1: MissingScope."]
+    starts = (
+        "Since:",
+        "What it means:",
+        "Try first:",
+        f"Run: {stack.url}/dags/{DAG}/runs/",
+        "Runb",
+    )
+    assert all(line.startswith(start) for line, start in zip(lines[2:], starts, strict=True))
+    grant()
+    assert run(airflow, DAG) == "success"
+    assert run(airflow, WATCHDOG) == "success"
+    until(lambda: len(told()) > 1, LIMIT, lambda: messages.texts)
+    assert [text.splitlines()[0] for text in told()[1:]] == [f"Recovered: {DAG} (failed)"]
