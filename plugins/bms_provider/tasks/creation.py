@@ -58,7 +58,10 @@ def dispatch(name: str) -> list[dict[str, Any]]:
     A drop that was taken before, and whose run was never started, is among them again: its run's
     id is minted from its row, so that it can't be started twice.
     """
-    with workplace.open_workplace() as place:
+    with (
+        workplace.open_workplace() as place,
+        recorded(place, workplace.step(f"take_{name}")) as run_id,
+    ):
         folder = _inbox(place, name)
         templates.provide(folder, REMOTES[name].resource)
         before = inbox.look(folder)
@@ -73,6 +76,8 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         now = datetime.now(UTC)
         for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
+        with place.warehouse.begin() as connection:
+            runs.finish(connection, run_id, state="complete")
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(place.warehouse, name)
