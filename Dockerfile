@@ -16,8 +16,9 @@ RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir
     && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
 # Airflow's version stands in the line, so that no resolver can move it; the lock pins and checks all the rest.
 ARG AIRFLOW=3.3.2
+ARG EXTRAS=s3,celery,otel,sandbox
 RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode \
-    "bms-airflow[s3,celery,otel,sandbox] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
+    "bms-airflow[${EXTRAS}] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
     --constraints requirements.lock
 
 FROM python:${PYTHON} AS airflow

@@ -208,6 +208,11 @@ class TestDockerfile:
         assert f"apache-airflow=={version} " in (PROJECT / "requirements.lock").read_text()
         assert version == importlib.metadata.version("apache-airflow")
 
+    def test_the_extras_that_are_installed_are_ours(self) -> None:
+        (given,) = re.findall(r"^ARG EXTRAS=(.+)$", self.TEXT, re.MULTILINE)
+        offered = importlib.metadata.metadata("bms-airflow").get_all("Provides-Extra") or []
+        assert set(given.split(",")) <= set(offered)
+
     def test_every_stage_that_runs_ends_as_an_ordinary_user(self) -> None:
         stages = re.split(r"^FROM .* AS (\w+)$", self.TEXT, flags=re.MULTILINE)[1:]
         users = {
