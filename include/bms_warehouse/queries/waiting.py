@@ -21,6 +21,18 @@ ROWS = text("""
     group by 1, 2, 3 order by 1, 2, 3
 """)
 
+FILES = text("""
+    select id as drop_id, resource, waits_for, entered_at as since
+    from bms."drop" where state = 'waiting' and resource = any(:resources)
+    order by id
+""")
+
+CONTACT_DIFFERENCES = text("""
+    select count(*) as fields, count(distinct id_contact) as contacts, min(since) as since,
+        max(drop_id) as drop_id
+    from bms.contact_difference where gone_at is null having count(*) > 0
+""")
+
 ROWS_OF_DROP = text("""
     select line, state, reason, attempt, evidence, candidates, changed_at
     from bms.creation
@@ -67,6 +79,16 @@ def plans(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
 def rows(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
     """Return how many rows of each drop are unknown or under review, and since when."""
     return _all(connection, ROWS, resources=[*resources])
+
+
+def files(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return the files that lie in an inbox and can't be taken yet, as drops."""
+    return _all(connection, FILES, resources=[*resources])
+
+
+def contact_differences(connection: Connection) -> list[RowMapping]:
+    """Return in how many fields of how many contacts drops and CRM disagree; no row where in none."""
+    return _all(connection, CONTACT_DIFFERENCES)
 
 
 def rows_of_drop(connection: Connection, drop: int) -> list[RowMapping]:

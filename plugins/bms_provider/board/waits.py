@@ -9,6 +9,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from bms_flows import alarms
+from bms_flows.reasons import WAITING
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import waiting
@@ -68,6 +69,17 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
         )
     found += [
         Wait(
+            f"Drop {each['drop_id']} can't be taken yet",
+            f"{WAITING[each['waits_for']].meaning} {WAITING[each['waits_for']].remedy}",
+            each["since"],
+            "drop",
+            flows[each["resource"]],
+            drop=each["drop_id"],
+        )
+        for each in waiting.files(warehouse, resources)
+    ]
+    found += [
+        Wait(
             f"Drop {each['drop_id']}: {each['rows']} {WORDS[each['state']][each['rows'] > 1]}",
             "",
             each["since"],
@@ -77,4 +89,16 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
         )
         for each in waiting.rows(warehouse, resources)
     ]
+    if "contact" in flows:
+        found += [
+            Wait(
+                f"{each['fields']} differences between dropped contacts and the CRM",
+                f"Of {each['contacts']} contacts; bms.contact_difference has them.",
+                each["since"],
+                "drop",
+                flows["contact"],
+                drop=each["drop_id"],
+            )
+            for each in waiting.contact_differences(warehouse)
+        ]
     return found

@@ -1,6 +1,5 @@
 """The board as Airflow mounts it: Airflow's own metadata, users and tokens, a warehouse of the test's own."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,13 +11,9 @@ from sqlalchemy import Engine, make_url
 from bms_provider.board.flows import FLOWS
 from tests.bms_provider.conftest import Connect
 
-os.environ["AIRFLOW__API_AUTH__JWT_SECRET"] = (
-    "made up for the tests, and long enough for HS512: " * 2
-)
-os.environ["AIRFLOW__CORE__AUTH_MANAGER"] = "tests.bms_provider.board.rights.RightsPerDag"
-
 Visit = Callable[..., TestClient]
 
+SECRET = "made up for the tests, and long enough for HS512: " * 2
 ROLES = {"viewer": "VIEWER", "user": "USER", "admin": "ADMIN", "nobody": None}
 
 
@@ -44,6 +39,7 @@ def visit(
     warehouse: Engine,
     connect: Connect,
     data_root: Path,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Visit]:
     """Visit the board, mounted below Airflow at /airflow: `visit("viewer")`, or without a token."""
     from airflow.api_fastapi.app import init_auth_manager
@@ -52,6 +48,10 @@ def visit(
     from bms_plugin import BmsPlugin
     from bms_provider.board import warehouse as board_warehouse
 
+    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", SECRET)
+    monkeypatch.setenv(
+        "AIRFLOW__CORE__AUTH_MANAGER", "tests.bms_provider.board.rights.RightsPerDag"
+    )
     url = make_url(warehouse.url)
     host = url.query["host"]
     connect(

@@ -100,6 +100,16 @@ select 'employee', md5(d.id || ' ' || line), 'x', d.id, line,
 from bms."drop" d, generate_series(2, 25) as line
 """
 
+WAITS = """
+with waits as (
+    insert into bms."drop" (resource, path, size, stamp, state, waits_for, dag_run_id, expires_at, entered_at)
+    values ('contact', 'w.csv', 1, 'w', 'waiting', 'incomplete', 'waiting 1', now(), now() - interval '5 minutes')
+    returning id
+)
+insert into bms.contact_difference
+select n, 'city', null, '"Brest"', '"Lyon"', 1, now() - interval '3 days', null from waits, generate_series(1, 4) as n
+"""
+
 ASIDE = """
 insert into bms.quarantine
 select r, 1, n::text, (array['bad_date', 'missing_money', 'bad_text'])[1 + n % 3], 'due_date', '<script>alert(1)</script>',
@@ -139,7 +149,7 @@ def live(engine: Engine, *, days: int = 365) -> None:
     given = {"days": days, "entities": ENTITIES, "invoices": INVOICES_A_DAY}
     with engine.begin() as connection:
         for statement in (
-            RUNS, TOTALS, DAYS, INVOICES, DROPS, PLANS, LEDGER, ASIDE, ALARM, AUDIT, CONTRACT
+            RUNS, TOTALS, DAYS, INVOICES, DROPS, PLANS, LEDGER, WAITS, ASIDE, ALARM, AUDIT, CONTRACT
         ):  # fmt: skip
             connection.execute(text(statement.format(**given)))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

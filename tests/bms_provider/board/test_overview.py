@@ -1,0 +1,105 @@
+"""The first page over a year of history: what it says, and that it says it at once."""
+
+import re
+import time
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from bms_provider.board import warehouse as board_warehouse
+from tests.bms_provider.board import history
+from tests.bms_provider.board.conftest import Visit
+
+
+@pytest.fixture
+def lived(warehouse: Engine) -> Engine:
+    """A warehouse with a month behind it."""
+    history.live(warehouse, days=40)
+    return warehouse
+
+
+def plain(page: str) -> str:
+    """Return what a page says, without its markup."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page))).replace("\u202f", " ")
+
+
+@pytest.mark.usefixtures("lived")
+def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
+    said = plain(visit("viewer").get("/bms/").text)
+    for expected in (
+        "Consultants: late",
+        "The last complete load is 3 d 2 h old",
+        "Drop 104 waits for approval: 24 to create",
+        "Drop 103: 1 row whose outcome is unknown",
+        "Drop 102: 2 rows need a decision",
+        "Drop 105 can't be taken yet",
+        "4 differences between dropped contacts and the CRM",
+        "Set aside, by reason",
+        "missing_money",
+        "warehouse_differs",
+        "page_size_limit",
+        "Amount per day without VAT, EUR",
+        "New employees: rows by outcome",
+        "Contacts: new, changed, gone",
+    ):
+        assert expected in said, expected
+
+
+@pytest.mark.usefixtures("lived")
+def test_what_waits_leads_to_where_it_is_answered(visit: Visit) -> None:
+    page = visit("viewer").get("/bms/").text
+    answer = '<a href="/airflow/dags/employee_onboarding/runs/manual__104/required_actions" target="_top">'
+    assert answer in page
+    assert '<a href="/airflow/dags/consultant_sync/runs/scheduled__x" target="_top">' in page
+    assert '<a href="/airflow/bms/drops/103">' in page
+
+
+@pytest.mark.usefixtures("lived")
+def test_totals_stand_beside_the_load_before(visit: Visit) -> None:
+    page = visit("viewer").get("/bms/").text
+    section = page[page.index('id="totals"') : page.index('id="charts"')]
+    lines = [plain(each) for each in section.split("<tr>")[2:]]
+    assert len(lines) == history.ENTITIES * 3
+    for line in lines:
+        assert re.search(r"\d 000 \d{3}\.00 [+\u2212]\d", line), line
+
+
+def test_an_empty_warehouse_says_that_nothing_ran(visit: Visit) -> None:
+    said = plain(visit("viewer").get("/bms/").text)
+    assert "No flow ran yet" in said
+    assert "Never ran" in said
+
+
+def test_a_page_asks_no_more_of_a_larger_warehouse(visit: Visit, lived: Engine) -> None:
+    """As many questions for 104 drops and 40 days as for a tenth of them."""
+    asked: list[str] = []
+    client = visit("viewer")
+    client.get("/bms/")
+    (engine,) = board_warehouse._open.values()
+    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    client.get("/bms/")
+    many = len(asked)
+    with lived.begin() as connection:
+        connection.execute(text("delete from bms.run where id % 10 > 0"))
+    asked.clear()
+    client.get("/bms/")
+    assert len(asked) == many < 40
+
+
+@pytest.mark.prove
+def test_a_year_of_history_is_shown_within_200_ms(
+    visit: Visit, warehouse: Engine, figure: Callable[[str], None]
+) -> None:
+    history.live(warehouse)
+    client = visit("viewer")
+    for page in ("/", "/flows/invoice_extraction", "/flows/contact_sync", "/drops/103", "/health"):
+        took = []
+        for _ in range(9):
+            began = time.perf_counter()
+            assert client.get(f"/bms{page}").status_code == 200
+            took.append(1000 * (time.perf_counter() - began))
+        took.sort()
+        figure(f"board, a year of history, {page}: {took[0]:.0f} ms, median {took[4]:.0f} ms")
+        assert took[0] < 200, page
