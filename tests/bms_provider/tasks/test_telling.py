@@ -13,7 +13,7 @@ from bms_flows.drops import claim
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import Seen
 from bms_provider.tasks import telling
-from tests.e2e.listeners import Webhook, webhook
+from tests.listeners import Webhook, webhook
 
 COUNTS = {
     "created": 2, "adopted": 0, "already_there": 0, "rejected": 1, "needs_review": 0, "waiting": 0,
