@@ -224,6 +224,25 @@ def test_a_run_that_fails(stand: Stand, figure: Figure) -> None:
     figure(trouble.is_over())
 
 
+def test_a_try_that_is_followed_by_another_tells_nothing(stand: Stand) -> None:
+    fresh(stand)
+    before = len(stand.messages.taken)
+    fault = {"kind": "503", "operation": "list_contacts", "retry_after": 0.0}
+    stand.sandbox("POST", "/faults", fault)
+    run = stand.airflow.trigger(DAG)
+    task = f"/dags/{DAG}/dagRuns/{run}/taskInstances/sync"
+
+    def state() -> object:
+        return stand.airflow.call("GET", task)["state"]
+
+    until(lambda: state() == "up_for_retry", LIMIT, state)
+    stand.look()
+    stand.sandbox("PUT", "/faults", [])
+    assert stand.ended(DAG, run) == "success"
+    stand.look()
+    assert "(failed)" not in "".join(stand.messages.titles[before:])
+
+
 def test_an_empty_answer(stand: Stand, figure: Figure) -> None:
     fresh(stand)
     trouble = Trouble(stand, "The service answers with nothing", "the task's callback", stand.look)
