@@ -1,6 +1,6 @@
 """Mirror a list over HTTP while people are at work on it; count what is missed and falsely gone.
 
-    python -m bench.churn_contacts [--contacts 5000] [--runs 20]
+    python -m bench.churn_contacts [--contacts 5000] [--runs 6]
 
 For each order of the list: runs of the flow's own `sync`, of the list alone, against the sandbox.
 Before each page behind the first a row may be inserted before it or one already served deleted, and
@@ -170,7 +170,7 @@ def main() -> None:
     """Play all orders and print the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--contacts", type=int, default=5_000)
-    options.add_argument("--runs", type=int, default=20)
+    options.add_argument("--runs", type=int, default=6)
     given = options.parse_args()
     print(HEAD)
     with stand() as here, running(options=("--contacts", "0")) as sandbox:

@@ -15,7 +15,7 @@ class Airflow:
     """A signed-in client of the running stack's API."""
 
     def __init__(self, stack: Running) -> None:
-        self._client = httpx.Client(base_url=stack.url, timeout=30, trust_env=False)
+        self._client = httpx.Client(base_url=stack.url, timeout=90, trust_env=False)
         login = {"username": stack.user, "password": stack.password}
         token = self._client.post("/auth/token", json=login).json()["access_token"]
         self._client.headers["Authorization"] = f"Bearer {token}"

@@ -122,7 +122,7 @@ class Reading:
             this.rows += len(rows)
             this.totals.add(page.total_pages)
         LOG.info(
-            "%s, pass %d: %d pages of %d, %d rows, %d of them different; %.1f s",
+            "%s, pass %d: %d pages of %d, %d rows with %d ids; %.1f s",
             *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
             time.monotonic() - started,
         )
