@@ -7,13 +7,17 @@ does one of old days alone, or of a part of a list.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from sqlalchemy import Connection, text
 
 from bms_flows.settings import Settings
 
-State = Literal["fresh", "partial", "unstable", "late", "suspect", "failed"]
+NotComplete = Literal["partial", "unstable", "suspect", "failed"]
+State = Literal["fresh", "late"] | NotComplete
+
+NOT_COMPLETE: tuple[NotComplete, ...] = get_args(NotComplete)
+"""Ends of a load that refresh nothing, as `bms.run` names them."""
 
 WORST_LAST: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
 
@@ -84,7 +88,7 @@ class Course:
     """When the first one began."""
     complete_at: datetime | None
     """When the last complete one ended."""
-    latest: str | None
+    latest: Literal["complete"] | NotComplete | None
     """How the last one that ended did; None where none has."""
     dag_run_id: str
     """Airflow's run of the last one."""
@@ -100,11 +104,6 @@ class Standing:
     due_at: datetime | None
     """When its last complete load is, or was, too old; None where nothing is promised."""
     dag_run_id: str
-
-    @property
-    def complete(self) -> bool:
-        """Whether the last load that ended is complete and young enough."""
-        return self.state == "fresh"
 
 
 @dataclass(frozen=True)
@@ -157,14 +156,10 @@ def judge(course: Course, allowed: timedelta | None, now: datetime) -> Standing:
     How the last load ended says more than that it is late, so it goes first.
     """
     due_at = None if allowed is None else (course.complete_at or course.first_at) + allowed
-    ended: dict[str | None, State] = {
-        "failed": "failed",
-        "suspect": "suspect",
-        "unstable": "unstable",
-        "partial": "partial",
-    }
     late = due_at is not None and now > due_at
-    state = ended.get(course.latest, "late" if late else "fresh")
+    state: State = "late" if late else "fresh"
+    if course.latest in NOT_COMPLETE:
+        state = course.latest
     return Standing(course.id_entity, state, course.complete_at, due_at, course.dag_run_id)
 
 

@@ -295,8 +295,8 @@ ALARMS = {
         "Run at a quieter time of the service.",
     ),
     "partial": Reason(
-        "Not every row reached its end.",
-        "Read the run's report; it says what each row waits for.",
+        "Not all was done: rows of a drop or questions of an audit are left.",
+        "Read the drop's report or the task's log: it says what is left, and why.",
     ),
     "overdue": Reason(
         "A run was started and has not ended in its time.",
