@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -16,7 +17,9 @@ Drop = Callable[..., Run]
 
 
 @pytest.fixture
-def drop(warehouse: Engine, warehouse_uri: str, client_settings: ClientSettings) -> Drop:
+def drop(
+    warehouse: Engine, warehouse_uri: str, client_settings: ClientSettings, tmp_path: Path
+) -> Drop:
     """Enter a file as a drop: `drop(content)` returns the run that works on it."""
     numbers = itertools.count(1)
 
@@ -24,7 +27,8 @@ def drop(warehouse: Engine, warehouse_uri: str, client_settings: ClientSettings)
         seen = Seen(f"drop{next(numbers)}.csv", len(content), "1")
         number = claim.enter(warehouse, resource, seen).id
         service = replace(client_settings, **client)  # type: ignore[arg-type]  # fields of the settings
-        return Run(warehouse_uri, service, number, content, resource=resource)
+        kept = tmp_path / f"kept-{number}.json"
+        return Run(warehouse_uri, service, number, content, resource=resource, kept=str(kept))
 
     return entered
 

@@ -11,7 +11,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,7 +34,8 @@ FAULTS: dict[str, dict[str, float]] = {
     "list_lag": {"seconds": 0.25},
     "token_revoked": {},
 }
-RESTARTS = ("retry", "redrop", "two_at_once")
+RESTARTS = ("retry", "clear", "redrop", "two_at_once")
+"""A retry goes on at the step that was killed; a cleared run begins anew, as does a second one."""
 STRIKES = 2
 """Creates that a fault strikes, in each cell."""
 PATIENCE = 12
@@ -122,6 +123,8 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
     killed = _ended([_start(first, cell.kill_at)]) == [-signal.SIGKILL]
     again = enter() if cell.restart == "redrop" else first
     at_once = 2 if cell.restart == "two_at_once" else 1
+    if cell.restart in ("clear", "two_at_once"):
+        again = replace(again, kept="")
     for _ in range(PATIENCE):
         codes = _ended([_start(again, None) for _ in range(at_once)])
         if all(code == 0 for code in codes):
@@ -148,7 +151,7 @@ def _wrong(
         yield "the fault never struck"
     if not any(codes):
         ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
-        for outcome in asyncio.run(onboard(run)):
+        for outcome in asyncio.run(onboard(replace(run, kept=""))):
             if outcome.state not in ("created", "adopted", "already_there"):
                 yield f"line {outcome.line} ended as {outcome.state}"
             elif ids[outcome.key] != outcome.guid:

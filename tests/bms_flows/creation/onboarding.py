@@ -5,12 +5,14 @@ database driver (before and after) and every create on the wire (before, on its 
 """
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from bms import transport
@@ -53,6 +55,32 @@ class Run:
     content: bytes
     settings: Settings = QUICK
     resource: str = "employee"
+    kept: str = ""
+    """File of what its steps have returned; without one every step is done anew."""
+
+
+class Kept:
+    """What steps returned, as Airflow keeps it: a task that is tried again finds it, a cleared run doesn't."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file) if file else None
+
+    def get(self, step: str) -> Any:
+        """Return what a step returned, None where it has not ended."""
+        return self._all().get(step)
+
+    def put(self, step: str, returned: Any) -> None:
+        """Keep what a step returned."""
+        if self._file:
+            whole = self._file.with_suffix(".part")
+            whole.write_text(json.dumps(self._all() | {step: returned}))
+            whole.replace(self._file)
+
+    def _all(self) -> dict[str, Any]:
+        if self._file is None or not self._file.exists():
+            return {}
+        found: dict[str, Any] = json.loads(self._file.read_text())
+        return found
 
 
 class Steps:
@@ -114,21 +142,32 @@ async def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -
         ):
             remote = REMOTES[run.resource](reader, writer, run.settings)
             bench = Workbench(engine, remote, rules.read(resource), run.settings)
-            return await carried_through(bench, run.drop_id, sheet)
+            return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
     finally:
         engine.dispose()
 
 
-async def carried_through(bench: Workbench, drop_id: int, sheet: Sheet) -> list[Outcome]:
-    """Plan, begin, apply every chunk, verify, certify."""
-    planned = await proposal.plan_drop(bench, drop_id, sheet, TODAY)
-    begun = await proposal.begin(bench, drop_id, planned.plan.id, sheet, TODAY)
-    assert isinstance(begun, proposal.Begun)
-    for number in range(begun.chunks):
-        await proposal.apply_chunk(bench, drop_id, begun.plan_id, number)
-    for chunk in await proposal.chunks_of(bench, drop_id, begun.plan_id):
+async def carried_through(
+    bench: Workbench, drop_id: int, sheet: Sheet, kept: Kept
+) -> list[Outcome]:
+    """Plan, begin, apply every chunk, verify, certify; what has returned before is not done again."""
+    plan_id = kept.get("plan")
+    if plan_id is None:
+        plan_id = (await proposal.plan_drop(bench, drop_id, sheet, TODAY)).plan.id
+        kept.put("plan", plan_id)
+    entered = kept.get("enter")
+    if entered is None:
+        begun = await proposal.begin(bench, drop_id, plan_id, sheet, TODAY)
+        assert isinstance(begun, proposal.Begun)
+        kept.put("enter", entered := [begun.plan_id, begun.chunks])
+    plan_id, chunks = entered
+    for number in range(chunks):
+        if kept.get(f"create {number}") is None:
+            ended = await proposal.apply_chunk(bench, drop_id, plan_id, number)
+            kept.put(f"create {number}", ended)
+    for chunk in await proposal.chunks_of(bench, drop_id, plan_id):
         await verify(bench, chunk)
-    outcomes, _ = await certify(bench, drop_id, begun.plan_id, sheet)
+    outcomes, _ = await certify(bench, drop_id, plan_id, sheet)
     with bench.warehouse.begin() as connection:
         found = matches.of_rows(bench.identity, sheet, outcomes)
         matches.keep(connection, bench.resource.name, drop_id, found)
