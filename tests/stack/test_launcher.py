@@ -14,6 +14,7 @@ import psutil
 import psycopg
 import pytest
 
+from bms_provider import pool
 from stack.launcher import Running, free_port, running
 from stack.place import CHECKOUT, Place
 from stack.processes import StackError, marked
@@ -83,6 +84,15 @@ def test_service_connection_stands_with_an_explicit_port_and_its_secret_masked(u
     assert connection["conn_type"] == "bms"
     assert connection["host"].endswith(f":{connection['port']}")
     assert connection["password"] == "***"
+
+
+def test_the_pool_of_the_service_stands_and_a_person_s_size_stays(up: Running) -> None:
+    def slots() -> int:
+        return int(up.api._send("GET", f"/api/v2/pools/{pool.NAME}")["slots"])
+
+    assert slots() == pool.SLOTS
+    up.api.provide_pool(pool.NAME, 5, "another size")
+    assert slots() == pool.SLOTS
 
 
 def test_second_start_is_refused_and_told_where_the_first_is(
