@@ -136,7 +136,7 @@ class Word:
 def words(
     connection: Connection, resource: str, id_entity: int, window: Window | None = None
 ) -> dict[date, Word]:
-    """Return the words on the days of `window`, or just the latest word."""
+    """Return the words on the days of `window`, or just the latest that rests on a comparison."""
     word = reconciliation.c
     query = select(word.day, word.checked_at, word.waiting).where(
         word.resource == resource, word.id_entity == id_entity
@@ -144,6 +144,7 @@ def words(
     if window:
         query = query.where(word.day.between(window.start, window.end))
     else:
+        query = query.where(word.state != "not_checked")
         query = query.order_by(word.checked_at.desc()).limit(1)
     return {day: Word(at, waiting) for day, at, waiting in connection.execute(query)}
 

@@ -50,7 +50,7 @@ def test_a_service_that_agrees_with_itself_and_the_warehouse_is_reconciled(
     assert all(rows for _, rows in compared)
 
 
-@pytest.mark.parametrize(("bug", "operation", "resource", "code"), BUGS[:3] + BUGS[7:10])
+@pytest.mark.parametrize(("bug", "operation", "resource", "code"), [BUGS[0], BUGS[5], *BUGS[7:10]])
 def test_a_service_that_contradicts_itself_is_found_out(
     sandbox: Sandbox, auditor: Auditor, bug: str, operation: str, resource: str, code: str
 ) -> None:
@@ -96,25 +96,20 @@ def test_an_invoice_changed_since_it_was_loaded_is_no_bug(
     assert auditor.states() == {"reconciled": 7 + 3}
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "update bms.client_invoice set total_due = total_due + 0.01 where id_invoice = {}",
-        "update bms.client_invoice set created_on = created_on + '1 hour' where id_invoice = {}",
-    ],
-)
 def test_a_warehouse_that_is_wrong_is_told_once_it_has_read_the_day_again(
-    sandbox: Sandbox, auditor: Auditor, damage: str
+    sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
     auditor.load()
-    damaged = sandbox.invoices(1, WEEK.start, WEEK.end)[3]
-    auditor.execute(damage.format(damaged["id_invoice"]))
+    cent, hour = (row["id_invoice"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)[3:5])
+    table = "update bms.client_invoice set"
+    auditor.execute(f"{table} total_due = total_due + 0.01 where id_invoice = {cent}")
+    auditor.execute(f"{table} created_on = created_on + '1 hour' where id_invoice = {hour}")
     auditor.run()
     assert auditor.found() == {}
     auditor.load()  # sees that the row is the one it knows, and leaves it
     auditor.run()
-    assert auditor.found() == {"client_invoice": {"warehouse_differs": 1}}
+    assert auditor.found() == {"client_invoice": {"warehouse_differs": 2}}
     assert auditor.ringing() == {"reconciliation client_invoice 1"}
 
 

@@ -9,7 +9,7 @@ from tests.bms_flows.reconcile.life import Life
 from tests.bms_flows.reconcile.stand import TODAY, Auditor
 from tests.bms_flows.reconcile.test_audit import BUGS
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(3000)]
 
 DIALECTS: list[dict[str, Any]] = [
     {},
