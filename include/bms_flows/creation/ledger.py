@@ -10,7 +10,21 @@ from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import Connection, Engine, Row, func, insert, null, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Text,
+    any_,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -96,7 +110,7 @@ class PostgresLedger:
     async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
         """Return rows by their keys."""
         found = await asyncio.to_thread(
-            self._read, (creation.c.resource == self._resource) & creation.c.key.in_(keys)
+            self._read, (creation.c.resource == self._resource) & among(creation.c.key, keys)
         )
         return {entry.key: entry for entry in found}
 
@@ -159,7 +173,7 @@ class PostgresLedger:
         with self._engine.connect() as connection:
             found = connection.execute(
                 select(creation.c.remote_id, creation.c.key).where(
-                    creation.c.resource == self._resource, creation.c.remote_id.in_(remote_ids)
+                    creation.c.resource == self._resource, among(creation.c.remote_id, remote_ids)
                 )
             )
             return dict(found.all())
@@ -282,6 +296,11 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Move]], at: datet
     ]
     if events:
         connection.execute(insert(creation_event), events)
+
+
+def among(column: ColumnElement[str], values: Collection[str]) -> ColumnElement[bool]:
+    """Say that a column has one of these texts, however many: PostgreSQL takes 65,535 parameters."""
+    return column == any_(literal(list(values), ARRAY(Text)))
 
 
 FIELDS = tuple(each.name for each in msgspec.structs.fields(Entry))

@@ -3,22 +3,22 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.creation.identity import Identity
-from bms_flows.creation.workbench import Workbench
+from bms_flows.creation.ledger import among
 from bms_flows.drops.outcome import Outcome
 from bms_flows.drops.sheet import Sheet
 from bms_warehouse.tables import creation_match
 
 
-def of(bench: Workbench, keys: Collection[str]) -> dict[str, str]:
+def of(warehouse: Engine, resource: str, keys: Collection[str]) -> dict[str, str]:
     """Return the remote ids that keys were found to be."""
-    with bench.warehouse.connect() as connection:
+    with warehouse.connect() as connection:
         found = connection.execute(
             select(creation_match.c.key, creation_match.c.remote_id).where(
-                creation_match.c.resource == bench.resource.name, creation_match.c.key.in_(keys)
+                creation_match.c.resource == resource, among(creation_match.c.key, keys)
             )
         )
         return dict(found.all())

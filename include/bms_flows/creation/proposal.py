@@ -129,7 +129,8 @@ async def look(bench: Workbench, sheet: Sheet) -> View:
     unfinished = await bench.ledger.unfinished()
     bodies = await bench.ledger.bodies([entry.id for entry in unfinished])
     underway = {e.key: bench.identity.finders(bodies[e.id]) for e in unfinished if e.id in bodies}
-    before = await asyncio.to_thread(matches.of, bench, finders_named(sheet, bench.identity))
+    named = finders_named(sheet, bench.identity)
+    before = await asyncio.to_thread(matches.of, bench.warehouse, bench.resource.name, named)
     view = View(entries, underway, shown, frozenset(unknown), matched=before)
     wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
     records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))

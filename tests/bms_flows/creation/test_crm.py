@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +18,8 @@ ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
 
 def run(this: Run) -> list[Outcome]:
-    return asyncio.run(onboard(this))
+    patient = replace(this.settings, create_timeout_s=20, lease_s=20)
+    return asyncio.run(onboard(replace(this, settings=patient)))
 
 
 def ended(outcomes: list[Outcome]) -> dict[str, int]:
