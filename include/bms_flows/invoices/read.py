@@ -12,7 +12,7 @@ from bms_flows.invoices.window import Window
 
 Answered = tuple[Window, Answer]
 
-LARGEST, HELD = 2_000_000, 8_000_000
+LARGEST, HELD = 3_000_000, 9_000_000
 """Bytes: of one answer, and of all that wait for the loader; as columns they take twice as much."""
 
 
