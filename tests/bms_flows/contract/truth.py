@@ -9,6 +9,7 @@ from bms_flows.contract.finding import Finding
 from bms_flows.contract.probe import Probe
 from bms_flows.settings import Settings
 from bms_sandbox.dialect import Dialect
+from bms_sandbox.invoices import PAYMENT_NAMES, STATUS_NAMES, TYPE_NAMES
 from bms_sandbox.serve import Sandbox
 
 TODAY = date(2026, 3, 31)
@@ -18,6 +19,17 @@ ERROR_BODIES = {
     "problem": "problem: detail, errors, status, title, type",
     "text": "text",
     "empty": "empty",
+}
+CODES = {
+    "codes_client_invoice_currency": {"EUR", "USD", "CHF"},
+    "codes_client_invoice_invoice_type": TYPE_NAMES.keys(),
+    "codes_client_invoice_payment_mode": PAYMENT_NAMES.keys(),
+    "codes_client_invoice_status": STATUS_NAMES.keys(),
+    "codes_consultant_currency": {"EUR"},
+    "codes_consultant_type": {"FREELANCE", "EMPLOYEE", "SUBCONTRACTOR"},
+    "codes_contact_origin": {"SALON", "WEB", "RECOMMANDATION"},
+    "codes_employee_category_code": {"CADRE", "ETAM"},
+    "codes_employee_salutation_code": {"M", "MME"},
 }
 WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
 
@@ -75,9 +87,14 @@ def wrong(found: dict[str, Finding], dialect: Dialect) -> dict[str, tuple[Any, A
     """Return the findings that say something else than the truth, with both."""
     right = truth(dialect)
     return {
-        name: (finding.value, right[name])
+        name: (finding.value, right.get(name))
         for name, finding in found.items()
-        if finding.known and not name.startswith("codes_") and finding.value != right[name]
+        if finding.known
+        and (
+            not {*CODES[name]}.issuperset(finding.value)
+            if name in CODES
+            else finding.value != right[name]
+        )
     }
 
 
