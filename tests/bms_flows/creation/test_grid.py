@@ -16,7 +16,8 @@ KEYS = Counter(["900001", "900002"])
 
 FEWEST_STEPS = 34
 """The steps of a run that nothing disturbs; fewer would mean that some are no longer seen."""
-
+MOST_STEPS = 42
+"""Those of one on a busy machine, whose leases are renewed more often."""
 
 SAMPLE = 16
 LATEST_KILL = 22
@@ -26,7 +27,7 @@ LATEST_KILL = 22
 def chosen() -> list[grid.Cell]:
     """Every cell, or each fault once and more, at steps and with restarts from a fixed seed."""
     if os.environ.get("BMS_PROVE"):
-        return list(grid.cells(FEWEST_STEPS))
+        return list(grid.cells(MOST_STEPS))
     random = Random(4)
     faults = [*grid.FAULTS, *grid.FAULTS][:SAMPLE]
     return [

@@ -1,0 +1,101 @@
+"""Kills a task at one of its durable steps, once: armed in the DAG files of a stack that is to be tested so.
+
+A step is every moment before and after a COMMIT, a rename, and a create on the wire. They are
+found by wrapping what does them, and counted for each task of each run in a file of its own. A
+file `<run>.order` names the task and the step at which its process is to be killed.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+FOLDER = "KILLS_FOLDER"
+"""Variable that names the folder of the orders and the counts."""
+RETRY_DELAY = timedelta(seconds=2)
+
+
+def arm() -> None:
+    """Wrap commits, renames and sends, and shorten the wait between tries, in this process."""
+    from airflow.sdk.definitions import dag as _  # noqa: F401 - Airflow is whole before its parts are wrapped
+    from sqlalchemy.engine.default import DefaultDialect
+
+    from bms import transport
+    from bms_provider import policy
+
+    if getattr(policy, "armed", False):
+        return
+    policy.armed = True  # type: ignore[attr-defined]  # of this process only
+    arguments = policy.dag_arguments
+
+    def quick(*tags: str, **given: Any) -> dict[str, Any]:
+        made = arguments(*tags, **given)
+        made["default_args"] |= {"retry_delay": RETRY_DELAY, "retry_exponential_backoff": False}
+        return made
+
+    policy.dag_arguments = quick
+    DefaultDialect.do_commit = _around(DefaultDialect.do_commit)  # type: ignore[method-assign]  # as above
+    os.replace = _around(os.replace)
+    os.rename = _around(os.rename)
+    transport.Transport.send = _sending(transport.Transport.send)  # type: ignore[method-assign]  # as above
+
+
+def _around(act: Callable[..., Any]) -> Callable[..., Any]:
+    def stepped(*arguments: Any, **given: Any) -> Any:
+        step()
+        done = act(*arguments, **given)
+        step()
+        return done
+
+    return stepped
+
+
+def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
+    async def stepped(self: Any, endpoint: Any, *arguments: Any, **given: Any) -> Any:
+        if not endpoint.name.startswith("create_"):
+            return await send(self, endpoint, *arguments, **given)
+        step()
+        under_way = asyncio.ensure_future(send(self, endpoint, *arguments, **given))
+        await asyncio.sleep(0.005)
+        step()
+        try:
+            return await under_way
+        finally:
+            step()
+
+    return stepped
+
+
+def step() -> None:
+    """Count a step of the task at work, and kill this process where an order says so."""
+    folder = Path(os.environ.get(FOLDER) or ".")
+    task = _task()
+    if task is None or FOLDER not in os.environ:
+        return
+    run, name = task
+    with (folder / f"{run}.{name}.steps").open("a+") as counted:
+        fcntl.flock(counted, fcntl.LOCK_EX)
+        counted.write(".")
+        counted.flush()
+        number = counted.tell()
+    order = folder / f"{run}.order"
+    if order.exists() and json.loads(order.read_text()) == [name, number]:
+        (folder / f"{run}.killed").write_text(f"{name} {number}")
+        order.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _task() -> tuple[str, str] | None:
+    """Return run and task at work in this process, None where there is none."""
+    from airflow.sdk import get_current_context
+
+    try:
+        context = get_current_context()
+    except RuntimeError:
+        return None
+    return context["dag_run"].run_id, context["ti"].task_id

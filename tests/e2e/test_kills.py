@@ -1,0 +1,249 @@
+"""Real Airflow tasks killed at their durable steps, under every fault, going on in every way.
+
+Each step, fault, way to go on and resource comes at least once; which meet is drawn from a seed.
+Half an hour at most on a machine with nothing else to do.
+"""
+
+import itertools
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from bms_sandbox.tokens import Credentials
+from stack.launcher import Running, running
+from tests.bms_flows.creation.grid import FAULTS, KINDS, RESTARTS
+from tests.e2e import kills
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+PROJECT = Path(__file__).parent.parent.parent
+DAGS = {
+    "employee": "employee_onboarding",
+    "contact": "contact_creation",
+    "consultant": "consultant_creation",
+}
+INBOXES = {"employee": "employees", "contact": "contacts", "consultant": "consultants"}
+STEPPED = ("plan", "enter", "create", "conclude")
+LIMIT = 900.0
+FEWEST_STEPS = 40
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(7200)]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: what it creates, the task and the step at which it is killed, how it goes on."""
+
+    name: str
+    resource: str
+    task: str
+    step: int
+    restart: str
+
+    def content(self) -> bytes:
+        """Two rows that are no other cell's."""
+        if self.resource == "employee":
+            rows = "".join(f"1;{key};Nom {key};Zoé;2026-12-15\n" for key in self.keys)
+            return f"id_entity;payroll_number;last_name;first_name;start_date\n{rows}".encode()
+        if self.resource == "contact":
+            rows = "".join(f"Nom {key};Zoé;{key};Société {self.name};Lyon;3\n" for key in self.keys)
+            return f"Nom;Prénom;E-mail;Société;Ville;Domaines\n{rows}".encode()
+        rows = "".join(f"Nom {key};Zoé;{key};1988;4;EN\n" for key in self.keys)
+        return f"Nom;Prénom;E-mail;Année de naissance;Compétence 1;Langue 1\n{rows}".encode()
+
+    @property
+    def keys(self) -> list[str]:
+        """What must be there once each."""
+        if self.resource == "employee":
+            return [f"{self.name}-{n}" for n in (1, 2)]
+        return [f"{self.name}.{n}@killed.example" for n in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Orders, counts, and DAG files that are ours with the kills armed."""
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made)
+        (path / "dags").mkdir()
+        for name in DAGS.values():
+            real = PROJECT / "dags" / f"{name}.py"
+            (path / "dags" / real.name).write_text(
+                "# an airflow dag, armed\n"
+                "from tests.e2e import kills\n"
+                "kills.arm()\n"
+                f"exec(compile(open({str(real)!r}).read(), {str(real)!r}, 'exec'))\n"
+            )
+        yield path
+
+
+@pytest.fixture(scope="module")
+def stack(folder: Path) -> Iterator[Running]:
+    own = {n: v for n, v in os.environ.items() if not n.startswith(("AIRFLOW", "BMS_"))}
+    with tempfile.TemporaryDirectory() as local:
+        given = {
+            **own,
+            "AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"),
+            "BMS_APPROVAL": "never",
+            "BMS_CREATE_TIMEOUT_S": "5",
+            "BMS_LEASE_S": "5",
+            "BMS_LOCAL_DIR": local,
+            "BMS_SETTLE_S": "1",
+            "PYTHONPATH": str(PROJECT),
+            kills.FOLDER: str(folder),
+        }
+        with running(given) as found:
+            yield found
+
+
+class Play:
+    """Runs of cells on the stack, as waves: all of a wave at once, under one fault."""
+
+    def __init__(self, stack: Running, folder: Path) -> None:
+        self.airflow, self.folder, self.stack = Airflow(stack), folder, stack
+        keys = stack.place.keys()
+        assert stack.sandbox
+        given = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
+        self.sandbox = Sandbox(stack.sandbox, given)
+        self.inbox = Path(stack.data_root.removeprefix("file://")) / "inbox"
+        for dag in DAGS.values():
+            self.airflow.pause(dag, paused=False)
+
+    def start(self, cell: Cell, suffix: str = "") -> str:
+        """Drop a cell's file and start a run for it, named after the cell."""
+        inbox = self.inbox / INBOXES[cell.resource]
+        inbox.mkdir(parents=True, exist_ok=True)
+        run = f"{cell.name}{suffix}"
+        (inbox / f"{run}.csv").write_bytes(cell.content())
+        body = {"logical_date": None, "dag_run_id": run, "conf": {"path": f"{run}.csv"}}
+        self.airflow.call("POST", f"/dags/{DAGS[cell.resource]}/dagRuns", body)
+        return run
+
+    def steps(self, cell: Cell) -> dict[str, int]:
+        """Play a run that nothing disturbs, and return how many steps each of its tasks has."""
+        run = self.start(cell)
+        self.ended([(cell, run)])
+        return {
+            task: (self.folder / f"{run}.{task}.steps").stat().st_size
+            for task in STEPPED
+            if (self.folder / f"{run}.{task}.steps").exists()
+        }
+
+    def wave(self, fault: str, cells: list[Cell]) -> list[str]:
+        """Play cells under a fault; return in words what must not be."""
+        self.sandbox.forget()
+        for operation in {KINDS[cell.resource].operation for cell in cells}:
+            if fault != "none":
+                self.sandbox.set_fault(fault, operation, count=2, **FAULTS[fault])
+        runs = []
+        for cell in cells:
+            (self.folder / f"{cell.name}.order").write_text(json.dumps([cell.task, cell.step]))
+            runs.append((cell, self.start(cell)))
+        for cell in cells:
+            killed = self.folder / f"{cell.name}.killed"
+            until(killed.exists, LIMIT, lambda cell=cell: f"{cell} was never killed")
+            if cell.restart == "clear":
+                self.clear(cell)
+            elif cell.restart == "redrop":
+                runs.append((cell, self.start(cell, "-again")))
+            elif cell.restart == "two_at_once":
+                number = self.drop_of(cell)
+                run = self.airflow.trigger(DAGS[cell.resource], drop=number)
+                runs.append((cell, run))
+        wrong = self.ended(runs)
+        self.sandbox.clear_faults()
+        truth = self.sandbox.truth()
+        if fault != "none" and not truth["faults"].get(fault):
+            wrong.append(f"{fault} never struck")
+        for cell in cells:
+            kind = KINDS[cell.resource]
+            made = Counter(row[kind.key] for row in truth["created"][kind.rows])
+            wrong += [
+                f"{cell}: {key} is there {made[key]} times" for key in cell.keys if made[key] != 1
+            ]
+            wrong += [f"{cell}: {state}" for state in self.left(cell)]
+        return wrong
+
+    def clear(self, cell: Cell) -> None:
+        """Clear the whole run, as a person would."""
+        body = {
+            "dry_run": False,
+            "dag_run_id": cell.name,
+            "only_failed": False,
+            "reset_dag_runs": True,
+        }
+        self.airflow.call("POST", f"/dags/{DAGS[cell.resource]}/clearTaskInstances", body)
+
+    def ended(self, runs: list[tuple[Cell, str]]) -> list[str]:
+        """Wait for runs; return those that did not end well. A second one may be told to wait."""
+
+        def states() -> dict[str, str]:
+            return {run: self.airflow.runs(DAGS[cell.resource])[run] for cell, run in runs}
+
+        until(lambda: set(states().values()) <= DONE, LIMIT, states)
+        return [f"{run} {state}" for run, state in states().items() if state != "success"]
+
+    def drop_of(self, cell: Cell) -> int:
+        """Return the number of a cell's drop."""
+        query = 'select id from bms."drop" where path = %s'
+        found: list[Any] = []
+
+        def known() -> bool:
+            with psycopg.connect(self.stack.warehouse) as connection:
+                found[:] = connection.execute(query, [f"{cell.name}.csv"]).fetchall()
+            return bool(found)
+
+        until(known, LIMIT, lambda: f"{cell} has no drop")
+        return int(found[0][0])
+
+    def left(self, cell: Cell) -> list[str]:
+        """Return the rows of a cell that stand otherwise than created or adopted."""
+        query = (
+            'select c.state from bms.creation c join bms."drop" d on d.id = c.drop_id'
+            " where d.path like %s"
+        )
+        with psycopg.connect(self.stack.warehouse) as connection:
+            found = connection.execute(query, [f"{cell.name}%"]).fetchall()
+        return [state for (state,) in found if state not in ("created", "adopted")]
+
+
+def cells(steps: dict[str, int], random: Random) -> dict[str, list[Cell]]:
+    """Return the cells by fault: every step once, the other kinds in turns that differ in length."""
+    places = [(task, number + 1) for task in STEPPED for number in range(steps[task])]
+    random.shuffle(places)
+    faults = itertools.cycle(FAULTS)
+    restarts = itertools.cycle([*RESTARTS, RESTARTS[0]])  # five beside fourteen and three
+    resources = itertools.cycle(DAGS)
+    waves: dict[str, list[Cell]] = {fault: [] for fault in FAULTS}
+    for number, (task, step) in enumerate(places):
+        cell = Cell(f"cell{number:02}", next(resources), task, step, next(restarts))
+        waves[next(faults)].append(cell)
+    return waves
+
+
+def test_killed_tasks_go_on_without_a_double_or_a_loss(
+    stack: Running, folder: Path, figure: Callable[[str], None]
+) -> None:
+    play = Play(stack, folder)
+    counted = [
+        play.steps(Cell(f"plain{n}", resource, "", 0, "")) for n, resource in enumerate(DAGS)
+    ]
+    steps = {task: min(each[task] for each in counted) for task in STEPPED}
+    assert sum(steps.values()) >= FEWEST_STEPS, steps
+    waves = cells(steps, Random(4))
+    began, wrong = time.monotonic(), []
+    for fault, wave in waves.items():
+        wrong += [f"{fault}: {each}" for each in play.wave(fault, wave)]
+    minutes = (time.monotonic() - began) / 60
+    total = sum(map(len, waves.values()))
+    figure(f"kills on Airflow: {total} cells, steps {steps}, {len(wrong)} wrong, {minutes:.0f} min")
+    assert not wrong

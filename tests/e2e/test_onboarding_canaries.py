@@ -1,0 +1,182 @@
+"""What must never be seen in Airflow, planted and looked for: in a run approved, one rejected, one that fails."""
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from bms_sandbox.tokens import Credentials
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+DAG = "employee_onboarding"
+LIMIT = 600.0
+ASKED_FOR = 4.0
+"""Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
+HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;N° de sécu;Salaire de base;E-mail personnel\r\n"
+PLANTED = {
+    "name": ("Canari-Zoé",),
+    "social security number": ("2 94 05 01 053 777 42", "294050105377742"),
+    "salary": ("7391,57", "7391.57"),
+    "e-mail": ("zoe.canari@canari.example",),
+}
+ANSWERS = {"approved": "Approve", "rejected": "Reject"}
+NUMBERS = {"approved": 851, "rejected": 852, "failed": 853}
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(1800)]
+
+
+def content(kind: str) -> bytes:
+    name, number, salary, mail = (texts[0] for texts in PLANTED.values())
+    good = "".join(
+        f"{NUMBERS[kind]}{n:03d};{name};{kind} {n};1;2027-01-04;{number};{salary};{mail}\r\n"
+        for n in range(3)
+    )
+    bad = f"{NUMBERS[kind]}999;{name};;1;31/02/2027;{number};{salary};{mail}\r\n"
+    return (HEADER + good + bad).encode("cp1252")
+
+
+@pytest.fixture(scope="module")
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    for dag in (DAG, "inbox_dispatch"):
+        api.pause(dag, paused=False)
+    yield api
+    for dag in (DAG, "inbox_dispatch"):
+        api.pause(dag, paused=True)
+    api.close()
+
+
+@pytest.fixture(scope="module")
+def sandbox(stack: Running) -> Sandbox:
+    keys = stack.place.keys()
+    assert stack.sandbox
+    credentials = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
+    return Sandbox(stack.sandbox, credentials)
+
+
+def run_of(stack: Running, kind: str) -> str | None:
+    with psycopg.connect(stack.warehouse) as connection:
+        row = connection.execute(
+            'select dag_run_id from bms."drop" where path = %s', [f"{kind}.csv"]
+        ).fetchone()
+    return str(row[0]) if row else None
+
+
+class Playing:
+    """Drops files, answers what is asked, waits for the end; keeps what was shown of the questions."""
+
+    def __init__(self, stack: Running, airflow: Airflow) -> None:
+        self.stack, self.airflow = stack, airflow
+        self.shown: list[str] = []
+        self._since: dict[str, float] = {}
+
+    def play(self, *kinds: str) -> dict[str, str]:
+        inbox = Path(self.stack.data_root.removeprefix("file://")) / "inbox" / "employees"
+        inbox.mkdir(parents=True, exist_ok=True)
+        for kind in kinds:
+            (inbox / f"{kind}.csv").write_bytes(content(kind))
+        until(lambda: self._ended(kinds), LIMIT, lambda: self.airflow.runs(DAG))
+        states = self.airflow.runs(DAG)
+        return {kind: states[run_of(self.stack, kind) or ""] for kind in kinds}
+
+    def _ended(self, kinds: tuple[str, ...]) -> bool:
+        runs = {kind: run_of(self.stack, kind) for kind in kinds}
+        for kind, run in runs.items():
+            if run and self.airflow.runs(DAG).get(run) == "running":
+                self._answer(run, ANSWERS.get(kind, "Approve"))
+        return all(self.airflow.runs(DAG).get(run or "") in DONE for run in runs.values())
+
+    def _answer(self, run: str, choice: str) -> None:
+        path = f"/dags/{DAG}/dagRuns/{run}"
+        for each in self.airflow.call("GET", f"{path}/hitlDetails")["hitl_details"]:
+            if each["task_instance"]["state"] != "awaiting_input":
+                continue
+            if time.monotonic() - self._since.setdefault(run, time.monotonic()) > ASKED_FOR:
+                self.shown.append(str(each))
+                task = each["task_instance"]["task_id"]
+                body = {"chosen_options": [choice], "params_input": {}}
+                self.airflow.call("PATCH", f"{path}/taskInstances/{task}/-1/hitlDetails", body)
+
+
+@pytest.fixture(scope="module")
+def played(stack: Running, airflow: Airflow, sandbox: Sandbox) -> Playing:
+    playing = Playing(stack, airflow)
+    assert playing.play("approved", "rejected") == {"approved": "success", "rejected": "success"}
+    # Allowed to read and no longer to create: the plan is made, the creation fails.
+    sandbox.set_dialect(granted_scopes=["read:employee"])
+    try:
+        assert playing.play("failed") == {"failed": "failed"}
+    finally:
+        sandbox.reset()
+    return playing
+
+
+@pytest.fixture(scope="module")
+def planted(sandbox: Sandbox) -> Mapping[str, tuple[str, ...]]:
+    """What is looked for, the connection's secret and the beginning of every token among it."""
+    given = sandbox.credentials
+    form = {
+        "client_id": given.client_id,
+        "application_id": given.application_id,
+        "secret": given.secret,
+    }
+    tokens = [
+        httpx.post(f"{sandbox.url}/v1/token", json=form, trust_env=False).json()["access_token"]
+        for _ in range(2)
+    ]
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*tokens, strict=False))
+    common = "".join(one for one, _ in same)
+    assert len(common) > len("eyJhbGciOiJIUzI1NiJ9."), "tokens share more than their header"
+    return {**PLANTED, "secret": (given.secret,), "token": (common,)}
+
+
+def test_the_runs_asked_before_they_created(played: Playing) -> None:
+    assert len(played.shown) >= 2
+
+
+def test_nothing_planted_is_in_the_metadata_database(
+    played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
+) -> None:
+    """XCom, rendered fields, questions and answers, asset events, connections: every table, every column."""
+    assert played.shown
+    metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
+    with psycopg.connect(metadata) as connection:
+        tables = connection.execute(
+            "select table_name from information_schema.tables where table_schema = 'public'"
+        ).fetchall()
+        assert {("xcom",), ("asset_event",), ("hitl_detail",)} <= set(tables)
+        for (table,) in tables:
+            for what, texts in planted.items():
+                for text in texts:
+                    hits = connection.execute(
+                        f'select count(*) from "{table}" t where position(%s in t::text) > 0',  # type: ignore[arg-type]  # tables of the catalogue
+                        [text],
+                    ).fetchone()
+                    assert hits == (0,), f"{what} in {table}"
+
+
+def test_nothing_planted_is_in_a_log(
+    played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
+) -> None:
+    assert played.shown
+    logs = [path for path in stack.place.logs.rglob("*") if path.is_file()]
+    assert any(DAG in str(path) for path in logs)
+    for path in logs:
+        content = path.read_text(errors="replace")
+        for what, texts in planted.items():
+            for text in texts:
+                assert text not in content, f"{what} in {path.relative_to(stack.place.logs)}"
+
+
+def test_nothing_planted_is_in_a_question_that_was_asked(
+    played: Playing, planted: Mapping[str, tuple[str, ...]]
+) -> None:
+    for shown in played.shown:
+        for what, texts in planted.items():
+            assert not any(text in shown for text in texts), what
