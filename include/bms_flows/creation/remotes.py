@@ -10,11 +10,12 @@ import msgspec
 from bms.answers import CreatedId, Page
 from bms.client import Client
 from bms.dates import parse_datetime
-from bms.errors import NotFound
+from bms.endpoints import BY_NAME
+from bms.errors import AmbiguousWrite, BmsError, NotFound
 from bms_flows.creation.consultants import consultant, consultant_identity
 from bms_flows.creation.contacts import contact, contact_identity
 from bms_flows.creation.employees import EMPLOYEE, EMPLOYEE_IDENTITY
-from bms_flows.creation.evidence import Known
+from bms_flows.creation.evidence import Known, contradicted
 from bms_flows.creation.identity import Identity
 from bms_flows.creation.remote import Fence, ListUnsettled, Made
 from bms_flows.creation.resource import Resource
@@ -133,11 +134,22 @@ class Crm(ABC):
         return list(found.values())
 
     async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
-        """Create a record; an answer without a readable id leaves it in doubt (`AmbiguousWrite`)."""
+        """Create a record; an answer that doesn't lead to it leaves it in doubt (`AmbiguousWrite`).
+
+        What the answer looks like is not shown by the interface, so an id counts once its record
+        was seen: half of a number is a number too.
+        """
         await self._writer.access()  # a token is fetched before the fence, not after it
         fence()
         made = await self._post(body)
-        return Made(str(made.id), made.id)
+        try:
+            record = await self.read(str(made.id))
+        except BmsError:
+            record = None  # the create was answered: no error of a read may say that it wasn't
+        if record is None or contradicted(self._marks(body), self._marks(record)):
+            endpoint = BY_NAME[self.create_endpoint]
+            raise AmbiguousWrite(endpoint, "answered with an id that leads elsewhere")
+        return self.named(record)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record's detail."""
@@ -149,6 +161,9 @@ class Crm(ABC):
     def named(self, record: Any) -> Made:
         """Return the id of a record's detail."""
         return Made(str(record.id), record.id)
+
+    def _marks(self, of: Any) -> Mapping[str, str | None]:
+        return self.identity.mark(of if isinstance(of, Mapping) else msgspec.structs.asdict(of))
 
     def _known(self, item: Any, mark: bytes) -> Known:
         # Every look reads the whole list: what was made of a row that is as it was stays.
