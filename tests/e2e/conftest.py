@@ -2,13 +2,29 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from stack.launcher import Running, running
+from tests import services
 
 FOREIGN = ("AIRFLOW", "BMS_")
+
+# Chromium as root, and without its own errands into the network.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 30_000.0
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +42,48 @@ def stack() -> Iterator[Running]:
         }
         with running(given) as found:
             yield found
+
+
+@pytest.fixture(scope="module")  # while it is open, no other test can have an event loop
+def browser() -> Iterator[Browser]:
+    """A Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=services.chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, stack: Running) -> Page:
+    """A page of one signed-in session."""
+    context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Username").fill(stack.user)
+    page.get_by_label("Password").fill(stack.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{stack.url}/")
+    return page
+
+
+@pytest.fixture
+def page(signed_in: Page) -> Iterator[Page]:
+    yield signed_in
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+    signed_in.emulate_media(color_scheme="light")
+
+
+@pytest.fixture
+def picture(page: Page) -> Callable[[str], None]:
+    """Keep what the page shows, light and dark, where BMS_PICTURES wants it."""
+
+    def keep(name: str) -> None:
+        if folder := os.environ.get("BMS_PICTURES"):
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(1_000)  # colours fade over; nothing tells when they are done
+                page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
+            page.emulate_media(color_scheme="light")
+
+    return keep

@@ -3,80 +3,21 @@
 With BMS_PICTURES naming a folder, the pages that the README shows are kept there.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from bms_provider.provider_info import CONNECTION_FIELDS
 from stack.launcher import Running
-from tests import services
 
 # The first test waits for the whole start.
 pytestmark = [pytest.mark.services, pytest.mark.timeout(400)]
 
-# Chromium as root, and without its own errands into the network.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE = 30_000.0
-expect.set_options(timeout=PATIENCE)
 RUN_PATIENCE = 180_000.0
 DAYS = ("2026-03-02", "2026-03-04")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=services.chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, stack: Running) -> Page:
-    """A page of one signed-in session."""
-    context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    page.goto("/")
-    page.get_by_label("Username").fill(stack.user)
-    page.get_by_label("Password").fill(stack.password)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{stack.url}/")
-    return page
-
-
-@pytest.fixture
-def page(signed_in: Page) -> Iterator[Page]:
-    yield signed_in
-    signed_in.set_viewport_size({"width": 1280, "height": 800})
-    signed_in.emulate_media(color_scheme="light")
-
-
-@pytest.fixture
-def picture(page: Page) -> Callable[[str], None]:
-    """Keep what the page shows, light and dark, where BMS_PICTURES wants it."""
-
-    def keep(name: str) -> None:
-        if folder := os.environ.get("BMS_PICTURES"):
-            for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)
-                page.wait_for_timeout(1_000)  # colours fade over; nothing tells when they are done
-                page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
-            page.emulate_media(color_scheme="light")
-
-    return keep
 
 
 def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:

@@ -1,0 +1,174 @@
+"""The board as a person has it: inside Airflow, in a browser, by keyboard, on a phone, light and dark."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+# The first test waits for the whole start.
+pytestmark = [pytest.mark.services, pytest.mark.timeout(400)]
+
+LIMIT = 240.0
+FLOWS = ("invoice_extraction", "employee_onboarding")
+START = f"{datetime.now(UTC).year + 1}-01-04"
+DROP = (
+    "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
+    f"710001;Dupont;Zoé;1;{START}\r\n"
+    f"710002;;Sans nom;1;{START}\r\n"
+)
+
+
+@pytest.fixture(scope="module")
+def runs(stack: Running) -> dict[str, str]:
+    """A run of invoices and one of a drop with a row that is refused, by DAG; both at once."""
+    inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / "board.csv").write_bytes(DROP.encode("cp1252"))
+    airflow = Airflow(stack)
+    days = {"start_date": "2026-02-02", "end_date": "2026-02-06"}
+    started = {
+        "invoice_extraction": airflow.trigger("invoice_extraction", **days),
+        "employee_onboarding": airflow.trigger("employee_onboarding", path="board.csv"),
+    }
+    for dag in FLOWS:
+        airflow.pause(dag, paused=False)
+
+    def ended() -> bool:
+        return all(airflow.runs(dag)[run] in DONE for dag, run in started.items())
+
+    until(ended, LIMIT, lambda: {dag: airflow.runs(dag) for dag in FLOWS})
+    for dag in FLOWS:
+        airflow.pause(dag, paused=True)
+    assert {airflow.runs(dag)[run] for dag, run in started.items()} == {"success"}
+    airflow.close()
+    return started
+
+
+@pytest.fixture
+def drop(stack: Running, runs: dict[str, str]) -> int:
+    """The drop's number."""
+    with psycopg.connect(stack.warehouse) as connection:
+        found = connection.execute(
+            'select id from bms."drop" where dag_run_id = %s', [runs["employee_onboarding"]]
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+@pytest.fixture
+def board(page: Page, runs: dict[str, str]) -> Iterator[Page]:
+    """A page that must not complain of anything the board does."""
+    assert runs
+    said: list[str] = []
+
+    def hear(message: object) -> None:
+        if getattr(message, "type", "error") == "error":
+            said.append(str(getattr(message, "text", message)))
+
+    page.on("console", hear)
+    page.on("pageerror", hear)
+    yield page
+    page.remove_listener("console", hear)
+    page.remove_listener("pageerror", hear)
+    assert said == []
+
+
+def test_the_navigation_leads_to_the_board_and_a_figure_to_airflow_s_run(
+    board: Page, runs: dict[str, str]
+) -> None:
+    board.goto("/")
+    board.get_by_role("link", name="BMS board").click()
+    frame = board.frame_locator("iframe[title='BMS board']")
+    row = frame.get_by_role("row").filter(has_text="New employees")
+    expect(row).to_contain_text("Complete")
+    row.get_by_role("link", name="New employees").click()
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("New employees")
+    loads = frame.get_by_role("group", name="Loads")
+    loads.get_by_role("rowheader").get_by_role("link").first.click()
+    expect(frame.get_by_role("heading", level=1)).to_have_text(runs["employee_onboarding"])
+    frame.get_by_role("link", name="The run in Airflow").click()
+    board.wait_for_url("**/dags/employee_onboarding/runs/*")
+    expect(board.get_by_text("Success").first).to_be_visible()
+
+
+def test_a_reject_file_is_downloaded_from_the_frame(board: Page, drop: int) -> None:
+    board.goto(f"/plugin/bms/bms/drops/{drop}")
+    frame = board.frame_locator("iframe[title='BMS board']")
+    with board.expect_download() as downloading:
+        frame.get_by_role("link", name="rejected.csv").click()
+    saved = downloading.value
+    assert saved.suggested_filename == f"drop-{drop}-rejected.csv"
+    content = Path(saved.path()).read_bytes().decode("cp1252")
+    assert "710002" in content
+    assert "710001" not in content
+
+
+def test_the_board_is_used_by_keyboard(board: Page) -> None:
+    board.goto("/bms/")
+    board.keyboard.press("Tab")
+    expect(board.get_by_role("link", name="To the content")).to_be_focused()
+    board.keyboard.press("Enter")
+    flow = board.get_by_role("link", name="Client invoices")
+    for _ in range(12):
+        board.keyboard.press("Tab")
+        if flow.evaluate("link => link === document.activeElement"):
+            break
+    expect(flow).to_be_focused()
+    assert flow.evaluate("link => getComputedStyle(link).outlineStyle") == "solid"
+    board.keyboard.press("Enter")
+    expect(board.get_by_role("heading", level=1)).to_contain_text("Client invoices")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_a_phone_is_wide_enough(
+    board: Page, runs: dict[str, str], drop: int, scheme: str
+) -> None:
+    """Contrast, names, roles, landmarks: on every kind of page."""
+    board.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+    for path in (
+        "/",
+        "/flows/invoice_extraction",
+        "/flows/employee_onboarding",
+        f"/flows/invoice_extraction/runs/{runs['invoice_extraction']}",
+        f"/drops/{drop}",
+    ):
+        for width in (360, 1280):
+            board.set_viewport_size({"width": width, "height": 800})
+            board.goto(f"/bms{path}")
+            found = Axe().run(board)
+            assert found.violations_count == 0, (path, width, found.generate_report())
+            assert board.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+
+
+def test_the_board_follows_airflow_s_own_theme(board: Page) -> None:
+    board.goto("/bms/")
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    light = board.evaluate(background)
+    board.evaluate("localStorage.setItem('theme', 'dark')")
+    board.reload()
+    dark = board.evaluate(background)
+    board.evaluate("localStorage.removeItem('theme')")
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(17, 17, 19)")
+
+
+def test_nobody_is_shown_anything_before_signing_in(
+    browser: Browser, stack: Running, drop: int
+) -> None:
+    context = browser.new_context(base_url=stack.url)
+    places = (
+        "/",
+        "/health",
+        "/static/board.css",
+        "/openapi.json",
+        f"/drops/{drop}/files/rejected.csv",
+    )
+    answers = {place: context.request.get(f"/bms{place}").status for place in places}
+    context.close()
+    assert answers == dict.fromkeys(places, 401)
