@@ -115,7 +115,7 @@ def picture(rounds: list[Round]) -> str:
     for ours, ceiling in CEILINGS.items():
         bars += [(ours, "#0b6e4f", ours), (f"its ceiling: {ceiling}", "#a9c5a0", ceiling)]
     seconds = {name: median(each[name]["seconds"] for each in rounds) for _, _, name in bars}
-    width, left, inner, step = 680, 250, 370, 30
+    width, left, inner, step = 720, 290, 370, 30
     height = step * len(bars) + 20
     parts = [
         (
