@@ -127,6 +127,8 @@ def every_dag(up: Running) -> None:
     inbox.mkdir(parents=True, exist_ok=True)
     (inbox / sample.name).write_bytes(sample.read_bytes())
     drops = {"inbox_dispatch", "employee_onboarding", "contact_creation", "consultant_creation"}
+    for dag in drops:
+        up.api.pause(dag, paused=False)
     for dag in sorted({each["dag_id"] for each in up.api.dags()} - drops - {"invoice_extraction"}):
         up.api.pause(dag, paused=False)
         run(up, dag, 0, {})
