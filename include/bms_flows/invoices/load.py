@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
 from bms.answers import Rows
@@ -11,6 +12,7 @@ from bms.records import ClientInvoice
 from bms_flows.frame import digests, frame, typed
 from bms_flows.invoices.check import Found, WindowFound
 from bms_flows.invoices.columns import Answer, AnswerReader, Columns
+from bms_flows.invoices.seen import Seen
 from bms_flows.invoices.tally import Tally, listed_days
 from bms_flows.invoices.window import Window
 from bms_flows.quarantine import Bad
@@ -55,7 +57,7 @@ class Load:
     names: set[tuple[str, str, str]] = field(default_factory=set)
     """Field, code and name, in the language asked for."""
     bad: list[Bad] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
+    seen: Seen = field(default_factory=Seen)
     missing: set[int] = field(default_factory=set)
     """Stored, of a day that was read, and not in that day's answer."""
     windows: list[WindowFound] = field(default_factory=list)
@@ -82,10 +84,10 @@ class Load:
         rows = typed(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
         if rows is None:
             return None
-        keys = set(rows.column("id_invoice").to_pylist())
-        if len(keys) < rows.num_rows or not self.seen.isdisjoint(keys):
+        keys = rows.column("id_invoice").combine_chunks()
+        if pc.count_distinct(keys).as_py() < len(keys) or self.seen.among(keys):
             return None
-        self.seen |= keys
+        self.seen.add(keys)
         return rows.append_column("_extra", pa.nulls(rows.num_rows, pa.string()))
 
     def _one_by_one(self, window: Window, answer: Answer) -> pa.Table:
@@ -119,19 +121,18 @@ class Load:
     @property
     def vanished(self) -> list[int]:
         """Stored invoices that no answer of this unit returned, not even as a bad row."""
-        return sorted(self.missing - self.seen)
+        return sorted(self.missing - self.seen.among(self.missing))
 
     def _once(self, answer: Rows[ClientInvoice], window: Window) -> Rows[ClientInvoice]:
         """Set aside every row whose identifier already came; the first to come stays."""
         keys = [record.id_invoice for record in answer.records]
-        if len(set(keys)) == len(keys) and self.seen.isdisjoint(keys):
-            self.seen.update(keys)
-            return answer
+        came = self.seen.among(keys)
         again = []
         for index, key in enumerate(keys):
-            if key in self.seen:
+            if key in came:
                 again.append(index)
-            self.seen.add(key)
+            came.add(key)
+        self.seen.add(keys)
         if not again:
             return answer
         for index in again:
@@ -160,7 +161,8 @@ class Load:
         )
         differs = [listed.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         self.counts.unchanged += differs.count(False)
-        missing = listed.keys() - self.seen
+        missing = listed.keys() - set(ids)
+        missing -= self.seen.among(missing)
         self.missing |= missing
         self.windows.append(WindowFound(window, len(listed), len(missing)))
         return pa.array(differs, pa.bool_())
@@ -171,7 +173,7 @@ class Load:
         self.counts.quarantined += 1
         self.bad.append(Bad.of(key, code, field, raw, window.start))
         if isinstance(key, int):
-            self.seen.add(key)
+            self.seen.add([key])
 
 
 def _json(value: object) -> str | None:

@@ -12,6 +12,7 @@ from bms.errors import MalformedAnswer
 from bms_flows.frame import frame, typed
 from bms_flows.invoices.columns import AnswerReader, Columns, columns
 from bms_flows.invoices.load import Load
+from bms_flows.invoices.seen import Seen
 from bms_flows.invoices.window import Window
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
@@ -134,6 +135,12 @@ def test_a_bad_row_among_columns_is_set_aside_alone(
     assert (load.counts.rows_read, load.counts.quarantined) == (3, 1)
 
 
+def test_a_key_too_large_is_set_aside_alone(load: Load) -> None:
+    taken = load.take(Window(DAY, DAY), AnswerReader().read(body(invoice(1), invoice(2**63))))
+    assert taken.rows.column("id_invoice").to_pylist() == [1]
+    assert [bad.code for bad in load.bad] == ["bad_integer"]
+
+
 def test_columns_and_records_have_the_same_digests(load: Load) -> None:
     plain = AnswerReader().read(body(invoice(1, client_name="x")))
     odd = AnswerReader().read(json.dumps([invoice(1, client_name="x")], indent=1).encode())
@@ -141,6 +148,6 @@ def test_columns_and_records_have_the_same_digests(load: Load) -> None:
     assert not isinstance(odd, Columns)
     digests = []
     for answer in (plain, odd):
-        load.seen.clear()
+        load.seen = Seen()
         digests += load.take(Window(DAY, DAY), answer).rows.column("_row_hash").to_pylist()
     assert digests[0] == digests[1]
