@@ -32,6 +32,7 @@ def flow_page(warehouse: Connection, name: str, settings: Settings) -> dict[str,
         "charts": trends.charts(warehouse, name, since, settings),
         "drops": drops.latest(warehouse, name, flow.creates, limit=LOADS) if flow.creates else [],
         "aside": aside,
+        "contract": waiting.contract(warehouse) if name == "service_contract" else [],
     }
 
 

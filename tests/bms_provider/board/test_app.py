@@ -48,7 +48,7 @@ def poisoned(warehouse: Engine) -> None:
 def test_text_is_never_html(visit: Visit) -> None:
     client = visit("user")
     run = f"/flows/employee_onboarding/runs/{quote(MARKUP, safe='')}"
-    for page in ("/", "/flows/invoice_extraction", "/drops/1", run):
+    for page in ("/", "/flows/invoice_extraction", "/flows/service_contract", "/drops/1", run):
         answer = client.get(f"/bms{page}")
         assert answer.status_code == 200, page
         assert "&lt;img" in answer.text, page

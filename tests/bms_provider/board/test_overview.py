@@ -39,12 +39,18 @@ def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
         "Set aside, by reason",
         "missing_money",
         "warehouse_differs",
-        "page_size_limit",
+        "3 findings , 0 that nobody can tell",
         "Amount per day without VAT, EUR",
         "New employees: rows by outcome",
         "Contacts: new, changed, gone",
     ):
         assert expected in said, expected
+
+
+@pytest.mark.usefixtures("lived")
+def test_the_probe_s_page_has_every_finding(visit: Visit) -> None:
+    said = plain(visit("viewer").get("/bms/flows/service_contract").text)
+    assert "page_size_limit At most 100 rows come in one page, whatever is asked." in said
 
 
 @pytest.mark.usefixtures("lived")
