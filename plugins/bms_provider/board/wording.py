@@ -26,7 +26,7 @@ FILTERS = (
 
 def number(value: float) -> str:
     """Return a whole number with its thousands parted."""
-    return f"{round(value):,}".replace(",", THIN)
+    return f"{round(value):,}".replace(",", THIN).replace("-", "\u2212")
 
 
 def amount(value: Decimal) -> str:
