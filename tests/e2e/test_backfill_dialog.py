@@ -1,0 +1,91 @@
+"""A backfill as a person in Paris starts it: Airflow's dialog, three days, each run reads its own."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from stack.launcher import Running
+from tests.e2e.airflow_api import DONE, Airflow, until
+
+DAG = "invoice_extraction"
+FIRST, LAST = "2026/04/13", "2026/04/15"
+DAYS = ("2026-04-13", "2026-04-14", "2026-04-15")
+PATIENCE = 30_000.0
+LIMIT = 300.0
+
+pytestmark = [pytest.mark.prove, pytest.mark.services, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def airflow(stack: Running) -> Iterator[Airflow]:
+    api = Airflow(stack)
+    yield api
+    api.pause(DAG, paused=True)
+    api.close()
+
+
+@pytest.fixture
+def page(browser: Browser, stack: Running) -> Iterator[Page]:
+    """Airflow's pages show and take times in the browser's zone."""
+    context = browser.new_context(
+        base_url=stack.url, timezone_id="Europe/Paris", viewport={"width": 1280, "height": 1500}
+    )
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Username").fill(stack.user)
+    page.get_by_label("Password").fill(stack.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{stack.url}/")
+    yield page
+    context.close()
+
+
+def pick(page: Page, box: Locator, day: str) -> None:
+    """Open a date's box, write the day, and close it again."""
+    box.click()
+    field = page.get_by_placeholder("YYYY/MM/DD")
+    field.fill(day)
+    page.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+
+
+def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
+    page: Page, stack: Running, airflow: Airflow, picture: Callable[[str], None]
+) -> None:
+    known = set(airflow.runs(DAG))  # the dialog wakes the DAG, too: a scheduled run may come
+    page.goto(f"/dags/{DAG}")
+    page.get_by_role("button", name="Trigger Dag").click()
+    form = page.get_by_role("dialog")
+    form.get_by_text("Backfill", exact=True).click()
+    dates = form.get_by_test_id("datetime-input")
+    pick(page, dates.first, FIRST)
+    pick(page, dates.last, LAST)
+    expect(form.get_by_text("3 runs will be triggered.")).to_be_visible()
+    form.get_by_text("Override parameters on existing runs").click()
+    form.locator("[name=element_lookback_days]").fill("0")
+    picture("backfill")
+    with page.expect_response(re.compile(r"/api/v2/backfills$")) as asked:
+        form.get_by_role("button", name="Run Backfill").click()
+    assert asked.value.ok, asked.value.text()
+
+    def states() -> dict[str, str]:
+        new = {run: state for run, state in airflow.runs(DAG).items() if run not in known}
+        return {run: state for run, state in new.items() if run.startswith("backfill")}
+
+    until(lambda: len(states()) >= 3 and set(states().values()) <= DONE, LIMIT, states)
+    assert set(states().values()) == {"success"}, states()
+    with psycopg.connect(stack.warehouse) as connection:
+        read = connection.execute(
+            "select dag_run_id, id_entity, details->'windows' from bms.run"
+            " where step = 'extract' and state = 'complete' and dag_run_id = any(%s)"
+            " order by window_start, id_entity",
+            [list(states())],
+        ).fetchall()
+    assert [(entity, windows) for _, entity, windows in read] == [
+        (entity, [f"{day}/{day}"]) for day in DAYS for entity in (1, 2)
+    ]
+    assert len({run for run, *_ in read}) == len(DAYS), "one run for each day"
