@@ -1,0 +1,100 @@
+"""Loads out of steps: what belongs together, which try counts, how a load ended."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_warehouse.queries import loads, trends
+
+FLOW = "invoice_extraction"
+
+
+def step(engine: Engine, run: str, entity: int, state: str = "complete", **given: Any) -> int:
+    """Enter a step of four days that read ten rows."""
+    with engine.begin() as connection:
+        return int(
+            connection.scalar(
+                text("""insert into bms.run (flow, dag_run_id, step, id_entity, window_start, window_end,
+                    state, rows_read, inserted, latency_p95_ms, started_at, finished_at)
+                    values (:flow, :run, :step, :entity, date '2026-03-01' + :shift,
+                    date '2026-03-04' + :shift, :state, 10, 10, :p95, now(), now()) returning id"""),
+                {
+                    "flow": FLOW,
+                    "step": "extract",
+                    "run": run,
+                    "entity": entity,
+                    "state": state,
+                    "p95": 20.0,
+                    "shift": 0,
+                    **given,
+                },
+            )
+        )
+
+
+def latest(engine: Engine, limit: int = 5) -> list[Any]:
+    with engine.connect() as connection:
+        return loads.latest(connection, {FLOW: "extract"}, limit)[FLOW]
+
+
+def test_a_load_is_all_entities_of_a_run_the_youngest_run_first(warehouse: Engine) -> None:
+    step(warehouse, "one", 1)
+    step(warehouse, "two", 1, p95=20.0)
+    step(warehouse, "two", 2, p95=35.0)
+    step(warehouse, "two", 3, step="plan")
+    two, one = latest(warehouse)
+    assert (two["dag_run_id"], two["entities"], two["rows_read"]) == ("two", 2, 20)
+    assert two["latency_p95_ms"] == 35
+    assert one["dag_run_id"] == "one"
+    assert [load["dag_run_id"] for load in latest(warehouse, 1)] == ["two"]
+
+
+def test_the_latest_try_of_a_step_counts(warehouse: Engine) -> None:
+    step(warehouse, "one", 1, "failed")
+    step(warehouse, "one", 1)
+    (load,) = latest(warehouse)
+    assert (load["state"], load["rows_read"]) == ("complete", 10)
+
+
+@pytest.mark.parametrize(
+    ("states", "worst"),
+    [
+        (("complete", "suspect"), "suspect"),
+        (("suspect", "failed"), "failed"),
+        (("unstable", "partial"), "unstable"),
+        (("failed", "running"), "running"),
+    ],
+)
+def test_a_load_ended_as_its_worst_step(
+    warehouse: Engine, states: tuple[str, str], worst: str
+) -> None:
+    for entity, state in enumerate(states):
+        step(warehouse, "one", entity, state)
+    assert [load["state"] for load in latest(warehouse)] == [worst]
+
+
+def test_totals_stand_beside_those_of_the_last_load_of_as_many_days(warehouse: Engine) -> None:
+    """A month read by hand in between is nothing to compare a day with."""
+    before = step(warehouse, "one", 1)
+    by_hand = step(warehouse, "two", 1, step="extract", shift=0)
+    last = step(warehouse, "three", 1, shift=1)
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.run set window_end = window_end + 30 where id = :id"), {"id": by_hand}
+        )
+        for number, currency, invoices in (
+            (before, "EUR", 7),
+            (before, "CHF", 1),
+            (by_hand, "EUR", 99),
+            (last, "EUR", 9),
+        ):
+            connection.execute(
+                text("insert into bms.control_total values (:id, 1, :c, :n, :n, 0, :n, 0)"),
+                {"id": number, "c": currency, "n": invoices},
+            )
+        rows = trends.totals_beside(connection, FLOW, "extract")
+    assert [(r["currency"], r["invoices"], r["invoices_before"]) for r in rows] == [
+        ("CHF", 0, 1),
+        ("EUR", 9, 7),
+    ]
