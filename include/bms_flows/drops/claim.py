@@ -164,6 +164,14 @@ def get(engine: Engine, number: int) -> Drop:
         return Drop.of(rows.mappings().one())
 
 
+def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
+    """Return the drop that a run has taken; None where it has taken none yet."""
+    taken = (drop.c.resource == resource) & (drop.c.dag_run_id == dag_run_id)
+    with engine.connect() as connection:
+        found = connection.execute(select(drop).where(taken)).mappings().one_or_none()
+    return Drop.of(found) if found else None
+
+
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
     """Return drops taken for a run of their own that nobody is known to have started.
 

@@ -245,6 +245,8 @@ def _counts(ended: dict[str, int]) -> runs.Counts:
 def _hold(place: Workplace, name: str, params: Any) -> Drop:
     """Return the drop that the run is for, held by it."""
     run_id = get_current_context()["dag_run"].run_id
+    if taken := claim.of_run(place.warehouse, name, run_id):
+        return taken  # an earlier try took it: the file no longer lies where it was dropped
     if params.get("path"):
         seen = inbox.see(_inbox(place, name), params["path"])
         if seen is None:
@@ -255,8 +257,6 @@ def _hold(place: Workplace, name: str, params: Any) -> Drop:
     held = claim.get(place.warehouse, params["drop"])
     if held.resource != name:
         raise NoSuchFile(f"drop {held.id} is none of this DAG's: it holds {held.resource}")
-    if held.dag_run_id == run_id:
-        return held
     return claim.reopen(place.warehouse, held.id, run_id)
 
 

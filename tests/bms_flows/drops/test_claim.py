@@ -103,6 +103,13 @@ def test_renewing_keeps_others_away(warehouse: Engine) -> None:
         claim.enter(warehouse, "employee", SEEN, "run-b")
 
 
+def test_a_run_finds_the_drop_that_it_took(warehouse: Engine) -> None:
+    assert claim.of_run(warehouse, "employee", "run-a") is None
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    assert claim.of_run(warehouse, "employee", "run-a") == taken
+    assert claim.of_run(warehouse, "contact", "run-a") is None
+
+
 def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="reports/employees/000001", certificate="ab")
