@@ -180,57 +180,84 @@ def look(
     connection: Connection, settings: Settings, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Read the courses from `bms.run` and return the freshness of every flow, by the DAG's id."""
-    given = {
-        "flows": [each.flow for each in PROMISES],
-        "steps": [each.step for each in PROMISES],
-        "daily": [each.daily for each in PROMISES],
-        "zone": settings.time_zone.key,
-    }
-    courses = [Course(**row) for row in connection.execute(_COURSES, given).mappings()]
+    courses = [each for promise in PROMISES for each in _courses(connection, promise, settings)]
     return freshness(courses, settings, now or datetime.now(UTC))
 
+
+RECENT = timedelta(days=30)
+"""Before a flow's last scheduled start: where it was complete since then, nothing older is read."""
+
+
+def _courses(connection: Connection, promise: Promise, settings: Settings) -> list[Course]:
+    """Return a flow's courses, so that a long history costs nothing."""
+    given = {
+        "flow": promise.flow,
+        "step": promise.step,
+        "daily": promise.daily,
+        "zone": settings.time_zone.key,
+    }
+
+    def since(start: datetime) -> list[Course]:
+        found = connection.execute(_COURSES, {**given, "since": start})
+        return [Course(**row) for row in found.mappings()]
+
+    last: datetime | None = connection.scalar(_LAST_START, {"flow": promise.flow})
+    if last is None:
+        return []
+    courses = since(last - RECENT)
+    if courses and all(each.complete_at for each in courses):
+        return courses
+    return since(datetime.min.replace(tzinfo=UTC))
+
+
+_LAST_START = text("""
+select coalesce(
+    (
+        select max(started_at) from bms.run
+        where flow = :flow and dag_run_id like 'scheduled\\_\\_%'
+    ),
+    (select max(started_at) from bms.run where flow = :flow)
+)
+""")
 
 # A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
 # reaches the last whole day and the list was whole. A flow owes the entities of its latest scheduled
 # run: one that a person once tried by hand, or that was taken off the connection, is owed nothing.
 _COURSES = text("""
-with promised as (
-    select * from unnest(
-        cast(:flows as text[]), cast(:steps as text[]), cast(:daily as boolean[])
-    ) as each(flow, step, daily)
-), try as (
-    select distinct on (run.flow, dag_run_id, run.step, id_entity, window_start)
-        run.flow, dag_run_id, id_entity, id, state, started_at, finished_at, details,
-        not daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches
-    from bms.run join promised on promised.flow = run.flow
-        and coalesce(promised.step, run.step) = run.step
-    order by run.flow, dag_run_id, run.step, id_entity, window_start, id desc
+with try as (
+    select distinct on (dag_run_id, step, id_entity, window_start)
+        dag_run_id, id_entity, id, state, started_at, finished_at, details,
+        not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches
+    from bms.run
+    where flow = :flow and started_at >= :since
+        and step = coalesce(cast(:step as text), step)
+    order by dag_run_id, step, id_entity, window_start, id desc
 ), load as (
-    select flow, dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
+    select dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at,
         case
             when bool_or(state = 'running') then 'running'
             when bool_or(state = 'failed') then 'failed'
             when bool_or(state = 'suspect') then 'suspect'
-            when bool_or(state = 'partial') then 'partial'
             when bool_or(state = 'unstable') then 'unstable'
+            when bool_or(state = 'partial') then 'partial'
             else 'complete'
         end as state
     from try
-    group by flow, dag_run_id, id_entity
+    group by dag_run_id, id_entity
     having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
 ), owing as (
     select *, dag_run_id = first_value(dag_run_id) over (
-        partition by flow order by dag_run_id like 'scheduled\\_\\_%' desc, id desc
+        order by dag_run_id like 'scheduled\\_\\_%' desc, id desc
     ) as owed
     from load
 )
-select flow, id_entity, min(started_at) as first_at,
+select :flow as flow, id_entity, min(started_at) as first_at,
     max(finished_at) filter (where state = 'complete') as complete_at,
     (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
     (array_agg(dag_run_id order by id desc))[1] as dag_run_id
 from owing
-group by flow, id_entity
+group by id_entity
 having bool_or(owed)
-order by flow, id_entity
+order by id_entity
 """)
