@@ -57,9 +57,9 @@ def mutants() -> list[Mutant]:
 
 @contextmanager
 def copied() -> Iterator[Path]:
-    """Return a copy of the tree as it stands, tracked files only."""
+    """Return a copy of the tree as it stands, ignored files left out."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607 - the git that the checkout came with
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git that the checkout came with
         cwd=PROJECT,
         check=True,
         capture_output=True,
@@ -113,10 +113,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     ]
     rows: list[tuple[Mutant, str | None, float]] = []
     with copied() as tree:
+        red = False
         for tests in dict.fromkeys(each.tests for each in chosen):
             if found := failed(tree, tests, LIMIT):
-                print(f"not green without any mutant: {' '.join(tests)}: {found}")
-                return 1
+                print(f"not green without any mutant: {' '.join(tests)}: {found}", flush=True)
+                red = True
+        if red:
+            return 1
         for number, mutant in enumerate(chosen, 1):
             started = time.monotonic()
             kept = (tree / mutant.file).read_bytes()
@@ -130,7 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             seconds = time.monotonic() - started
             rows.append((mutant, noticed, seconds))
             print(
-                f"[{number}/{len(chosen)}] {mutant.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)"
+                f"[{number}/{len(chosen)}] {mutant.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)",
+                flush=True,
             )
     killed = sum(noticed is not None for _, noticed, _ in rows)
     print(f"{killed} of {len(rows)} noticed")

@@ -12,9 +12,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import psutil
 import pytest
 from sqlalchemy import Engine, text
+
+# How long an example takes says nothing on a machine that does other things as well.
+hypothesis.settings.register_profile("bms", deadline=None)
+hypothesis.settings.load_profile("bms")
 
 PROJECT = Path(__file__).parent.parent
 

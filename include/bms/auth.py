@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bms.decoding import UNREADABLE
 from bms.errors import BmsError
 from bms.scopes import granted_scopes
 
@@ -56,7 +57,7 @@ def read_token(
     """
     try:
         answer = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
     value = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(value, str) or not value or not value.isascii() or not value.isprintable():
@@ -76,7 +77,7 @@ def claims(token: str) -> dict[str, Any]:
         return {}
     try:
         found = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
+    except (binascii.Error, *UNREADABLE):
         return {}
     return found if isinstance(found, dict) else {}
 

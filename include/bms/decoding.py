@@ -26,6 +26,12 @@ Extra = dict[int, dict[str, Any]]
 
 MOST_LEARNED: Final = 64  # a service that invents names per row must not make us invent types too
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that are no JSON, no text, or nested without end."""
+DEEPEST: Final = 64
+"""Levels of lists and objects in a member that the interface doesn't name: what keeps it recurses."""
+LONGEST: Final = 18
+"""Digits of an integer; a column holds no more, and `1E999999999` would be a gigabyte of them."""
 
 
 class Envelope(msgspec.Struct, Generic[D]):
@@ -60,8 +66,18 @@ def field_value(value: Any, type_: Any) -> Any:
             raise ValueError("not a number")
         return Decimal(value)
     if int in accepted and isinstance(value, Decimal) and value == value.to_integral_value():
+        if value.adjusted() > LONGEST:
+            raise ValueError("too long")
         return int(value)
     return msgspec.convert(value, type_)  # its ValidationError is a ValueError
+
+
+def nested(value: Any, levels: int) -> bool:
+    """Return whether there are more than `levels` of lists and objects in one another."""
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(nested(each, levels - 1) for each in inside)
 
 
 class RecordReader(Generic[R]):
@@ -130,14 +146,14 @@ class RecordReader(Generic[R]):
             return None
         try:
             return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return None
 
     def _outline(self, decoder: msgspec.json.Decoder[D], body: bytes) -> D:
         """Return the answer with its rows still raw."""
         try:
             return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             pass
         raise self._malformed()  # not inside `except`: the original holds pieces of the body
 
@@ -170,6 +186,8 @@ class RecordReader(Generic[R]):
         members = self._outline(ANY, row)
         if not isinstance(members, dict):
             return RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
+        if nested(members, DEEPEST):
+            raise self._malformed()
         values: dict[str, Any] = {}
         kept: dict[str, Any] = {}
         faults: list[tuple[str, str]] = []
@@ -235,6 +253,8 @@ class RecordReader(Generic[R]):
                 }
             )
         }
+        if any(nested(members, DEEPEST) for members in extra.values()):
+            raise self._malformed()
         return msgspec.convert(rows, list[self._type], from_attributes=True), extra  # type: ignore[name-defined]  # a type made at run time
 
 
@@ -242,7 +262,7 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
     """Read an employee creation response; raise `MalformedAnswer` if it is anything else."""
     try:
         return CREATED_EMPLOYEE.decode(body.removeprefix(BYTE_ORDER_MARK))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         pass
     raise MalformedAnswer(endpoint, "answered 2xx with a body that is not as described")
 
@@ -255,11 +275,11 @@ def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
     """
     try:
         answer = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         answer = None
     if isinstance(answer, dict):
         answer = answer.get("id", answer.get(name))
-    if isinstance(answer, str) and answer.isascii() and answer.isdigit():
+    if isinstance(answer, str) and re.fullmatch(rf"[0-9]{{1,{LONGEST}}}", answer):
         answer = int(answer)
     if isinstance(answer, int) and not isinstance(answer, bool):
         return CreatedId(answer)

@@ -7,13 +7,13 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 ├── Refused                  any other 4xx: the service understood and said no
 │   ├── Forbidden            403
 │   ├── NotFound             404
-│   └── RangeRefused         a list of invoices refused; a shorter range may pass
+│   └── RangeRefused         a list of invoices refused, or too large; a shorter range may pass
 ├── Redirected               the service points elsewhere; the token was not taken there
 ├── Throttled                429 past the retry budget; .retry_after
 ├── ServiceUnavailable       5xx or 408 past the retry budget; .retry_after
 ├── ConnectionFailed         no connection, or it broke; .sent
 ├── Timeout                  no whole answer in time; .sent
-├── MalformedAnswer          a 2xx that is not the JSON the interface describes
+├── MalformedAnswer          an answer that is not the JSON the interface describes, or has no end
 ├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
 └── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
 
@@ -91,7 +91,9 @@ class NotFound(Refused):
 
 
 class RangeRefused(Refused):
-    """The service refused a list of invoices (400, 413, 416 or 422); a shorter range may pass.
+    """The service refused a list of invoices (400, 413, 416, 422), or it is too large to be read.
+
+    A shorter range may pass.
 
     A longest range is not shown by the interface: our assumption is that it is told by one of
     these statuses.
@@ -186,6 +188,17 @@ REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
     403: (Forbidden, "forbidden (403)"),
     404: (NotFound, "not found (404)"),
 }
+
+
+def too_large(endpoint: Endpoint, largest: int) -> BmsError:
+    """Return the error of an answer longer than `largest` bytes; its end was not read."""
+    if endpoint.name == "list_client_invoices":
+        return RangeRefused(
+            endpoint, f"answered more than {largest} bytes; a shorter range may pass"
+        )
+    return MalformedAnswer(
+        endpoint, f"answered more than {largest} bytes, which no such answer has"
+    )
 
 
 def error_for(endpoint: Endpoint, status: int, retry_after: float | None) -> BmsError | None:

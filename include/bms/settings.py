@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from zoneinfo import ZoneInfo
 
+from yarl import URL
+
 ExpiresInUnit = Literal["seconds", "milliseconds", "minutes"]
 
 SECONDS_PER_UNIT: Final[Mapping[ExpiresInUnit, float]] = {
@@ -58,9 +60,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         # The texts below never quote a value: a secret typed into the wrong box must not be logged.
-        parts = urlsplit(self.base_url)
+        try:
+            parts, _ = urlsplit(self.base_url), URL(self.base_url).origin()
+        except ValueError:
+            parts = urlsplit("")
         if parts.scheme not in SECURE_BY_SCHEME or not parts.hostname:
-            raise ValueError("base_url must be an absolute http or https URL")
+            raise ValueError("base_url must be an absolute http or https URL") from None
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError("base_url must carry neither credentials nor a query nor a fragment")
         if self.expires_in_unit not in SECONDS_PER_UNIT:

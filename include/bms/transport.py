@@ -12,7 +12,7 @@ from yarl import URL
 
 from bms.counters import Counters
 from bms.endpoints import Endpoint
-from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout
+from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout, too_large
 from bms.in_flight import InFlight
 from bms.retry import http_date
 from bms.settings import Settings
@@ -20,6 +20,8 @@ from bms.settings import Settings
 MOST_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 READ_BUFFER: Final = 1 << 20  # bytes; answers run to hundreds of megabytes
+LARGEST: Final = 1 << 29
+"""Bytes of an answer at most, unpacked; a longer one is not waited for and would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,16 @@ class Transport:
     """
 
     def __init__(
-        self, settings: Settings, counters: Counters, in_flight: InFlight | None = None
+        self,
+        settings: Settings,
+        counters: Counters,
+        in_flight: InFlight | None = None,
+        largest: int = LARGEST,
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._in_flight = in_flight or InFlight(settings.concurrency)
+        self._largest = largest
         self._origin = URL(settings.base_url).origin()
         self._kept: aiohttp.ClientSession | None = None
         self._fresh: aiohttp.ClientSession | None = None
@@ -85,7 +92,8 @@ class Transport:
         """Send one request and read its whole answer, whatever its status.
 
         Raises `ConnectionFailed` or `Timeout`, which say whether the request may have been sent,
-        and `Redirected`. A redirect is followed for a GET to the same scheme, host and port only.
+        `Redirected`, and what `too_large` returns for an answer past all bounds. A redirect is
+        followed for a GET to the same scheme, host and port only.
         """
         session = self._kept if endpoint.safe else self._fresh
         if session is None:
@@ -135,7 +143,7 @@ class Transport:
                 trace_request_ctx=passage,
             ) as response:
                 waited = time.monotonic() - started
-                content = await response.read()
+                content = await self._whole(endpoint, response)
                 answer = Answer(
                     status=response.status,
                     retry_after=response.headers.get("Retry-After"),
@@ -164,6 +172,16 @@ class Transport:
             )
             return answer, location
         raise failure
+
+    async def _whole(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> bytes:
+        """Return the body; raise what a body without end means."""
+        pieces, size = [], 0
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > self._largest:
+                raise too_large(endpoint, self._largest)
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def _same_origin(self, url: URL, location: str | None) -> URL | None:
         """Return where a redirect points, or None if it leads away from the service's own origin."""

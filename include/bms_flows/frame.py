@@ -152,7 +152,7 @@ def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
     readers: dict[type, tuple[ArrayOf, str]] = {
         BigInteger: (_plain(pa.int64()), "bad_integer"),
         Integer: (_plain(pa.int64()), "bad_integer"),
-        Numeric: (_plain(pa.decimal128(MONEY_DIGITS, MONEY_SCALE)), "bad_amount"),
+        Numeric: (_amounts, "bad_amount"),
         Boolean: (_plain(pa.bool_()), "bad_boolean"),
         Date: (lambda values: _days(values, zone), "bad_date"),
         DateTime: (lambda values: _moments(values, zone), "bad_datetime"),
@@ -168,6 +168,15 @@ def _plain(kind: pa.DataType) -> ArrayOf:
 
 def _array(values: Cells, kind: pa.DataType) -> pa.Array:
     return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+
+
+def _amounts(values: Cells) -> pa.Array:
+    # Arrow writes an amount that doesn't fit out, digit by digit: 1E999999999 would take it hours.
+    if not isinstance(values, pa.Array) and any(
+        value is not None and value.adjusted() >= MONEY_DIGITS for value in values
+    ):
+        raise ValueError("an amount longer than any")
+    return _array(values, pa.decimal128(MONEY_DIGITS, MONEY_SCALE))
 
 
 def _texts(values: Cells) -> pa.Array:

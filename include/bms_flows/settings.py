@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self, get_args, get_type_hints
 from zoneinfo import ZoneInfo, available_timezones
 
+LONGEST = 9
+"""Digits of a whole number; Python counts no more days."""
+
 
 class BadSetting(ValueError):
     """A setting can't be read; the text names the variable, what it holds and what it may hold."""
@@ -102,9 +105,9 @@ class Settings:
 def _read(variable: str, text: str, kind: Any) -> Any:
     """Read one variable by its field's type."""
     if kind is int:
-        if text.isdecimal() and int(text):
+        if text.isdecimal() and len(text) <= LONGEST and int(text):
             return int(text)
-        wanted = "a whole number from 1"
+        wanted = f"a whole number from 1, of {LONGEST} digits at most"
     elif kind == float | None:
         if text == "off":
             return None

@@ -15,6 +15,7 @@ from bms import retry
 from bms.auth import Token, read_token
 from bms.calls import wire_text
 from bms.counters import Counters
+from bms.decoding import UNREADABLE
 from bms.endpoints import BY_NAME, Endpoint
 from bms.errors import BmsError, ServiceUnavailable, Throttled, TokenRefused, error_for
 from bms.scopes import require_scope
@@ -47,7 +48,7 @@ class Reply:
         """Return the body as JSON, or None where it is none."""
         try:
             return msgspec.json.decode(self.body.removeprefix(b"\xef\xbb\xbf"))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return None
 
     def rows(self) -> list[dict[str, Any]]:

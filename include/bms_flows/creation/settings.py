@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from bms_flows.settings import BadSetting
+from bms_flows.settings import LONGEST, BadSetting
 from bms_flows.settings import Settings as FlowSettings
 
 Approval = Literal["always", "never"] | int
@@ -43,6 +43,11 @@ class Settings(FlowSettings):
     def settle(self) -> timedelta:
         """The settle time."""
         return timedelta(seconds=self.settle_s)
+
+    @property
+    def send_within_s(self) -> float:
+        """Seconds from an intent within which its POST leaves or never does; the rest is the service's."""
+        return min(self.create_timeout_s / 2, self.lease_s)
 
     @property
     def in_flight(self) -> timedelta:
@@ -91,6 +96,6 @@ def _approval(text: str) -> Approval:
         return "always"
     if text == "never":
         return "never"
-    if text.isdecimal():
+    if text.isdecimal() and len(text) <= LONGEST:
         return int(text)
     raise BadSetting(f"BMS_APPROVAL holds {text!r}; it takes always, never or a number of rows")

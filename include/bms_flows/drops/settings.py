@@ -49,7 +49,7 @@ class Settings(FlowSettings):
 def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:
     try:
         found = msgspec.json.decode(text, type=dict[str, kind])  # type: ignore[valid-type]  # a type made here
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         raise BadSetting(f"{variable} is no such JSON object: {error}") from None
     _known(variable, found)
     return found

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import json
 
 from bms.answers import Rows
-from bms.decoding import RecordReader
+from bms.decoding import UNREADABLE, RecordReader
 from bms.endpoints import BY_NAME
 from bms.records import ClientInvoice
 from bms_flows.frame import MONEY_DIGITS, MONEY_SCALE
@@ -87,7 +87,7 @@ def columns(body: bytes) -> pa.Table | None:
             json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error"),
         )
         rows.validate(full=True)  # texts are UTF-8
-    except (msgspec.DecodeError, pa.ArrowException):
+    except (*UNREADABLE, pa.ArrowException):
         return None
     whole = all(rows.column(name).null_count == 0 for name in REQUIRED)
     return rows if whole else None

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 OWN_EXTRAS = frozenset({"entities"})
 """Extras that say what to work on; every other one is a setting of the client, by its name."""
 
+LONGEST = 18
+"""Digits of an entity's number; a column holds no more."""
+
 FIELDS = {
     "base_url": "host (Base URL)",
     "client_id": "login (Client ID)",
@@ -43,7 +46,7 @@ def given_extras(connection: Connection) -> dict[str, Any]:
     where = f"Connection {connection.conn_id}: "
     try:
         json.loads(connection.extra or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadConnection(f"{where}extra takes a JSON object.") from None
     extras = connection.extra_dejson  # Airflow's own reading masks the secrets among them
     if not isinstance(extras, dict):
@@ -86,7 +89,7 @@ def entity_list(given: object) -> list[int]:
     """Read entities as a list, one number or comma-separated text; raise `BadConnection` otherwise."""
     parts = given if isinstance(given, list) else str(given or "").split(",")
     texts = [str(part).strip() for part in parts]
-    if not all(text.isdecimal() for text in texts if text):
+    if not all(text.isdecimal() and len(text) <= LONGEST for text in texts if text):
         raise BadConnection(f"{FIELDS['entities']} takes numbers, as in 1, 2, 5.")
     return [int(text) for text in texts if text]
 
@@ -100,7 +103,7 @@ def _setting(name: str, value: object, kind: Any, where: str) -> Any:
     bad = BadConnection(f"{where}{FIELDS[name]} takes {_takes(name, schema)}.")
     try:
         setting = msgspec.convert(_meant(name, value, kind), kind, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise bad from None
     if name == "time_zone" and setting not in available_timezones():
         raise bad

@@ -3,8 +3,12 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Connection
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from bms.counters import Counters
 from bms.settings import Settings
+from bms.transport import Transport
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
@@ -12,6 +16,7 @@ from bms_provider.hooks.connection import (
     entity_list,
     given_extras,
 )
+from bms_provider.provider_info import CONNECTION_FIELDS
 
 CANARY = "canary-4f1a"
 
@@ -199,3 +204,38 @@ def test_entities_of_another_kind_are_told(given: object) -> None:
     with pytest.raises(BadConnection) as raised:
         entity_list(given)
     assert str(raised.value) == "extra entities (Entities) takes numbers, as in 1, 2, 5."
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(name=st.sampled_from(sorted(CONNECTION_FIELDS)), value=JUNK)
+@example(name="entities", value="9" * 5_000)
+@example(name="proxies", value='{"https": ' + "[" * 100_000)
+@example(name="timeout", value="1e999")
+def test_whatever_stands_in_a_field_is_read_or_refused_by_its_name(name: str, value: Any) -> None:
+    made = connection(extra={"application_id": "app", name: value})
+    try:
+        extras = given_extras(made)
+        client_settings(made, extras)
+        entity_list(extras.get("entities"))
+    except BadConnection as error:
+        assert name in str(error)  # noqa: PT017 - it may be read as well
+
+
+@given(
+    host=st.text(max_size=30) | st.from_regex(r"https?://[a-z.:0-9\[\]@/%]{1,20}", fullmatch=True)
+)
+def test_whatever_stands_as_the_host_is_read_or_refused(host: str) -> None:
+    try:
+        settings = read(host=host)
+    except BadConnection as error:
+        assert FIELDS["base_url"] in str(error)  # noqa: PT017 - it may be read as well
+    else:
+        Transport(settings, Counters())

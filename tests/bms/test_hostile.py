@@ -1,0 +1,220 @@
+"""Whatever a service answers: typed errors, no row lost, nothing that runs or fills up without end."""
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms.auth import read_token
+from bms.counters import Counters
+from bms.decoding import DEEPEST, RecordReader, read_created_employee, read_created_id
+from bms.endpoints import BY_NAME
+from bms.errors import AmbiguousWrite, BmsError, InvalidRecords, MalformedAnswer, RangeRefused
+from bms.records import ClientInvoice, ContactItem
+from bms.transport import Transport
+from tests.bms.fake_services import INVOICE, Odd, Open
+
+INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
+MIB = 1 << 20
+
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+fields = st.sampled_from([*ClientInvoice.__struct_fields__, "id", "new", "", "\0"])
+"""Names of the interface, and others."""
+rows = st.lists(st.just(INVOICE) | st.dictionaries(fields, values, max_size=8) | values, max_size=6)
+
+
+def bodies(content: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
+    """Answers: JSON, in whatever encoding, cut off anywhere, or no JSON at all."""
+    written = content.map(lambda each: json.dumps(each, ensure_ascii=False))
+    encoded = st.tuples(written, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"])).map(
+        lambda each: each[0].encode(each[1], errors="replace")
+    )
+    cut = st.tuples(encoded, st.floats(0, 1)).map(
+        lambda each: each[0][: int(len(each[0]) * each[1])]
+    )
+    return encoded | cut | st.binary(max_size=60)
+
+
+@given(body=bodies(rows))
+def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
+    reader = RecordReader(INVOICES, ClientInvoice)
+    try:
+        found = reader.rows(body)
+    except MalformedAnswer:
+        return
+    came = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    assert len(found.records) + len(found.rejected) == len(came)
+    again = reader.rows(body)  # with the names it has learned
+    assert (again.records, again.extra, again.rejected) == (
+        found.records,
+        found.extra,
+        found.rejected,
+    )
+
+
+@given(body=bodies(st.fixed_dictionaries({"total_pages": values, "data": rows}) | values))
+def test_of_any_page_each_row_is_read_or_set_aside(body: bytes) -> None:
+    try:
+        found = RecordReader(CONTACTS, ContactItem).page(body, number=1, size=100)
+    except MalformedAnswer:
+        return
+    came = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    assert len(found.records) + len(found.rejected) == len(came["data"])
+
+
+@given(body=bodies(st.just(INVOICE) | st.dictionaries(fields, values, max_size=8) | values))
+def test_any_single_answer_is_read_or_told(body: bytes) -> None:
+    for read in (
+        RecordReader(INVOICES, ClientInvoice).detail,
+        lambda each: read_created_id(BY_NAME["create_contact"], "id_contact", each),
+        lambda each: read_created_employee(BY_NAME["create_employee"], each),
+    ):
+        with suppress(MalformedAnswer, InvalidRecords):
+            read(body)
+
+
+@given(
+    body=bodies(st.dictionaries(st.sampled_from(["access_token", "expires_in", "scope"]), values))
+)
+def test_any_answer_to_a_token_request_is_a_token_or_none(body: bytes) -> None:
+    token = read_token(body, asked_at=0.0, served_at=None, seconds_per_unit=1.0)
+    assert token is None or (token.value.isascii() and token.value.isprintable())
+
+
+ENDLESS = b"[" * 200_000 + b"]" * 200_000
+MEMBER = json.dumps(INVOICE).encode()[:-1] + b', "new": %s}'
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (lambda body: RecordReader(INVOICES, ClientInvoice).rows(body), ENDLESS),
+        (lambda body: RecordReader(INVOICES, ClientInvoice).rows(body), b"[" + ENDLESS + b"]"),
+        (lambda body: RecordReader(INVOICES, ClientInvoice).rows(body), b"[" + MEMBER % ENDLESS + b"]"),
+        (lambda body: RecordReader(INVOICES, ClientInvoice).detail(body), MEMBER % ENDLESS),
+        (
+            lambda body: RecordReader(CONTACTS, ContactItem).page(body, number=1, size=1),
+            b'{"total_pages": 1, "new": ' + ENDLESS + b', "data": []}',
+        ),
+        (lambda body: read_created_id(BY_NAME["create_contact"], "id_contact", body), ENDLESS),
+        (
+            lambda body: read_created_employee(BY_NAME["create_employee"], body),
+            b'{"new": ' + ENDLESS + b"}",
+        ),
+    ],
+)  # fmt: skip
+def test_nesting_without_end_is_malformed(read: Callable[[bytes], object], body: bytes) -> None:
+    with pytest.raises(MalformedAnswer) as caught:
+        read(body)
+    assert caught.value.__context__ is None
+
+
+def test_nesting_without_end_is_no_token() -> None:
+    assert read_token(ENDLESS, asked_at=0.0, served_at=None, seconds_per_unit=1.0) is None
+
+
+@pytest.mark.parametrize(("levels", "read"), [(DEEPEST - 1, True), (DEEPEST, False), (500, False)])
+def test_a_member_is_nested_as_deep_as_everything_behind_can_follow(
+    levels: int, *, read: bool
+) -> None:
+    reader = RecordReader(INVOICES, ClientInvoice)
+    body = b"[" + MEMBER % (b"[" * levels + b"]" * levels) + b"]"
+    for _ in range(2):  # the second time its name is known
+        if read:
+            assert len(reader.rows(body)) == 1
+        else:
+            with pytest.raises(MalformedAnswer):
+                reader.rows(body)
+
+
+def test_a_number_that_would_fill_the_memory_written_out_is_set_aside() -> None:
+    started = time.monotonic()
+    huge = [MEMBER.replace(b'"id_invoice": 1', b'"id_invoice": 1E999999999') % b"1"]
+    huge.append(json.dumps(INVOICE | {"id_client": 0}).encode().replace(b": 0}", b": 1E999999999}"))
+    found = RecordReader(INVOICES, ClientInvoice).rows(b"[" + b",".join(huge) + b"]")
+    assert [row.code for row in found.rejected] == ["bad_type"]
+    assert [record.id_client for record in found] == [None]
+    assert set(found.extra[0]) == {"id_client"}
+    assert time.monotonic() - started < 5
+
+
+def test_an_id_longer_than_any_is_none() -> None:
+    with pytest.raises(MalformedAnswer):
+        read_created_id(BY_NAME["create_contact"], "id_contact", b'"' + b"9" * 5_000 + b'"')
+
+
+async def without_end(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b" " * MIB)
+
+
+async def bomb(_request: web.Request) -> web.StreamResponse:
+    packed = gzip.compress(b" " * (64 * MIB))
+    assert len(packed) < MIB
+    return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
+
+
+@pytest.mark.parametrize("answer", [without_end, bomb])
+async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) -> None:
+    odd.answer = answer
+    transport = Transport(odd.settings(timeout=30.0), Counters(), largest=4 * MIB)
+    await transport.open()
+    try:
+        with pytest.raises(RangeRefused, match="shorter range"):
+            await transport.send(INVOICES, "/x")
+        with pytest.raises(MalformedAnswer, match="more than 4194304 bytes"):
+            await transport.send(CONTACTS, "/x")
+    finally:
+        await transport.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]".encode("utf-16"),
+        b'[{"id": 1, "first_name": "Zo\xe9"}]',
+        b"<html>502 Bad Gateway</html>",
+        b"",
+        b"NaN",
+        b'{"data": []}',
+    ],
+)
+async def test_another_encoding_or_kind_of_content_is_told(
+    odd: Odd, open_client: Open, body: bytes
+) -> None:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=body, content_type="application/json", charset="cp1252")
+
+    odd.answer = answer
+    client = await open_client(odd.settings(attempts=2))
+    with pytest.raises(MalformedAnswer):
+        await client.list_contacts(filter="ALL")
+    with pytest.raises(AmbiguousWrite):
+        await client.create_contact({"last_name": "x"})
+
+
+async def test_headers_without_end_are_told(odd: Odd, open_client: Open) -> None:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=b"[]", headers={"X-Long": "x" * 200_000})
+
+    odd.answer = answer
+    client = await open_client(odd.settings(attempts=1))
+    with pytest.raises(BmsError) as caught:
+        await client.list_employees(id_entity=1)
+    assert "xxx" not in str(caught.value)
