@@ -160,7 +160,9 @@ ONLY_WITH_A_TOKEN = {
 """Errors that asking for a token can't meet."""
 
 
-@pytest.mark.parametrize("kind", kinds(errors.BmsError) - ONLY_WITH_A_TOKEN, ids=str)
+@pytest.mark.parametrize(
+    "kind", sorted(kinds(errors.BmsError) - ONLY_WITH_A_TOKEN, key=str), ids=str
+)
 def test_every_error_of_asking_for_a_token_has_its_remedy(kind: type[errors.BmsError]) -> None:
     error = kind.__new__(kind)
     errors.BmsError.__init__(error, BY_NAME["request_token"], "text")
