@@ -163,8 +163,13 @@ def main() -> None:
             rounds = [round_of(here, sandbox, given.days) for _ in range(given.repeat)]
         parts += [f"## {latency * 1000:.0f} ms latency, 16 requests in flight", report(rounds)]
         print("\n\n".join(parts[-2:]), flush=True)
+        _keep(parts)
     parts += ["## Ten years", long_run(given.units, given.unit_per_day)]
     print(parts[-1])
+    _keep(parts)
+
+
+def _keep(parts: list[str]) -> None:
     (RESULTS / "invoices.md").write_text("\n\n".join(parts) + "\n")
 
 
