@@ -29,6 +29,7 @@ atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 AIRFLOW = PROJECT / "tests" / "e2e"
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests share what is dear to start, for pytest-xdist's --dist loadgroup."""
     items.sort(key=lambda item: AIRFLOW not in item.path.parents)
