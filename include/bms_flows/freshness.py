@@ -180,7 +180,10 @@ def look(
     connection: Connection, settings: Settings, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Read the courses from `bms.run` and return the freshness of every flow, by the DAG's id."""
-    courses = [each for promise in PROMISES for each in _courses(connection, promise, settings)]
+    flows = {"flows": [each.flow for each in PROMISES]}
+    last = {row.flow: row.at for row in connection.execute(_LAST_STARTS, flows) if row.at}
+    ran = [each for each in PROMISES if each.flow in last]
+    courses = [c for each in ran for c in _courses(connection, each, settings, last[each.flow])]
     return freshness(courses, settings, now or datetime.now(UTC))
 
 
@@ -188,8 +191,10 @@ RECENT = timedelta(days=30)
 """Before a flow's last scheduled start: where it was complete since then, nothing older is read."""
 
 
-def _courses(connection: Connection, promise: Promise, settings: Settings) -> list[Course]:
-    """Return a flow's courses, so that a long history costs nothing."""
+def _courses(
+    connection: Connection, promise: Promise, settings: Settings, last: datetime
+) -> list[Course]:
+    """Return a flow's courses; `last` is its last scheduled start."""
     given = {
         "flow": promise.flow,
         "step": promise.step,
@@ -201,23 +206,22 @@ def _courses(connection: Connection, promise: Promise, settings: Settings) -> li
         found = connection.execute(_COURSES, {**given, "since": start})
         return [Course(**row) for row in found.mappings()]
 
-    last: datetime | None = connection.scalar(_LAST_START, {"flow": promise.flow})
-    if last is None:
-        return []
     courses = since(last - RECENT)
     if courses and all(each.complete_at for each in courses):
         return courses
     return since(datetime.min.replace(tzinfo=UTC))
 
 
-_LAST_START = text("""
-select coalesce(
+# Where a flow was never started by its schedule, its last start by hand.
+_LAST_STARTS = text("""
+select flow, coalesce(
     (
         select max(started_at) from bms.run
-        where flow = :flow and dag_run_id like 'scheduled\\_\\_%'
+        where run.flow = each.flow and dag_run_id like 'scheduled\\_\\_%'
     ),
-    (select max(started_at) from bms.run where flow = :flow)
-)
+    (select max(started_at) from bms.run where run.flow = each.flow)
+) as at
+from unnest(cast(:flows as text[])) as each(flow)
 """)
 
 # A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
