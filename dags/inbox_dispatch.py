@@ -39,9 +39,9 @@ def inbox_dispatch() -> None:
     @task
     def take(name: str) -> list[dict[str, object]]:
         """Take the settled files of one inbox; return the run to be started for each."""
-        from bms_provider.tasks import creation
+        from bms_provider.tasks import inbox
 
-        return creation.dispatch(name)
+        return inbox.dispatch(name)
 
     for name, flow in FLOWS.items():
         TriggerDagRunOperator.partial(

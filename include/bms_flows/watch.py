@@ -15,6 +15,13 @@ from bms_flows.notice import Links
 from bms_flows.settings import Settings
 from bms_warehouse.tables import run
 
+LAST_STEPS = {
+    "employee_onboarding": "conclude",
+    "contact_creation": "conclude",
+    "consultant_creation": "conclude",
+}
+"""Of flows that promise nothing and have several steps: the one that ends a run's work."""
+
 
 def watch(
     connection: Connection, settings: Settings, links: Links, now: datetime | None = None
@@ -74,7 +81,7 @@ def _raise(connection: Connection, freshness: Freshness, links: Links) -> None:
 
 
 def _done_since(connection: Connection, standing: Iterable[Alarm]) -> list[str]:
-    """Return the subjects of flows that promise nothing and have completed a step since."""
+    """Return the subjects of flows that promise nothing and have done their work since."""
     return [
         alarm.subject
         for alarm in standing
@@ -82,6 +89,7 @@ def _done_since(connection: Connection, standing: Iterable[Alarm]) -> list[str]:
             select(run.c.id)
             .where(
                 run.c.flow == alarm.flow,
+                run.c.step == LAST_STEPS.get(str(alarm.flow), run.c.step),
                 run.c.state == "complete",
                 run.c.finished_at > alarm.since,
             )

@@ -101,12 +101,16 @@ def test_a_promise_switched_off_ends_its_lateness(connection: Connection) -> Non
     assert look(connection, Settings(fresh_hours_contact_sync=None)) == []
 
 
-def test_a_flow_without_a_promise_recovers_by_a_later_step(connection: Connection) -> None:
+def test_a_flow_without_a_promise_recovers_when_a_later_run_has_done_its_work(
+    connection: Connection,
+) -> None:
     flow = "employee_onboarding"
     alarms.raise_(connection, "failed", flow, detail="…", flow=flow)
-    step(connection, 1, flow=flow)
+    step(connection, 1, flow=flow, step="conclude")
     assert [alarm.subject for alarm in look(connection)] == [flow]
-    step(connection, -0.1, flow=flow)
+    step(connection, -0.1, flow=flow, step="plan")
+    assert [alarm.subject for alarm in look(connection)] == [flow]
+    step(connection, -0.1, flow=flow, step="conclude")
     assert look(connection) == []
 
 

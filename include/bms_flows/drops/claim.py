@@ -33,6 +33,12 @@ class ClaimLost(Exception):
     retriable = True
 
 
+class NoSuchDrop(LookupError):
+    """No drop has the number that a run was given."""
+
+    retriable = False
+
+
 @dataclass(frozen=True)
 class Drop:
     """A file that was taken: which one, by which run, and how far it came."""
@@ -158,10 +164,12 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
 
 
 def get(engine: Engine, number: int) -> Drop:
-    """Return drop `number` as it stands."""
+    """Return drop `number` as it stands; raise `NoSuchDrop`."""
     with engine.connect() as connection:
-        rows = connection.execute(select(drop).where(drop.c.id == number))
-        return Drop.of(rows.mappings().one())
+        found = connection.execute(select(drop).where(drop.c.id == number)).mappings().one_or_none()
+    if found is None:
+        raise NoSuchDrop(f"there is no drop {number}; its report and the board name its number")
+    return Drop.of(found)
 
 
 def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:

@@ -1,7 +1,7 @@
 """Loads and the steps they consist of, as `bms.run` keeps them.
 
 A load is what one run of a flow did in the step that loads: all entities together, the latest try
-of each.
+of each. What it asked of the service is what all steps of the run asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,21 @@ from bms_warehouse.tables import control_total, run
 
 LOADS = text("""
     with step as (
-        select s.*
+        select s.*, s.step = coalesce(f.step, s.step) as loads
         from unnest(cast(:flows as text[]), cast(:steps as text[])) as f (flow, step)
         cross join lateral (
             select * from bms.run where run.flow = f.flow order by started_at desc limit :steps_read
         ) as s
-        where s.step = coalesce(f.step, s.step)
     ), latest as (
         select distinct on (flow, dag_run_id, step, id_entity, window_start) *
         from step
         order by flow, dag_run_id, step, id_entity, window_start, id desc
+    ), asked as (
+        select flow, dag_run_id, sum(requests) as requests, sum(retries) as retries,
+            sum(throttles) as throttles, sum(token_fetches) as token_fetches,
+            max(latency_p50_ms) as latency_p50_ms, max(latency_p95_ms) as latency_p95_ms
+        from latest
+        group by flow, dag_run_id
     ), load as (
         select flow, dag_run_id, max(id) as id, min(started_at) as started_at,
             max(finished_at) as finished_at, min(window_start) as window_start,
@@ -36,14 +41,14 @@ LOADS = text("""
             end as state,
             sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
             sum(unchanged) as unchanged, sum(quarantined) as quarantined,
-            sum(vanished) as vanished, sum(requests) as requests, sum(retries) as retries,
-            sum(throttles) as throttles, sum(token_fetches) as token_fetches,
-            max(latency_p50_ms) as latency_p50_ms, max(latency_p95_ms) as latency_p95_ms,
+            sum(vanished) as vanished,
             row_number() over (partition by flow order by max(id) desc) as place
         from latest
+        where loads
         group by flow, dag_run_id
     )
-    select * from load where place <= :loads order by flow, place
+    select * from load join asked using (flow, dag_run_id)
+    where place <= :loads order by flow, place
 """)
 STEPS_OF_A_LOAD = 10
 """Read for each load that is wanted; where runs have more, fewer loads are found."""
@@ -55,7 +60,8 @@ def latest(
     """Return the youngest loads of each flow, by the DAG's id, the youngest first.
 
     `flows` names the step that loads, None where all of a flow's do. Counts are sums over the
-    load's steps, its latencies (milliseconds) the highest of them, its state the worst.
+    load's steps, its state is their worst. Requests are those of all steps of its run, latencies
+    (milliseconds) the highest of them.
     """
     given = {
         "flows": [*flows.keys()],

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.sdk import get_current_context
 
+from bms.counters import Counters
 from bms_flows import runs
 from bms_flows.creation import difference, matches, proposal, review, rules
 from bms_flows.creation.certificate import certify
@@ -17,71 +16,27 @@ from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim, custody, inbox, report, templates, waiting
+from bms_flows.drops import claim, report
+from bms_flows.drops.inbox import head
 from bms_flows.drops.outcome import counts
-from bms_flows.drops.reading import read
-from bms_flows.drops.settings import Settings as DropSettings
-from bms_flows.drops.sheet import UNDECLARED
 from bms_flows.workplace import recorded
 from bms_provider import workplace
 from bms_provider.hooks.bms import BmsHook
+from bms_provider.tasks import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from upath import UPath
-
     from bms_flows.drops.claim import Drop
-    from bms_flows.drops.sheet import Sheet
     from bms_flows.workplace import Workplace
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
-
-
-class NoSuchFile(LookupError):
-    """There is no such file in the inbox, or no such drop; the text says what to give."""
-
-    retriable = False
 
 
 class RowsWaiting(RuntimeError):
     """Rows of the drop have no end yet; the text says how to go on with them."""
 
     retriable = False
-
-
-def dispatch(name: str) -> list[dict[str, Any]]:
-    """Take every settled file of an inbox; return, for each drop, the run to be started for it.
-
-    A drop that was taken before, and whose run was never started, is among them again: its run's
-    id is minted from its row, so that it can't be started twice.
-    """
-    with (
-        workplace.open_workplace() as place,
-        recorded(place, workplace.step(f"take_{name}")) as run_id,
-    ):
-        folder = _inbox(place, name)
-        templates.provide(folder, REMOTES[name].resource)
-        before = inbox.look(folder)
-        lying = before
-        if before:
-            # What is waited for is that nothing happens: only time can tell.
-            time.sleep(place.settings.drop_settle_s)
-            lying = inbox.look(folder)
-        looked = inbox.settled(folder, before.values(), lying.values())
-        for seen in looked.settled:
-            claim.enter(place.warehouse, name, seen)
-        now = datetime.now(UTC)
-        for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
-            log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
-        with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete")
-        return [
-            {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
-            for drop in claim.unstarted(place.warehouse, name)
-        ]
 
 
 def plan(name: str) -> dict[str, Any]:
@@ -92,12 +47,12 @@ def plan(name: str) -> dict[str, Any]:
     """
     params = get_current_context()["params"]
     with workplace.open_workplace() as place:
-        held = _hold(place, name, params)
+        held = inbox.hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
         if params.get("decision"):
             return _decided(place, name, held, params)
-        sheet, original = _taken(place, name, held)
+        sheet, original = inbox.taken(place, name, held)
         earlier = claim.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
@@ -112,14 +67,14 @@ def plan(name: str) -> dict[str, Any]:
         async def propose(bench: Workbench) -> proposal.Proposal:
             return await proposal.plan_drop(bench, held.id, sheet, _today(place))
 
-        made = _run(place, name, propose)
+        made = _step(place, name, "plan", propose)
     return _manifest(held.id, made, ask=made.decision.ask and not params.get("dry_run"))
 
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
     """Take a person's decision on one line of the drop, and carry it out."""
     if not params.get("line"):
-        raise NoSuchFile("a decision is on one line: give it as needs_review.csv does")
+        raise inbox.NoSuchFile("a decision is on one line: give it as needs_review.csv does")
     row, plan_id = review.waiting_row(place.warehouse, name, held.id, params["line"])
     who = get_current_context()["dag_run"].triggering_user_name or "whoever triggered the run"
 
@@ -127,7 +82,7 @@ def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, 
         rows = await review.decide_review(bench, row, params["decision"], who)
         await bench.applier().apply(rows)
 
-    _run(place, name, carry_out)
+    _step(place, name, "decide", carry_out)
     text = f"line {params['line']}: {params['decision']}, decided by {who}"
     return {"drop": held.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
 
@@ -146,7 +101,7 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
         return nothing
     with workplace.open_workplace() as place:
         held = claim.get(place.warehouse, drop)
-        sheet, _ = _taken(place, name, held)
+        sheet, _ = inbox.taken(place, name, held)
 
         async def begin(bench: Workbench) -> proposal.Begun | proposal.Proposal | None:
             if answer["approved"] is False:
@@ -156,7 +111,7 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
                 proposal.agree(bench, drop, plan_id, answer["who"])
             return await proposal.begin(bench, drop, plan_id, sheet, _today(place))
 
-        begun = _run(place, name, begin)
+        begun = _step(place, name, "enter", begin)
     if isinstance(begun, proposal.Proposal):
         return {**_manifest(drop, begun, ask=True), "chunks": []}
     if begun is None:
@@ -171,7 +126,7 @@ def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
         return await proposal.apply_chunk(bench, entered["drop"], entered["plan"], chunk)
 
     with workplace.open_workplace() as place:
-        return _run(place, name, bring)
+        return _step(place, name, f"create_{chunk}", bring)
 
 
 def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
@@ -186,8 +141,8 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
         return {"drop": drop, "state": entered.get("text")}
     with workplace.open_workplace() as place:
         held = claim.get(place.warehouse, drop)
-        sheet, original = _taken(place, name, held)
-        folder = place.data_root / "reports" / _folder(name) / held.folder
+        sheet, original = inbox.taken(place, name, held)
+        folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
 
         async def certificate(bench: Workbench) -> tuple[Any, bytes, Any, Any]:
             chunks = await proposal.chunks_of(bench, drop, plan_id)
@@ -199,18 +154,19 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
             compared = await difference.compare_rows(bench, sheet, outcomes)
             return outcomes, content, matched, compared
 
+        counters = Counters()
         with (
-            recorded(place, workplace.step("conclude")) as run_id,
+            recorded(place, workplace.step("conclude"), counters) as run_id,
             place.warehouse.begin() as connection,
         ):
             # Certificates form a chain: while this one is made, no other of the resource is.
             claim.previous_certificate(connection, name)
-            outcomes, content, matched, compared = _run(place, name, certificate)
+            outcomes, content, matched, compared = _run(place, name, counters, certificate)
             matches.keep(connection, name, drop, matched)
             others = {}
             if name == difference.RESOURCE:
                 others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
-            written = report.write(folder, original.read_bytes(), sheet, outcomes, content, others)
+            written = report.write(folder, head(original), sheet, outcomes, content, others)
             ended = dict(counts(outcomes))
             finished = ended["waiting"] == 0
             claim.finish(
@@ -225,6 +181,7 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
                 run_id,
                 state="complete" if finished else "partial",
                 counts=_counts(ended),
+                service=counters,
                 details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
             )
     if entered["chunks"] and not finished:
@@ -242,31 +199,6 @@ def _counts(ended: dict[str, int]) -> runs.Counts:
     )
 
 
-def _hold(place: Workplace, name: str, params: Any) -> Drop:
-    """Return the drop that the run is for, held by it."""
-    run_id = get_current_context()["dag_run"].run_id
-    if taken := claim.of_run(place.warehouse, name, run_id):
-        return taken  # an earlier try took it: the file no longer lies where it was dropped
-    if params.get("path"):
-        seen = inbox.see(_inbox(place, name), params["path"])
-        if seen is None:
-            raise NoSuchFile("no such file in the inbox; give its name as it lies there")
-        return claim.enter(place.warehouse, name, seen, dag_run_id=run_id)
-    if not params.get("drop"):
-        raise NoSuchFile("give the name of a file in the inbox, or a drop's number")
-    held = claim.get(place.warehouse, params["drop"])
-    if held.resource != name:
-        raise NoSuchFile(f"drop {held.id} is none of this DAG's: it holds {held.resource}")
-    return claim.reopen(place.warehouse, held.id, run_id)
-
-
-def _taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
-    """Return the drop's content as read, and where the original is kept."""
-    original = custody.take(_inbox(place, name), place.data_root / "archive" / _folder(name), held)
-    declared = DropSettings.from_environment().inbox_formats.get(_folder(name), UNDECLARED)
-    return read(original.read_bytes(), original.name, REMOTES[name].resource, declared), original
-
-
 def _nothing(held: Drop, text: str) -> dict[str, Any]:
     return {"drop": held.id, "plan": None, "ask": False, "text": text, "creates": 0}
 
@@ -281,22 +213,26 @@ def _manifest(drop: int, made: proposal.Proposal, *, ask: bool) -> dict[str, Any
     }
 
 
-def _folder(name: str) -> str:
-    return REMOTES[name].resource.inbox
-
-
-def _inbox(place: Workplace, name: str) -> UPath:
-    return place.data_root / "inbox" / _folder(name)
-
-
 def _today(place: Workplace) -> date:
     return datetime.now(UTC).astimezone(place.settings.time_zone).date()
 
 
-def _run(place: Workplace, name: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
+def _step(place: Workplace, name: str, step: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
+    """Do `work`, and put on record how the service answered it."""
+    counters = Counters()
+    with recorded(place, workplace.step(step), counters) as run_id:
+        done = _run(place, name, counters, work)
+        with place.warehouse.begin() as connection:
+            runs.finish(connection, run_id, state="complete", service=counters)
+    return done
+
+
+def _run(
+    place: Workplace, name: str, counters: Counters, work: Callable[[Workbench], Awaitable[T]]
+) -> T:
     """Do `work` with clients of its own, in the one event loop of this task."""
     hook, settings = BmsHook(), Settings.from_environment()
-    reader, writer = hook.client(), hook.client(attempts=1)
+    reader, writer = hook.client(counters), hook.client(counters, attempts=1)
 
     async def on_a_bench() -> T:
         remote = REMOTES[name]
@@ -308,5 +244,4 @@ def _run(place: Workplace, name: str, work: Callable[[Workbench], Awaitable[T]])
     try:
         return asyncio.run(on_a_bench())
     finally:
-        for client in (reader, writer):
-            workplace.emit(client.counters, f"create_{name}")
+        workplace.emit(counters, f"create_{name}")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bms_flows.freshness import PROMISES
+from bms_flows.watch import LAST_STEPS
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.states import STATES
 from bms_warehouse.tables.drops import DROP_STATES
@@ -22,6 +23,10 @@ def test_every_promise_has_its_flow_and_loads_by_the_same_step() -> None:
     for promise in PROMISES:
         step = promise.step or FLOWS[promise.flow].loads
         assert FLOWS[promise.flow].loads == step
+
+
+def test_flows_that_create_end_by_the_step_that_loads() -> None:
+    assert {name: flow.loads for name, flow in FLOWS.items() if flow.creates} == LAST_STEPS
 
 
 def test_every_state_has_its_word() -> None:

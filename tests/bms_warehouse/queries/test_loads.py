@@ -16,9 +16,9 @@ def step(engine: Engine, run: str, entity: int, state: str = "complete", **given
         return int(
             connection.scalar(
                 text("""insert into bms.run (flow, dag_run_id, step, id_entity, window_start, window_end,
-                    state, rows_read, inserted, latency_p95_ms, started_at, finished_at)
+                    state, rows_read, inserted, requests, latency_p95_ms, started_at, finished_at)
                     values (:flow, :run, :step, :entity, date '2026-03-01' + :shift,
-                    date '2026-03-04' + :shift, :state, 10, 10, :p95, now(), now()) returning id"""),
+                    date '2026-03-04' + :shift, :state, 10, 10, :requests, :p95, now(), now()) returning id"""),
                 {
                     "flow": FLOW,
                     "step": "extract",
@@ -26,6 +26,7 @@ def step(engine: Engine, run: str, entity: int, state: str = "complete", **given
                     "entity": entity,
                     "state": state,
                     "p95": 20.0,
+                    "requests": 0,
                     "shift": 0,
                     **given,
                 },
@@ -48,6 +49,16 @@ def test_a_load_is_all_entities_of_a_run_the_youngest_run_first(warehouse: Engin
     assert two["latency_p95_ms"] == 35
     assert one["dag_run_id"] == "one"
     assert [load["dag_run_id"] for load in latest(warehouse, 1)] == ["two"]
+
+
+def test_what_a_load_asked_is_what_all_steps_of_its_run_asked(warehouse: Engine) -> None:
+    """A drop is planned and created in steps before the one that concludes it."""
+    step(warehouse, "one", 1, requests=5)
+    step(warehouse, "one", 0, "running", step="plan", requests=7, p95=90.0)
+    step(warehouse, "waits for an answer", 0, step="plan", requests=3)
+    (load,) = latest(warehouse)
+    assert (load["requests"], load["latency_p95_ms"]) == (12, 90)
+    assert (load["rows_read"], load["entities"], load["state"]) == (10, 1, "complete")
 
 
 def test_the_latest_try_of_a_step_counts(warehouse: Engine) -> None:
