@@ -259,6 +259,10 @@ WAITING = {
         "The file can't be read.",
         "Let the user that runs Airflow's tasks read it.",
     ),
+    "bad_name": Reason(
+        "The file's name is too long, or not all of it is text.",
+        "Give it a shorter name, of plain letters and digits.",
+    ),
 }
 """What keeps a dropped file from being taken; the state of a drop that waits."""
 

@@ -7,7 +7,7 @@ import os
 import signal
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -20,7 +20,14 @@ IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
 
-Waiting = Literal["growing", "being_written", "incomplete", "unreadable"]
+Waiting = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
+
+NAME_MAX = 255
+"""Bytes of a file's name, on any disk."""
+LONGEST_NAME = 190
+"""Bytes of one that is taken: our own names, which lead and follow it, fit in as well."""
+UNREADABLE = "\ufffd"
+"""Stands for the bytes of a name that are no UTF-8."""
 
 _F_SETSIG = 10
 """Linux's number; Python has no name for it before 3.12."""
@@ -54,8 +61,15 @@ def local(path: UPath) -> Path | None:
 
 def inside(inbox: UPath, name: str) -> UPath:
     """Return the file `name` of the inbox; raise `OutsideInbox` for any other place."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if not parts or ".." in parts or "://" in name or parts[0] == "/" or ":" in parts[0]:
+    # Without a slash it is the name of a file that lies there, whatever else is in it.
+    parts = PurePosixPath(name).parts if "/" in name else (name,)
+    if (
+        name in ("", ".")
+        or ".." in parts
+        or "://" in name
+        or parts[0] == "/"
+        or not _on_a_disk(parts)
+    ):
         raise OutsideInbox("give the file's name, or its path, inside the inbox")
     path = inbox.joinpath(*parts)
     here = local(path)
@@ -64,6 +78,14 @@ def inside(inbox: UPath, name: str) -> UPath:
         if root not in here.resolve().parents:
             raise OutsideInbox("the path leads out of the inbox")
     return path
+
+
+def _on_a_disk(parts: Iterable[str]) -> bool:
+    """Whether a disk could have files of such names."""
+    try:
+        return all("\0" not in each and len(os.fsencode(each)) <= NAME_MAX for each in parts)
+    except UnicodeEncodeError:
+        return False
 
 
 def ignored(name: str) -> bool:
@@ -93,7 +115,10 @@ def see(inbox: UPath, name: str) -> Seen | None:
 
 
 def look(inbox: UPath) -> dict[str, Seen]:
-    """Return the files that lie in the inbox itself, by name; folders and links are no drops."""
+    """Return the files that lie in the inbox itself, by name; folders and links are no drops.
+
+    A name that is no UTF-8 can't be kept, and so not be taken: it stands there as far as readable.
+    """
     here = local(inbox)
     if here is not None:
         names = [each.name for each in here.iterdir() if not each.is_symlink()]
@@ -101,7 +126,19 @@ def look(inbox: UPath) -> dict[str, Seen]:
         inbox.fs.invalidate_cache()
         names = [each.name for each in inbox.iterdir()] if inbox.exists() else []
     found = (see(inbox, name) for name in sorted(names) if not ignored(name))
-    return {each.path: each for each in found if each is not None}
+    readable = (replace(each, path=_readable(each.path)) for each in found if each is not None)
+    return {each.path: each for each in readable}
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name).decode(errors="replace")
+
+
+def head(path: UPath) -> bytes:
+    """Return a dropped file's content; of one too big to be read, enough to tell that it is."""
+    with path.open("rb") as stream:
+        found: bytes = stream.read(Limits().bytes + 1)
+    return found
 
 
 def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
@@ -124,12 +161,14 @@ def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
 
 
 def _unfinished(inbox: UPath, seen: Seen) -> Waiting | None:
+    if UNREADABLE in seen.path or len(seen.path.encode()) > LONGEST_NAME:
+        return "bad_name"
     path = inside(inbox, seen.path)
     try:
         if being_written(path):
             return "being_written"
         # One too big to be read is refused, so its end doesn't matter.
-        if seen.size <= Limits().bytes and not complete(path.read_bytes(), seen.path):
+        if seen.size <= Limits().bytes and not complete(head(path), seen.path):
             return "incomplete"
     except FileNotFoundError:
         return "growing"

@@ -7,14 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from threading import Event
 
 import openpyxl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine
 from upath import UPath
 
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.drops import claim, custody, waiting
 from bms_flows.drops import inbox as inboxes
 from bms_flows.drops.inbox import OutsideInbox, complete, inside, look, settled
+from bms_flows.drops.reading import read
+from bms_flows.drops.sheet import Limits
 
 
 def names(inbox: UPath) -> tuple[str, ...]:
@@ -95,8 +103,8 @@ def test_links_and_folders_are_no_drops(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../a.csv", "/etc/passwd", "", "b/../../a.csv", "s3://other/a.csv", "file:///etc/passwd", "C:\\a",
-     "..\\a.csv"],
+    ["../a.csv", "/etc/passwd", "", ".", "..", "b/../../a.csv", "b/..", "s3://other/a.csv",
+     "file:///etc/passwd", "a\0b.csv", "\ud800.csv", "x" * 300],
 )  # fmt: skip
 def test_paths_out_of_the_inbox_are_refused(tmp_path: Path, name: str) -> None:
     for inbox in (UPath(tmp_path), UPath("memory://inbox")):
@@ -109,6 +117,66 @@ def test_a_link_out_of_the_inbox_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in" / "out").symlink_to(tmp_path)
     with pytest.raises(OutsideInbox):
         inside(UPath(tmp_path / "in"), "out/a.csv")
+
+
+@given(name=st.text())
+def test_no_name_leads_out_of_the_inbox(name: str) -> None:
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "in").mkdir()
+        (Path(folder) / "secret.csv").write_bytes(b"Nom\n")
+        for inbox in (UPath(folder) / "in", UPath("memory://inbox")):
+            try:
+                path = inside(inbox, name)
+            except OutsideInbox:
+                continue
+            assert path.path.startswith(f"{inbox.path}/")
+            assert ".." not in path.parts
+            assert inboxes.see(inbox, name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\nb.csv", "a'b\"c.csv", "$(reboot);.csv", "C:\\a.csv", "b\\a.csv", "RH: avril.csv", "%2e%2e.csv",
+     "<img src=x>.csv", "a?b#c.csv", "\u202efdp.csv", " .csv", "-rf.csv", "É" * 90 + ".csv"],
+)  # fmt: skip
+def test_a_name_of_any_characters_is_taken_and_kept(
+    tmp_path: Path, warehouse: Engine, name: str
+) -> None:
+    inbox = UPath(tmp_path / "in")
+    inbox.mkdir()
+    (inbox / name).write_bytes(b"Nom\nA\n")
+    assert names(inbox) == (name,)
+    held = claim.enter(warehouse, "employee", look(inbox)[name])
+    kept = custody.take(inbox, UPath(tmp_path / "archive"), held)
+    assert kept.read_bytes() == b"Nom\nA\n"
+    assert kept.parent == UPath(tmp_path / "archive" / held.folder)
+    assert look(inbox) == {}
+
+
+@pytest.mark.parametrize("name", [b"R\xe9sum\xe9.csv", b"x" * 230 + b".csv"])
+def test_a_name_that_cannot_be_kept_is_told_and_holds_nobody_up(
+    tmp_path: Path, warehouse: Engine, name: bytes
+) -> None:
+    """A share that writes Latin-1 must not keep the other files from being taken."""
+    inbox = UPath(tmp_path)
+    (tmp_path / os.fsdecode(name)).write_bytes(b"Nom\nA\n")
+    (tmp_path / "good.csv").write_bytes(b"Nom\nA\n")
+    first, second = look(inbox), look(inbox)
+    found = settled(inbox, first.values(), second.values())
+    assert [seen.path for seen in found.settled] == ["good.csv"]
+    assert [*found.waiting.values()] == ["bad_name"]
+    [told] = waiting.keep(warehouse, "employee", second.values(), found.waiting)
+    assert told.reason == "bad_name"
+
+
+def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 34)  # 16 GB, none of it on the disk
+    content = inboxes.head(UPath(path))
+    assert len(content) == Limits().bytes + 1
+    assert [fault.code for fault in read(content, path.name, EMPLOYEE).faults] == ["too_big"]
+    assert names(UPath(tmp_path)) == ("a.csv",)
 
 
 def test_a_path_inside_the_inbox_is_found(inbox: UPath) -> None:
