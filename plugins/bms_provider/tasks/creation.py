@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
@@ -141,54 +142,66 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
         return {"drop": drop, "state": entered.get("text")}
     with workplace.open_workplace() as place:
         held = claim.get(place.warehouse, drop)
-        sheet, original = inbox.taken(place, name, held)
-        folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
-
-        async def certificate(bench: Workbench) -> tuple[Any, bytes, Any, Any]:
-            chunks = await proposal.chunks_of(bench, drop, plan_id)
-            await verify(bench, [row for chunk in chunks for row in chunk])
-            outcomes, content = await certify(bench, drop, plan_id, sheet)
-            if proposal.kept(bench, drop, plan_id).state != "applied":
-                return outcomes, content, {}, []
-            matched = matches.of_rows(bench.identity, sheet, outcomes)
-            compared = await difference.compare_rows(bench, sheet, outcomes)
-            return outcomes, content, matched, compared
-
-        counters = Counters()
-        with (
-            recorded(place, workplace.step("conclude"), counters) as run_id,
-            place.warehouse.begin() as connection,
-        ):
-            # Certificates form a chain: while this one is made, no other of the resource is.
-            claim.previous_certificate(connection, name)
-            outcomes, content, matched, compared = _run(place, name, counters, certificate)
-            matches.keep(connection, name, drop, matched)
-            others = {}
-            if name == difference.RESOURCE:
-                others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
-            written = report.write(folder, head(original), sheet, outcomes, content, others)
-            ended = dict(counts(outcomes))
-            finished = ended["waiting"] == 0
-            claim.finish(
-                connection,
-                held,
-                "applied" if finished else "not_applied",
-                report=place.name(folder),
-                certificate=written.certificate,
-            )
-            runs.finish(
-                connection,
-                run_id,
-                state="complete" if finished else "partial",
-                counts=_counts(ended),
-                service=counters,
-                details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
-            )
-    if entered["chunks"] and not finished:
+        run_id = get_current_context()["dag_run"].run_id
+        if held.state == "open" or held.dag_run_id != run_id:
+            _end(place, name, held, plan_id)
+            held = claim.get(place.warehouse, drop)
+        # Else an earlier try has ended it, and was killed before it could say so.
+        folder = place.path(held.report or "")
+        ended = msgspec.json.decode((folder / report.CERTIFICATE).read_bytes())["counts"]
+    if entered["chunks"] and ended["waiting"]:
         raise RowsWaiting(
             f"{ended['waiting']} rows of drop {drop} have no end yet: trigger again with drop={drop}"
         )
     return {"drop": drop, "report": place.name(folder), **ended}
+
+
+def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
+    """Read back, write the reports, the certificate last, and end the drop; raise `ClaimLost`."""
+    drop = held.id
+    sheet, original = inbox.taken(place, name, held)
+    folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
+
+    async def certificate(bench: Workbench) -> tuple[Any, bytes, Any, Any]:
+        chunks = await proposal.chunks_of(bench, drop, plan_id)
+        await verify(bench, [row for chunk in chunks for row in chunk])
+        outcomes, content = await certify(bench, drop, plan_id, sheet)
+        if proposal.kept(bench, drop, plan_id).state != "applied":
+            return outcomes, content, {}, []
+        matched = matches.of_rows(bench.identity, sheet, outcomes)
+        compared = await difference.compare_rows(bench, sheet, outcomes)
+        return outcomes, content, matched, compared
+
+    counters = Counters()
+    with (
+        recorded(place, workplace.step("conclude"), counters) as step_id,
+        place.warehouse.begin() as connection,
+    ):
+        # Certificates form a chain: while this one is made, no other of the resource is.
+        claim.previous_certificate(connection, name)
+        outcomes, content, matched, compared = _run(place, name, counters, certificate)
+        matches.keep(connection, name, drop, matched)
+        others = {}
+        if name == difference.RESOURCE:
+            others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
+        written = report.write(folder, head(original), sheet, outcomes, content, others)
+        ended = dict(counts(outcomes))
+        finished = ended["waiting"] == 0
+        claim.finish(
+            connection,
+            held,
+            "applied" if finished else "not_applied",
+            report=place.name(folder),
+            certificate=written.certificate,
+        )
+        runs.finish(
+            connection,
+            step_id,
+            state="complete" if finished else "partial",
+            counts=_counts(ended),
+            service=counters,
+            details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
+        )
 
 
 def _counts(ended: dict[str, int]) -> runs.Counts:
