@@ -51,7 +51,7 @@ class Sender:
 
         def fence() -> None:
             nonlocal passed
-            if self.ticks() - started >= min(settings.create_timeout_s, settings.lease_s):
+            if self.ticks() - started >= settings.send_within_s:
                 raise TooLate
             passed = True
 
@@ -78,7 +78,8 @@ class Sender:
     async def _failed(self, row: int, attempt: int, error: BmsError) -> BmsError | None:
         if isinstance(error, AmbiguousWrite):
             reason = error.reason.replace(" ", "_")
-            await self.journal.move(row, _doubtful(attempt, reason))
+            answered = error.status is not None
+            await self.journal.move(row, _doubtful(attempt, reason, answered=answered))
             return None
         if isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint:
             reason = f"refused_{error.status}"
@@ -104,7 +105,7 @@ class Sender:
             )
         except Claimed:
             # The service named a record that another row has: no answer to build on.
-            await self.journal.move(row, _doubtful(attempt, "id_claimed"))
+            await self.journal.move(row, _doubtful(attempt, "id_claimed", answered=True))
             return
         if moved is None:
             await self.journal.move(
@@ -112,8 +113,10 @@ class Sender:
             )
 
 
-def _doubtful(attempt: int, reason: str) -> Step:
-    return lambda entry, now: states.doubt(entry, attempt=attempt, reason=reason, now=now)
+def _doubtful(attempt: int, reason: str, *, answered: bool = False) -> Step:
+    return lambda entry, now: states.doubt(
+        entry, attempt=attempt, reason=reason, now=now, answered=answered
+    )
 
 
 def _withdrawn(attempt: int, reason: str) -> Step:

@@ -20,8 +20,9 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
 1. A POST is sent only by who moved the row from READY to SENDING, under a lease, in a transaction
    committed before it is sent. There is no other way to a POST.
 2. SENDING leads back to READY only if the POST surely was not executed.
-3. `quiet_at` is the moment from which nothing of the last attempt can be under way: when its end
-   was seen, else the intent and the longest time a create may take. Settling counts from there,
+3. `quiet_at` is the moment from which nothing of the last attempt can be under way: when the
+   service answered, else the intent and the longest time a create may take: a POST leaves within
+   half of that or never, and the service is done with it within the other half. Settling counts from there,
    so a POST whose sender was killed, stopped or cut off is over before the next one is sent.
 4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
    `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
@@ -29,7 +30,7 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
 
 Assumptions that remain, since the service has no idempotency key: a sender isn't stopped for longer
 than the in-flight bound and two settle times between its last look at the clock and the kernel
-taking its bytes; a created record shows in the lists within two settle times. `audit` finds what
+taking its bytes; a record that a create makes shows in the lists two settle times after `quiet_at`. `audit` finds what
 breaks either.
 
 Pure: the time is given, nothing is read or written, nothing here is personal.
@@ -137,11 +138,16 @@ def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
     return Move(changed, "rejected", reason)
 
 
-def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime) -> Move:
-    """Take in that the outcome of POST `attempt` is unknown, and that nothing of it is under way."""
+def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime, answered: bool) -> Move:
+    """Take in that the outcome of POST `attempt` is unknown; `answered`: that the service is done with it.
+
+    A service that was cut off, or whose answer was lost, may be at work on it until the bound that
+    the intent left.
+    """
     if entry.attempt != attempt or entry.state is not State.SENDING:
         raise Unlawful
-    changed = _replace(entry, state=State.UNKNOWN, quiet_at=now, looks=0, reason=reason)
+    quiet_at = now if answered or entry.quiet_at is None else max(now, entry.quiet_at)
+    changed = _replace(entry, state=State.UNKNOWN, quiet_at=quiet_at, looks=0, reason=reason)
     return Move(changed, "unknown", reason)
 
 

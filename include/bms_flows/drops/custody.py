@@ -1,18 +1,23 @@
 """Custody of the original: out of the inbox, into the archive, readable by its owner only."""
 
+import glob
 import hashlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import PurePosixPath
-from typing import IO
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
 
 from upath import UPath
 
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import inside, local, see
 from bms_flows.storage import whole
+
+TAKEN: Final = ".taken-"
+"""Begins the name under which a local file waits, out of everybody's sight, to be archived."""
 
 
 class DropGone(Exception):
@@ -30,14 +35,17 @@ def private(path: UPath) -> Iterator[IO[bytes]]:
             yield stream
         return
     here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = here.with_name(f"{here.name}.part")
-    part.unlink(missing_ok=True)
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as stream:
-        yield stream
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(here)
+    # A name of its own: a run that stood still must not publish what another has half written.
+    part = here.with_name(f"{here.name}.{uuid.uuid4().hex}.part")
+    try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(here)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def keep(path: UPath, content: bytes) -> None:
@@ -65,15 +73,61 @@ def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
     name = _set_aside(inbox, drop)
     source = inside(inbox, name)
     if not kept.exists():
-        _ensure_claimed(inbox, name, drop)
-        with source.open("rb") as stream, private(kept) as copy:
-            shutil.copyfileobj(stream, copy, 1 << 20)
-        if not _is_claimed(inbox, name, drop):
-            kept.unlink()
-            raise DropGone(f"drop {drop.id} changed while it was copied")
+        try:
+            _ensure_claimed(inbox, name, drop)
+            with source.open("rb") as stream, private(kept) as copy:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+                _ensure_claimed(inbox, name, drop)
+        except (DropGone, FileNotFoundError) as gone:
+            if kept.exists():
+                return kept  # another run has taken this one's place, and was faster
+            give_back(inbox, drop)
+            raise DropGone(f"drop {drop.id} changed, or went, after it was claimed") from gone
     if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
-        source.unlink()
+        source.unlink(missing_ok=True)
     return kept
+
+
+def give_back(inbox: UPath, drop: Drop) -> None:
+    """Let files that were set aside for `drop` and aren't the claimed one lie in the inbox again.
+
+    They keep their name, unless a newer file has that by now; nothing is ever written over.
+    """
+    source = local(inside(inbox, drop.path))
+    if source is None:
+        return
+    for aside in _asides(source, drop):
+        if not _is_claimed(inbox, _beside(drop, aside), drop):
+            _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
+
+
+def _give_back(aside: Path, *names: Path) -> None:
+    for name in names:
+        try:
+            os.link(aside, name)
+        except FileExistsError:
+            if not _same(aside, name):
+                continue
+        except FileNotFoundError:
+            return  # another run was faster
+        aside.unlink(missing_ok=True)
+        return
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except FileNotFoundError:
+        return False
+
+
+def strays(inbox: UPath) -> Iterator[int]:
+    """Yield the numbers of drops for which files are set aside in a local inbox."""
+    here = local(inbox)
+    for each in here.glob(f"{TAKEN}*") if here else ():
+        number = each.name.removeprefix(TAKEN).partition("-")[0]
+        if number.isdecimal():
+            yield int(number)
 
 
 def _set_aside(inbox: UPath, drop: Drop) -> str:
@@ -81,13 +135,20 @@ def _set_aside(inbox: UPath, drop: Drop) -> str:
     source = local(inside(inbox, drop.path))
     if source is None:
         return drop.path
-    name = str(PurePosixPath(drop.path).with_name(f".taken-{drop.id}-{source.name}"))
-    aside = source.with_name(PurePosixPath(name).name)
-    if not aside.exists() and _is_claimed(inbox, drop.path, drop):
-        source.rename(aside)
-    if aside.exists() and not _is_claimed(inbox, name, drop) and not source.exists():
-        aside.rename(source)  # another file had come in between
-    return name if aside.exists() else drop.path
+    if _is_claimed(inbox, drop.path, drop):
+        with suppress(FileNotFoundError):  # another run of this drop was faster
+            # Never a name twice: what another run has set aside must not be written over.
+            source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))
+    give_back(inbox, drop)  # another file may have come in between
+    return next((_beside(drop, aside) for aside in _asides(source, drop)), drop.path)
+
+
+def _asides(source: Path, drop: Drop) -> list[Path]:
+    return sorted(source.parent.glob(f"{TAKEN}{drop.id}-*-{glob.escape(source.name)}"))
+
+
+def _beside(drop: Drop, aside: Path) -> str:
+    return str(PurePosixPath(drop.path).with_name(aside.name))
 
 
 def _is_claimed(inbox: UPath, name: str, drop: Drop) -> bool:

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from bench.simulation.clock import now, play
+from bench.simulation.ledger import MemoryLedger
+from bench.simulation.service import person
 from bms_flows.creation import states
 from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.journal import Journal
 from bms_flows.creation.ledger import Claimed, Step
-from tests.bms_flows.creation.simulation import MemoryLedger, now, person, play
 
 HOUR = timedelta(hours=1)
 
@@ -132,8 +134,10 @@ def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
 ) -> None:
     from random import Random
 
-    from tests.bms_flows.creation.simulation import Process, SimulatedService, drawn
-    from tests.bms_flows.creation.test_apply import GOOD, applier
+    from bench.simulation.creation import applier
+    from bench.simulation.process import Process
+    from bench.simulation.service import SimulatedService, drawn
+    from tests.bms_flows.creation.test_apply import GOOD, SETTINGS
 
     most = 0
 
@@ -143,7 +147,7 @@ def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
         service = SimulatedService(drawn(Random(1), GOOD), latency=latency)
         for n in range(60):
             ledger.add(person(n))
-        await applier(Process(ledger, service)).apply(list(ledger.rows))
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
         open_rows: set[int] = set()
         for _, row, what, _ in ledger.history:
             if what == "intended":

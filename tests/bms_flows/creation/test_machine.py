@@ -10,6 +10,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from bench.simulation.clock import VirtualLoop, now
+from bench.simulation.ledger import IDENTITY, MemoryLedger
+from bench.simulation.process import Killed, Process
+from bench.simulation.service import SimulatedService, person
 from bms.errors import ConnectionFailed
 from bms_flows.creation import rules as drop_rules
 from bms_flows.creation.apply import Applier, RowsHeld
@@ -23,20 +27,10 @@ from bms_flows.creation.states import reopen
 from bms_flows.creation.view import View
 from bms_flows.drops.outcome import counts
 from bms_flows.drops.sheet import Form, Row, Sheet
-from tests.bms_flows.creation.simulation import (
-    IDENTITY,
-    Killed,
-    MemoryLedger,
-    Process,
-    SimulatedService,
-    VirtualLoop,
-    now,
-    person,
-)
 
 SETTINGS = Settings(settle_s=5, create_timeout_s=20, lease_s=10)
 RULES = drop_rules.read(EMPLOYEE)
-FATES = ("good", "good", "lost", "unavailable", "refused", "no_connection", "slow")
+FATES = ("good", "good", "lost", "broken_off", "unavailable", "refused", "no_connection", "slow")
 
 
 class Onboarding(RuleBasedStateMachine):

@@ -144,3 +144,41 @@ def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
     assert written.read_bytes() == b"y"
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700
+
+
+def test_what_another_run_has_set_aside_is_not_written_over(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    """Two runs of one drop: the slower one sets aside a newer file, which lies there again at the end."""
+    inbox = UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").rename(inbox / f".taken-{drop.id}-0-a.csv")
+    (inbox / f".taken-{drop.id}-1-a.csv").write_bytes(CONTENT + b"x;2\r\n")
+    assert custody.take(inbox, UPath(tmp_path / "archive"), drop).read_bytes() == CONTENT
+    assert [each.name for each in Path(inbox.path).iterdir()] == ["a.csv"]
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    inbox = UPath(tmp_path)
+    drop = dropped(inbox, warehouse)
+    (inbox / f".taken-{drop.id}-0-a.csv").write_bytes(b"older\r\n")
+    assert [*custody.strays(inbox)] == [drop.id]
+    custody.give_back(inbox, drop)
+    assert (inbox / "a.csv").read_bytes() == CONTENT
+    assert (inbox / f"{drop.id}-a.csv").read_bytes() == b"older\r\n"
+    assert [*custody.strays(inbox)] == []
+
+
+def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "reports" / "a.csv")
+    with custody.private(path) as slower:
+        slower.write(b"slow")
+        with custody.private(path) as faster:
+            faster.write(b"fast and whole")
+        assert path.read_bytes() == b"fast and whole"
+    assert path.read_bytes() == b"slow"
+    assert [each.name for each in (tmp_path / "reports").iterdir()] == ["a.csv"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from bench.simulation.moving_list import LISTS, MovingList, read, take
 from bms.answers import Page
 from bms.errors import NotFound
 from bms_flows.mirror.coverage import Coverage, Stretch, straddling
 from bms_flows.mirror.reading import Reading
-from tests.bms_flows.mirror.moving_list import LISTS, MovingList, read, take
 
 ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
 RUNS = 5_000

@@ -68,7 +68,8 @@ class MovingList:
     def _move(self) -> None:
         self.clock += 1
         if self.random.random() < self.inserted:
-            key = self.random.randrange(-self.rows, 4 * self.rows) * 2 + 1
+            span = max(self.rows, 1)
+            key = self.random.randrange(-span, 4 * span) * 2 + 1
             self.states.setdefault(key, (self.random.random(), self.clock))
         if self.states and self.random.random() < self.deleted:
             key = self.random.choice(list(self.states))

@@ -1,0 +1,83 @@
+"""The claims of drops in memory: what `bms_flows.drops.claim` does with `bms.drop`, in virtual time.
+
+A test holds both against each other.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from bench.simulation.clock import EPOCH
+from bms_flows.drops.claim import LIFE, ClaimLost, Drop, DropTaken, Ending, minted
+from bms_flows.drops.inbox import Seen
+
+
+@dataclass
+class MemoryClaims:
+    """Rows of `bms.drop`, by number, and when each one's lease runs out."""
+
+    now: datetime = EPOCH
+    rows: dict[int, Drop] = field(default_factory=dict)
+    expires: dict[int, datetime] = field(default_factory=dict)
+
+    def enter(self, resource: str, seen: Seen, dag_run_id: str | None = None) -> Drop:
+        """Take a file for a run, as `claim.enter`."""
+        same = [
+            each for each in self.rows.values() if (each.resource, each.seen) == (resource, seen)
+        ]
+        if not same:
+            number = len(self.rows) + 1
+            run = dag_run_id or minted(resource, number)
+            self.rows[number] = Drop(
+                number, resource, seen.path, seen.size, seen.stamp, "open", run, *(None,) * 6
+            )
+            return self._hold(number, run)
+        [known] = same
+        wanted = dag_run_id or minted(resource, known.id)
+        if known.state != "open" or known.dag_run_id == wanted:
+            return known
+        self._free(known, wanted)
+        return self._hold(known.id, wanted)
+
+    def reopen(self, number: int, dag_run_id: str) -> Drop:
+        """Take a drop again, whatever became of it, as `claim.reopen`."""
+        known = self.rows[number]
+        if known.state == "open":
+            self._free(known, dag_run_id)
+        self.rows[number] = replace(known, state="open", same_as=None)
+        return self._hold(number, dag_run_id)
+
+    def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
+        """Keep what the file held; return the latest applied drop of the same, as `claim.record`."""
+        self._renew(held)
+        self.rows[held.id] = replace(self.rows[held.id], sha256=sha256, archive=archive)
+        earlier = [
+            each
+            for each in self.rows.values()
+            if (each.resource, each.sha256, each.state) == (held.resource, sha256, "applied")
+            and each.id != held.id
+        ]
+        return max(earlier, key=lambda each: each.id, default=None)
+
+    def finish(self, held: Drop, ending: Ending, *, same_as: int | None = None) -> None:
+        """Say how the drop ended, as `claim.finish`."""
+        self._renew(held)
+        self.rows[held.id] = replace(self.rows[held.id], state=ending, same_as=same_as)
+
+    def wait(self, span: timedelta) -> None:
+        """Let time pass."""
+        self.now += span
+
+    def _free(self, known: Drop, wanted: str) -> None:
+        if known.dag_run_id != wanted and self.expires[known.id] > self.now:
+            raise DropTaken(f"drop {known.id} is held by run {known.dag_run_id}")
+
+    def _hold(self, number: int, run: str) -> Drop:
+        self.rows[number] = replace(self.rows[number], dag_run_id=run)
+        self.expires[number] = self.now + LIFE
+        return self.rows[number]
+
+    def _renew(self, held: Drop) -> None:
+        stands = self.rows[held.id]
+        if (stands.dag_run_id, stands.state) != (held.dag_run_id, "open"):
+            raise ClaimLost(f"drop {held.id} was taken over or ended by another run")
+        self.expires[held.id] = self.now + LIFE

@@ -1,0 +1,68 @@
+"""A ledger in memory: what creation's engine asks of one, without a database."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from bench.simulation.clock import now
+from bms_flows.creation.entry import Entry, Unlawful
+from bms_flows.creation.ledger import Claimed, Step
+from bms_flows.creation.remotes import Employees
+
+IDENTITY = Employees.identity
+
+
+class MemoryLedger:
+    """The ledger's behaviour without a database: one change at a time, unique remote ids."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Entry] = {}
+        self.body: dict[int, dict[str, Any]] = {}
+        self.history: list[tuple[datetime, int, str | None, Entry]] = []
+
+    def add(self, body: Mapping[str, Any], *, limit: int = 5, manager: str | None = None) -> int:
+        """Enter a row and return its number."""
+        number = len(self.rows) + 1
+        key = IDENTITY.key(body)
+        assert key is not None
+        self.rows[number] = Entry(id=number, key=key, digest="", limit=limit, manager_key=manager)
+        self.body[number] = dict(body)
+        return number
+
+    async def now(self) -> datetime:
+        """Return the ledger's own time."""
+        return now()
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        """Move rows, all of them or none, as one transaction; raise `Claimed` for an id that another has."""
+        at, moved = now(), {}
+        for number in sorted(ids):
+            try:
+                moved[number] = step(self.rows[number], at)
+            except Unlawful:
+                continue
+        taken = {e.remote_id for n, e in self.rows.items() if e.remote_id and n not in moved}
+        for move in moved.values():
+            if move.entry.remote_id is not None and move.entry.remote_id in taken:
+                raise Claimed
+            taken.add(move.entry.remote_id)
+        for number, move in moved.items():
+            self.rows[number] = move.entry
+            self.history.append((at, number, move.what, move.entry))
+        return {number: move.entry for number, move in moved.items()}
+
+    async def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by number."""
+        return [self.rows[number] for number in sorted(ids)]
+
+    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by key."""
+        return {entry.key: entry for entry in self.rows.values() if entry.key in keys}
+
+    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what is to be sent."""
+        return {number: self.body[number] for number in ids}
+
+    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return which rows have these records."""
+        return {e.remote_id: e.key for e in self.rows.values() if e.remote_id in remote_ids}

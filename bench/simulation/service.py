@@ -1,0 +1,135 @@
+"""A service in memory that creates employees: it loses answers, lags, and watches who sends what."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from bench.simulation.clock import now
+from bench.simulation.ledger import IDENTITY
+from bms.endpoints import BY_NAME
+from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.evidence import Known
+from bms_flows.creation.remote import Made
+
+ENDPOINT = BY_NAME["create_employee"]
+
+
+@dataclass
+class Record:
+    """A record of the simulated service."""
+
+    known: Known
+    exists_from: datetime
+    listed_from: datetime
+
+
+@dataclass
+class SimulatedService:
+    """Creates, loses answers, lags; watches that no key has two POSTs in flight."""
+
+    fates: Callable[[], str]
+    """Draws what becomes of a create: see `create`."""
+    lag: Callable[[], float] = lambda: 0.0
+    """Draws the seconds until a created record shows in the lists."""
+    skew: float = 0.0
+    latency: float = 0.05
+    records: list[Record] = field(default_factory=list)
+    in_flight: Counter[str] = field(default_factory=Counter)
+    sent: list[tuple[datetime, str]] = field(default_factory=list)
+    fired: Counter[str] = field(default_factory=Counter)
+    overlaps: list[tuple[datetime, str]] = field(default_factory=list)
+    """POSTs that came while another of the same key was in flight."""
+
+    resource = EMPLOYEE
+    identity = IDENTITY
+    create_endpoint = "create_employee"
+
+    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
+        """Return what the lists show by now."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        entities = set(scopes)
+        return [
+            r.known
+            for r in self.records
+            if r.listed_from <= now() and r.known.values["id_entity"] in entities
+        ]
+
+    async def read(self, remote_id: str) -> Any | None:
+        """Return a record; no simulated run reads one."""
+        raise NotImplementedError
+
+    async def create(self, body: Mapping[str, Any]) -> Made:
+        """Send a create; its fate is drawn."""
+        key = IDENTITY.key(body) or ""
+        fate = self.fates()
+        self.fired[fate] += 1
+        if fate == "no_connection":
+            raise ConnectionFailed(ENDPOINT, "no connection", sent=False)
+        self.sent.append((now(), key))
+        # What the service does goes on whatever happens to the sender.
+        served = asyncio.get_running_loop().create_task(self._serve(key, body, fate))
+        served.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if fate == "broken_off":
+            raise AmbiguousWrite(ENDPOINT, "connection lost")  # and the service works on
+        return await asyncio.shield(served)
+
+    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Made:
+        if self.in_flight[key]:
+            self.overlaps.append((now(), key))
+        self.in_flight[key] += 1
+        try:
+            await asyncio.sleep(self.latency)
+            if fate == "refused":
+                raise Refused(ENDPOINT, "refused (422)", status=422)
+            if fate == "unavailable":
+                raise AmbiguousWrite(ENDPOINT, "server error", status=503)
+            made = self._commit(key, body)
+            if fate == "slow":
+                await asyncio.sleep(1.5)
+            if fate == "lost":
+                raise AmbiguousWrite(ENDPOINT, "connection lost")
+            return made
+        finally:
+            self.in_flight[key] -= 1
+
+    def _commit(self, key: str, body: Mapping[str, Any]) -> Made:
+        number = len(self.records) + 1
+        at = now()
+        known = Known(
+            remote_id=f"guid-{number}",
+            number=number,
+            is_standby=True,
+            key=key,
+            marks=IDENTITY.mark(body),
+            created_on=at + timedelta(seconds=self.skew),
+            values={"id_entity": body["id_entity"]},
+        )
+        self.records.append(Record(known, at, at + timedelta(seconds=self.lag())))
+        return Made(known.remote_id, number, True)
+
+    def doubles(self) -> list[str]:
+        """Keys with more than one record."""
+        return [k for k, n in Counter(r.known.key for r in self.records).items() if n > 1]
+
+
+def person(n: int, **given: Any) -> dict[str, Any]:
+    """Return a body like no other's."""
+    return {
+        "id_entity": 1,
+        "payroll_number": f"{n:06}",
+        "last_name": f"Nom{n}",
+        "first_name": "Prénom",
+        "start_date": "2026-02-01",
+        **given,
+    }
+
+
+def drawn(random: Random, weights: Mapping[str, int]) -> Callable[[], str]:
+    """Draws of fates by their weights."""
+    names, shares = list(weights), list(weights.values())
+    return lambda: random.choices(names, shares)[0]

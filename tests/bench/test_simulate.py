@@ -1,0 +1,50 @@
+"""The simulations: no law breaks in a few thousand runs, one seed replays a run, and they can fail."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bench import simulate
+from bench.simulation import creation
+from bench.simulation.witness import Witness
+
+
+@pytest.mark.parametrize(
+    ("engine", "seeds"), [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 1_000)]
+)
+def test_no_law_breaks(engine: str, seeds: int) -> None:
+    played = simulate.play(engine, range(seeds))
+    assert played.broken == {}
+
+
+@pytest.mark.parametrize("engine", simulate.ENGINES)
+def test_one_seed_plays_the_same_run_again(engine: str) -> None:
+    stories = []
+    for _ in range(2):
+        witness = Witness(story=[])
+        for seed in range(8):
+            simulate.ENGINES[engine](seed, witness)
+        stories.append((witness.story, witness.counts))
+    assert stories[0] == stories[1]
+    assert len(stories[0][0] or ()) > 20
+
+
+def test_records_that_show_too_late_break_a_law_and_the_command_to_see_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def late(seed: int, witness: Witness) -> list[str]:
+        return creation.broken(seed, witness, lag=6.0)
+
+    engine: Callable[[int, Witness], list[str]] = late
+    monkeypatch.setitem(simulate.ENGINES, "creation", engine)
+    assert simulate.main(["--engine", "creation", "--seeds", "60"]) == 1
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert "created twice" in told
+    command = told.partition("python -m bench.simulate ")[2].split()
+    assert simulate.main(command) == 1
+    assert "POST of" in capsys.readouterr().out
+
+
+def test_a_seed_without_its_engine_is_refused() -> None:
+    with pytest.raises(SystemExit):
+        simulate.main(["--seed", "1"])
