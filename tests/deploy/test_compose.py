@@ -7,14 +7,22 @@ import json
 import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jsonschema
+import psutil
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from bms_provider import pool
 from bms_sandbox.__main__ import parser
+from stack.processes import until
 from tests.deploy.compose import PROJECT, Unset, compose
 
 COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
@@ -34,11 +42,12 @@ VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::([?-])([^}]*))?\}")
 
 
 def test_the_topology_is_whole() -> None:
-    assert SERVICES.keys() == AIRFLOW | MONITORING | {"postgres", "redis", "sandbox"}
+    assert SERVICES.keys() == AIRFLOW | MONITORING | {"postgres", "redis", "sandbox", "alarms"}
     profiles = {
         name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service
     }
-    assert profiles == {"sandbox": ["sandbox"], **{name: ["monitoring"] for name in MONITORING}}
+    monitoring = {name: ["monitoring"] for name in MONITORING}
+    assert profiles == {"sandbox": ["sandbox"], "alarms": ["alarms"], **monitoring}
 
 
 @pytest.mark.parametrize("file", ["docker-compose.yaml", "docker-compose.dev.yaml"])
@@ -165,6 +174,35 @@ def test_the_command_of_the_sandbox_is_its_own(drawn: dict[str, str]) -> None:
     python, _, module, *arguments = compose(drawn)["services"]["sandbox"]["command"]
     assert (python, module) == ("python", "bms_sandbox")
     parser().parse_args(arguments)
+
+
+def test_the_watch_over_alarms_looks_at_once_and_is_healthy_while_it_can_tell(
+    drawn: dict[str, str], warehouse_uri: str, tmp_path: Path
+) -> None:
+    service = compose(drawn)["services"]["alarms"]
+    assert service["environment"]["BMS_WAREHOUSE_URL"] == drawn["AIRFLOW_CONN_BMS_WAREHOUSE"]
+    given = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "BMS_NOTICE_WEBHOOK": "http://127.0.0.1:9/nobody",
+    }
+    gone = make_url(warehouse_uri).set(database="gone").render_as_string(hide_password=False)
+    assert first_look(service, given | {"BMS_WAREHOUSE_URL": gone}) == ("unknown", False)
+    assert first_look(service, given | {"BMS_WAREHOUSE_URL": warehouse_uri}) == ("well", True)
+
+
+def first_look(service: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str, bool]:
+    """Run the service until it sleeps; return what it says of all, and whether it is healthy."""
+    with subprocess.Popen(  # noqa: S603 - the file's own command
+        service["command"], env=environment, stdout=subprocess.PIPE, start_new_session=True
+    ) as watch:
+        children = psutil.Process(watch.pid).children
+        assert until(lambda: [child.name() for child in children()] == ["sleep"], 60)
+        os.killpg(watch.pid, signal.SIGTERM)
+        said, _ = watch.communicate()
+    check = ["sh", "-c", service["healthcheck"]["test"][1]]
+    healthy = subprocess.run(check, env=environment, check=False).returncode == 0  # noqa: S603 - as above
+    return json.loads(said)["state"], healthy
 
 
 def test_the_pool_of_the_alarms_is_the_one_that_setup_makes() -> None:
