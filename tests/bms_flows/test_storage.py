@@ -64,3 +64,10 @@ def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted(path)
     assert path.read_bytes() == b"earlier"
+
+
+def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
+    """Answers of the service are people's data."""
+    with whole(UPath(tmp_path) / "answer") as stream:
+        stream.write(b"x")
+    assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600

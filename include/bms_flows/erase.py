@@ -1,0 +1,218 @@
+"""`python -m bms_flows.erase`: find a person in warehouse and files, and erase what is found.
+
+Shows what it would erase and erases nothing, unless told so with --for-good. Erase the person in
+the service first: a sync brings back what its lists still have. What stays names nobody: the
+ledger's digests and ids, and certificates.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlalchemy import ColumnElement, Connection, Engine, Table, cast, delete, func, or_, select
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import Text
+from upath import UPath
+
+from bms_flows.creation.remotes import REMOTES
+from bms_flows.invoices.raw import SUFFIX
+from bms_flows.mirror.consultants import CONSULTANTS
+from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.employees import EMPLOYEES
+from bms_flows.mirror.resource import Resource
+from bms_flows.retention import KEPT
+from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.tables import (
+    contact_agreement,
+    contact_difference,
+    creation,
+    creation_body,
+    creation_match,
+    creation_plan,
+    quarantine,
+)
+
+RESOURCES: Final[Mapping[str, Resource]] = {
+    each.name: each for each in (CONTACTS, CONSULTANTS, EMPLOYEES)
+}
+BLOCK: Final = 1 << 20
+LONGEST: Final = 1 << 10
+"""Bytes that an id and the name before it take at most."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is of a person: rows by table, drops with the person in them, files."""
+
+    rows: Mapping[str, int]
+    drops: Sequence[int]
+    files: Sequence[UPath]
+
+
+def find(connection: Connection, data_root: UPath, resource: Resource, key: str) -> Found:
+    """Return what there is of the record `key`; nothing is changed."""
+    rows = {
+        str(table): connection.scalar(select(func.count()).select_from(table).where(where)) or 0
+        for table, where in _rows(resource, key)
+    }
+    drops = _drops(connection, resource, key)
+    files = [*_of_drops(data_root, resource, drops), *_answers(data_root, resource, key)]
+    return Found(rows, drops, files)
+
+
+def erase(engine: Engine, data_root: UPath, resource: Resource, key: str) -> Found:
+    """Erase the record `key`, and return what there was of it; safe to repeat after a crash.
+
+    Files go first: the rows tell which they are. A file that holds others as well goes whole.
+    """
+    with engine.begin() as connection:
+        found = find(connection, data_root, resource, key)
+        for path in found.files:
+            path.unlink(missing_ok=True)
+        for table, where in _rows(resource, key):
+            connection.execute(delete(table).where(where))
+    return found
+
+
+def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:
+    """Yield the tables that hold personal data, with what is of this record."""
+    private = resource.private
+    mirrored = [resource.table, resource.versions]
+    if private:
+        mirrored += [private.table, private.versions]
+    for table in mirrored:
+        yield table, cast(table.c[resource.key], Text) == key
+    named = [resource.name, *([private.table.name] if private else [])]
+    yield (
+        quarantine,
+        quarantine.c.resource.in_(named)
+        & or_(
+            quarantine.c.row_key == key,
+            quarantine.c.row_key.startswith(f"{key} ", autoescape=True),
+            quarantine.c.raw.regexp_match(_pattern(resource, key)),
+        ),
+    )
+    yield (
+        creation_body,
+        creation_body.c.creation_id.in_(
+            select(creation.c.id).where(
+                creation.c.resource == resource.name, creation.c.remote_id == key
+            )
+        ),
+    )
+    if resource is CONTACTS:
+        for table in (contact_agreement, contact_difference):
+            yield table, cast(table.c.id_contact, Text) == key
+
+
+def _drops(connection: Connection, resource: Resource, key: str) -> list[int]:
+    """Return the drops in which the record stood: those whose plan names its key in the ledger, or its id."""
+    mine = (creation.c.resource == resource.name) & (creation.c.remote_id == key)
+    matched = (creation_match.c.resource == resource.name) & (creation_match.c.remote_id == key)
+    rows = creation_plan.c.rows
+    keys = [
+        *connection.scalars(select(creation.c.key).where(mine)),
+        *connection.scalars(select(creation_match.c.key).where(matched)),
+    ]
+    named = [
+        rows.contains(cast([{name: value}], JSONB))
+        for name, value in [("remote_id", key), *(("key", each) for each in keys)]
+    ]
+    found: set[Any] = {
+        *connection.scalars(select(creation.c.drop_id).where(mine)),
+        *connection.scalars(select(creation_match.c.drop_id).where(matched)),
+        *connection.scalars(
+            select(creation_plan.c.drop_id).where(
+                creation_plan.c.resource == resource.name, or_(*named)
+            )
+        ),
+    }
+    return sorted(found)
+
+
+def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[int]) -> Iterator[UPath]:
+    """Yield originals and reports of drops, but for certificates, which name nobody."""
+    inbox = REMOTES[resource.name].resource.inbox
+    for number in drops:
+        for kind in ("archive", "reports"):
+            folder = data_root / kind / inbox / f"{number:06d}"
+            if folder.exists():
+                yield from (each for each in folder.iterdir() if each.name != KEPT)
+
+
+def _answers(data_root: UPath, resource: Resource, key: str) -> Iterator[UPath]:
+    """Yield files of answers in which the record shows; no table is made of them again."""
+    pattern = re.compile(_pattern(resource, key).encode())
+    tables = [resource.table, *([resource.private.table] if resource.private else [])]
+    for table in tables:
+        folder = data_root / "raw" / table.name
+        for path in sorted(folder.rglob(f"*{SUFFIX}")) if folder.exists() else ():
+            if _holds(path, pattern):
+                yield path
+
+
+def _holds(path: UPath, pattern: re.Pattern[bytes]) -> bool:
+    with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
+        before = b""
+        while block := unpacked.read(BLOCK):
+            if pattern.search(before + block):
+                return True
+            before = block[-LONGEST:]
+    return False
+
+
+def _pattern(resource: Resource, key: str) -> str:
+    """Return what the record's id looks like in JSON, for Python and for PostgreSQL."""
+    return rf'"{resource.key}"\s*:\s*"?{re.escape(key)}(\.0+)?"?\s*[,}}]'
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command: 0 when done, 1 when the database can't be reached, 2 on wrong use."""
+    parser = argparse.ArgumentParser(prog="python -m bms_flows.erase", description=__doc__)
+    parser.add_argument("resource", choices=sorted(RESOURCES))
+    parser.add_argument("id", help="the service's id of the record; an employee's guid")
+    parser.add_argument("--for-good", action="store_true", help="erase what is found")
+    for option, variable in (("--url", "BMS_WAREHOUSE_URL"), ("--data-root", "BMS_DATA_ROOT")):
+        parser.add_argument(
+            option, default=os.environ.get(variable), help=f"(default: ${variable})"
+        )
+    options = parser.parse_args(arguments)
+    if not options.url or not options.data_root:
+        parser.error("--url and --data-root are needed")
+    resource, data_root = RESOURCES[options.resource], UPath(options.data_root)
+    engine = database.connect(options.url)
+    try:
+        if options.for_good:
+            found = erase(engine, data_root, resource, options.id)
+        else:
+            with engine.connect() as connection:
+                found = find(connection, data_root, resource, options.id)
+    except WarehouseError as error:
+        print(f"nothing was erased: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
+        return 1
+    finally:
+        engine.dispose()
+    for line in told(found, data_root):
+        print(line)  # noqa: T201
+    print("erased" if options.for_good else "nothing was erased: --for-good does it")  # noqa: T201
+    return 0
+
+
+def told(found: Found, data_root: UPath) -> Iterator[str]:
+    """Yield what a person reads of what was found."""
+    for table, rows in found.rows.items():
+        yield f"{rows:>6} rows of {table}"
+    for path in found.files:
+        yield f"  file {path.path.removeprefix(data_root.path).lstrip('/')}"
+    if found.drops:
+        yield f"  in drops {', '.join(map(str, found.drops))}; their files hold others too"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

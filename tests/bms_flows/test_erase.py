@@ -1,0 +1,128 @@
+"""A person is found wherever they stand, erased there and nowhere else, and only when told so."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms.settings import Settings as ClientSettings
+from bms_flows.erase import RESOURCES, erase, main
+from bms_flows.mirror.resource import Asked
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import Mirror
+
+CANARY = "canari-zoe"
+MAIL = f"{CANARY}@canari.example"
+
+
+def everything(warehouse: Engine, data_root: Path) -> str:
+    """Return all tables as text, and all files unpacked."""
+    found = []
+    with warehouse.connect() as connection:
+        tables = connection.execute(
+            text("select schemaname, tablename from pg_tables where schemaname like 'bms%'")
+        ).all()
+        for schema, table in tables:
+            found += connection.scalars(text(f'select t::text from "{schema}"."{table}" t'))
+    for path in files(data_root):
+        content = path.read_bytes()
+        packed = path.name.endswith(".zst")
+        found.append((pa.input_stream(path).read() if packed else content).decode())
+    return "\n".join(found)
+
+
+def files(data_root: Path) -> Iterator[Path]:
+    return (each for each in data_root.rglob("*") if each.is_file())
+
+
+@pytest.fixture
+def contact(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+) -> str:
+    """A contact in two versions, with answers, a drop of theirs, a body, differences, quarantine."""
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    one = sandbox.rows("contacts")[0]["id"]
+    sandbox.edit("contacts", one, email=MAIL, notes=CANARY)
+    mirror.run()
+    sandbox.edit("contacts", one, city=CANARY)
+    mirror.run()
+    statements = (
+        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
+        values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), now()),
+        ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), now())""",
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        remote_id, evidence, candidates, entered_at, changed_at)
+        values ('contact', 'k', 'd', 1, 2, 'created', 1, 5, 0, :id, '[]', '[]', now(), now())""",
+        "insert into bms.creation_body values (1, :mail)",
+        """insert into bms.contact_agreement values (cast(:id as int), 'email', to_jsonb(cast(:mail as text)), now())""",
+        """insert into bms.contact_difference values (cast(:id as int), 'email', null,
+        to_jsonb(cast(:mail as text)), null, 1, now(), null)""",
+        """insert into bms.quarantine values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, null, 1, now(), now()),
+        ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', null, 1, now(), now())""",
+    )
+    with warehouse.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), {"id": str(one), "mail": MAIL})
+    for drop, content in ((1, MAIL), (2, "another person")):
+        for kind in ("archive", "reports"):
+            folder = tmp_path / kind / "contacts" / f"{drop:06d}"
+            folder.mkdir(parents=True)
+            (folder / "a.csv").write_text(content)
+            (folder / "certificate.json").write_text("{}")
+    return str(one)
+
+
+def test_a_contact_is_erased_everywhere_and_nobody_else_is(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    assert CANARY in everything(warehouse, tmp_path)
+    with warehouse.connect() as connection:
+        before = connection.scalar(text("select count(*) from bms.contact"))
+    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    left = everything(warehouse, tmp_path)
+    assert CANARY not in left
+    assert "another person" in left
+    assert (tmp_path / "reports" / "contacts" / "000001" / "certificate.json").exists()
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
+        ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
+    assert ledger == [("created", contact)], "it keeps a second record from being created"
+    again = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert not any(again.rows.values())
+    assert not again.files
+
+
+def test_what_is_private_of_an_employee_is_erased_too(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+) -> None:
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    one = sandbox.rows("employees")[0]["guid_employee"]
+    sandbox.edit("employees", one, last_name=CANARY, social_security_number=CANARY)
+    mirror.run("employee", id_entity=1, asked=Asked(full=True, private=True))
+    assert CANARY in everything(warehouse, tmp_path)
+    erase(warehouse, UPath(tmp_path), RESOURCES["employee"], one)
+    assert CANARY not in everything(warehouse, tmp_path)
+
+
+def test_the_command_shows_what_it_would_do_and_does_it_when_told(
+    warehouse: Engine,
+    warehouse_uri: str,
+    tmp_path: Path,
+    contact: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["contact", contact, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
+    assert main(given) == 0
+    shown = capsys.readouterr().out
+    assert "2 rows of bms.contact_version" in shown
+    assert "file archive/contacts/000001/a.csv" in shown
+    assert "nothing was erased" in shown
+    assert CANARY not in shown
+    assert CANARY in everything(warehouse, tmp_path)
+    assert main([*given, "--for-good"]) == 0
+    assert CANARY not in everything(warehouse, tmp_path)
+    assert main([*given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 1
