@@ -1,0 +1,123 @@
+"""What each peer is asked to do, and how it is timed; the standard library alone, for it runs in every environment.
+
+Tables go to the schema `peer`: `client_invoice` with the key `id_invoice`, `contact` with `id`.
+"""
+
+import argparse
+import json
+import os
+import resource
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+CREDENTIALS = {
+    "client_id": "demo-client",
+    "application_id": "demo-application",
+    "secret": "demo-secret",
+}
+SCHEMA = "peer"
+TABLES = {"invoices": "client_invoice", "contacts": "contact"}
+KEYS = {"invoices": "id_invoice", "contacts": "id"}
+PATHS = {"invoices": "/v1/ERP/invoices/clients", "contacts": "/v1/CRM/contacts"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One load: of what, from where, to where."""
+
+    work: str
+    url: str
+    database: str
+    folder: Path
+    """Where a peer may keep what it needs from one run to the next."""
+    variant: str
+    first: date
+    days: int
+    in_flight: int
+    window: int = 7
+    page_size: int = 100
+
+    @property
+    def table(self) -> str:
+        """The name of the table to fill."""
+        return TABLES[self.work]
+
+    @property
+    def key(self) -> str:
+        """The column that tells its rows apart."""
+        return KEYS[self.work]
+
+    @property
+    def path(self) -> str:
+        """The operation's path, without its first slash."""
+        return PATHS[self.work].removeprefix("/")
+
+    def token(self) -> str:
+        """Ask the service for a token."""
+        asked = urllib.request.Request(  # noqa: S310 - the sandbox's own address
+            f"{self.url}/v1/token",
+            json.dumps(CREDENTIALS).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(asked) as answer:  # noqa: S310 - as above
+            return str(json.load(answer)["access_token"])
+
+    def windows(self) -> Iterator[dict[str, str]]:
+        """Yield the query of each request for invoices."""
+        last = self.first + timedelta(days=self.days - 1)
+        for number in range(0, self.days, self.window):
+            start = self.first + timedelta(days=number)
+            end = min(start + timedelta(days=self.window - 1), last)
+            yield {
+                "id_entity": "1",
+                "start_date": start.isoformat(),
+                "end_date": end.isoformat(),
+                "language": "FR",
+            }
+
+    def page(self, number: int) -> dict[str, str]:
+        """Return the query of one request for contacts."""
+        return {"filter": "ALL", "page_size": str(self.page_size), "page_number": str(number)}
+
+
+def given() -> Task:
+    """Read the task from the command line."""
+    options = argparse.ArgumentParser()
+    options.add_argument("work", choices=TABLES)
+    options.add_argument("url")
+    options.add_argument("database")
+    options.add_argument("folder", type=Path)
+    options.add_argument("--variant", default="default")
+    options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
+    options.add_argument("--days", type=int, default=365)
+    options.add_argument("--in-flight", type=int, default=16)
+    return Task(**vars(options.parse_args()))
+
+
+def timed(load: Callable[[], object]) -> None:
+    """Run the load; print its seconds, the processor's, and the peak memory of its biggest process."""
+    started, worked = time.perf_counter(), _processor()
+    load()
+    told: dict[str, Any] = {
+        "seconds": time.perf_counter() - started,
+        "cpu": _processor() - worked,
+        "peak": max(_peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss),
+    }
+    print(json.dumps(told))
+
+
+def _processor() -> float:
+    """Return the CPU seconds of this process and of those that it started and that ended."""
+    return sum(os.times()[:4])
+
+
+def _peak() -> int:
+    """Return the most memory this process ever held, in bytes (VmHWM)."""
+    status = Path("/proc/self/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
