@@ -4,6 +4,7 @@ Each commit of a database connection, each COPY into it, each beginning, closing
 file, and each write to the service's connection is a point; they are counted as they come.
 """
 
+import builtins
 import functools
 import io
 import itertools
@@ -86,4 +87,5 @@ def watch(kill_at: int | None) -> list[str]:
         return File(stream) if set(mode) & set("wax+") else stream
 
     io.open = watched  # type: ignore[assignment]  # what pathlib opens files by
+    builtins.open = watched  # and everybody else
     return reached
