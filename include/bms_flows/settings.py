@@ -13,6 +13,8 @@ LONGEST = 9
 class BadSetting(ValueError):
     """A setting can't be read; the text names the variable, what it holds and what it may hold."""
 
+    retriable = False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -38,12 +40,16 @@ class Settings:
     """Seconds between the two looks that must find a dropped file unchanged."""
     keep_raw_days: int = 1100
     """Days that answers are kept as they came: `bms_flows.rebuild` needs them."""
+    keep_people_days: int = 100
+    """The same of contacts, consultants and employees: personal data, from which nothing is rebuilt."""
     keep_parquet_days: int = 100
     """Days that Parquet files are kept."""
     keep_reports_days: int = 400
     """Days that reports are kept; those of drops hold personal data."""
     keep_archive_days: int = 100
     """Days that dropped files are kept; they hold personal data."""
+    keep_operators_days: int = 100
+    """Days that files which operators wrote below `operators/` are kept; they hold personal data."""
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
         "invoice_date"
     )

@@ -11,13 +11,21 @@ TRANSIENT = ("08", "40", "53", "55", "57")
 """Classes of SQLSTATE that may pass: connection, rollback, resources, locks, shutdown."""
 
 
+NOT_MIGRATED = ("3F000", "42P01", "42703")
+"""SQLSTATEs of a schema, table or column that isn't there."""
+
+
 class WarehouseError(psycopg.Error):
     """The database refused or broke off; names the error's kind, its code and its place, no value."""
 
     def __init__(self, error: psycopg.Error) -> None:
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
         if error.sqlstate is None:
-            super().__init__("no answer: is PostgreSQL running where the connection points?")
+            # libpq gives a refused sign-in no code either, and its text is left out.
+            super().__init__(
+                "no connection: is PostgreSQL running where the connection points, and are "
+                "user, password and database right?"
+            )
             return
         names = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
         place = ".".join(name for name in names if name)
@@ -26,7 +34,9 @@ class WarehouseError(psycopg.Error):
             f"at {place}" if place else "",
             f"by {error.diag.constraint_name}" if error.diag.constraint_name else "",
         ]
-        super().__init__(" ".join(part for part in parts if part))
+        migrate = "; bring the warehouse up to date: python -m bms_warehouse migrate"
+        remedy = migrate if error.sqlstate in NOT_MIGRATED else ""
+        super().__init__(" ".join(part for part in parts if part) + remedy)
         self.sqlstate = error.sqlstate
 
 

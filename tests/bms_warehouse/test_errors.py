@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from bms_warehouse import loads
+from bms_flows import runs
+from bms_flows.runs import Step
+from bms_warehouse import database, loads
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import client_invoice, code_name
 
@@ -38,6 +40,21 @@ def test_a_refused_copy_is_not_quoted(warehouse: Engine) -> None:
         with pytest.raises(WarehouseError) as refusal:
             loads.stage(connection, client_invoice, pa.table({"id_entity": [CANARY]}))
     assert CANARY not in told(refusal.value)
+
+
+def test_a_warehouse_that_is_not_migrated_says_what_to_run(postgres: str) -> None:
+    empty = database.connect(postgres)
+    with pytest.raises(WarehouseError, match="python -m bms_warehouse migrate") as refusal:
+        runs.begin(empty, Step("contact_sync", "manual__1", "sync"))
+    empty.dispose()
+    assert not refusal.value.retriable
+
+
+def test_a_server_that_takes_no_connection_says_what_to_look_at(warehouse: Engine) -> None:
+    gone = database.connect(warehouse.url.set(database="gone").render_as_string(False))
+    with pytest.raises(WarehouseError, match="user, password and database right"), gone.connect():
+        pytest.fail("there is no such database")
+    gone.dispose()
 
 
 def test_a_broken_connection_may_be_tried_again(warehouse: Engine) -> None:

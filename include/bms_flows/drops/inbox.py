@@ -36,6 +36,8 @@ _F_SETSIG = 10
 class OutsideInbox(ValueError):
     """The path doesn't lead to a file inside the inbox."""
 
+    retriable = False
+
 
 @dataclass(frozen=True)
 class Seen:

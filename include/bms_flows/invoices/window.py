@@ -11,6 +11,8 @@ DAY = timedelta(days=1)
 class BadWindow(ValueError):
     """The days asked for make no window; the text says what to give instead."""
 
+    retriable = False
+
 
 @dataclass(frozen=True, order=True)
 class Window:

@@ -14,6 +14,7 @@ from bms_flows import runs
 from bms_flows.creation import difference, matches, proposal, review, rules
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.remotes import REMOTES
+from bms_flows.creation.review import BadDecision
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
@@ -47,6 +48,8 @@ def plan(name: str) -> dict[str, Any]:
     ``text`` and ``creates``; figures only.
     """
     params = get_current_context()["params"]
+    if bool(params.get("line")) != bool(params.get("decision")):
+        raise BadDecision("give a line, as needs_review.csv numbers it, and a decision on it")
     with workplace.open_workplace() as place:
         held = inbox.hold(place, name, params)
         if held.state != "open":
@@ -58,7 +61,7 @@ def plan(name: str) -> dict[str, Any]:
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
         claim.started(place.warehouse, held.id)
-        if earlier and not params.get("drop_again"):
+        if earlier:
             with place.warehouse.begin() as connection:
                 claim.finish(
                     connection, held, "repeated", report=earlier.report, same_as=earlier.id
@@ -74,8 +77,6 @@ def plan(name: str) -> dict[str, Any]:
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
     """Take a person's decision on one line of the drop, and carry it out."""
-    if not params.get("line"):
-        raise inbox.NoSuchFile("a decision is on one line: give it as needs_review.csv does")
     row, plan_id = review.waiting_row(place.warehouse, name, held.id, params["line"])
     who = get_current_context()["dag_run"].triggering_user_name or "whoever triggered the run"
 

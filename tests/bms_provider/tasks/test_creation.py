@@ -79,12 +79,16 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
         ({}, "give the name of a file in the inbox, or a drop's number"),
         ({"path": "avril.csv"}, "no such file in the inbox; give its name as it lies there"),
         ({"drop": 77}, "there is no drop 77"),
+        ({"path": "../août.csv"}, "give the file's name, or its path, inside the inbox"),
+        ({"path": "août.csv", "line": 2}, "give a line, .* and a decision on it"),
+        ({"path": "août.csv", "decision": "create"}, "give a line, .* and a decision on it"),
+        ({"path": "août.csv", "line": 2, "decision": "create"}, "line 2 .* is not waiting"),
     ],
 )
 @pytest.mark.usefixtures("dropped", "warehouse")
 def test_a_run_for_nothing_says_what_to_give_and_is_not_tried_again(
     given: dict[str, Any], said: str
 ) -> None:
-    with run(**given), pytest.raises(LookupError, match=said) as raised:
+    with run(**given), pytest.raises((LookupError, ValueError), match=said) as raised:
         creation.plan("employee")
     assert not getattr(raised.value, "retriable", True)
