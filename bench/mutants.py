@@ -160,7 +160,7 @@ def tried(tree: Path, mutant: Mutant, limit: float, *, whole: bool) -> str | Non
     try:
         noticed = failed(tree, mutant.tests, limit)
         if noticed is None and whole:
-            noticed = failed(tree, ["-n", "logical", "--dist", "loadgroup"], WHOLE_LIMIT)
+            noticed = failed(tree, ["-n", "logical", "--no-loadscope-reorder"], WHOLE_LIMIT)
     finally:
         (tree / mutant.file).write_bytes(kept)
     return noticed

@@ -29,13 +29,21 @@ atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 AIRFLOW = PROJECT / "tests" / "e2e"
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests share what is dear to start, for pytest-xdist's --dist loadgroup."""
+    """Begin with what takes longest."""
     items.sort(key=lambda item: AIRFLOW not in item.path.parents)
-    for item in items:
-        shared = AIRFLOW if AIRFLOW in item.path.parents else item.path
-        item.add_marker(pytest.mark.xdist_group(str(shared.relative_to(PROJECT))))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep together in one process what shares something that is dear to start."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = Path(nodeid.split("::", 1)[0])
+            return str(path.parent if PROJECT / path.parent == AIRFLOW else path)
+
+    return Scheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
