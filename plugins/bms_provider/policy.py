@@ -16,10 +16,23 @@ from bms_provider import pool
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
+
+def number(variable: str, default: float) -> float:
+    """Return a setting that DAG files need when they are parsed; raise `ValueError` that names it."""
+    text = os.environ.get(variable) or str(default)
+    try:
+        given = float(text)
+    except ValueError:
+        given = -1
+    if not 0 < given < float("inf"):
+        raise ValueError(f"{variable} holds {text!r}; it takes a number, more than 0")
+    return given
+
+
 TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
 """The company's days; `bms_flows.settings` reads the same variable for the tasks."""
 
-TASK_SLOTS = int(os.environ.get("BMS_TASK_SLOTS") or pool.TASK_SLOTS)
+TASK_SLOTS = int(number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
 """Requests that one task may have in flight: the slots it takes of the pool."""
 
 SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
@@ -104,7 +117,7 @@ def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]
     }
 
 
-APPROVAL_TIME = timedelta(hours=float(os.environ.get("BMS_APPROVAL_HOURS") or 72))
+APPROVAL_TIME = timedelta(hours=number("BMS_APPROVAL_HOURS", 72))
 """How long a person's answer to a plan is waited for; then it counts as a rejection."""
 
 INVOICES = AssetAlias("bms_client_invoice")

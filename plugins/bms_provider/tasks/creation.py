@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,12 +28,14 @@ from bms_provider.hooks.bms import BmsHook
 from bms_provider.tasks import inbox
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bms_flows.drops.claim import Drop
     from bms_flows.workplace import Workplace
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class RowsWaiting(RuntimeError):
@@ -72,6 +75,9 @@ def plan(name: str) -> dict[str, Any]:
             return await proposal.plan_drop(bench, held.id, sheet, _today(place))
 
         made = _step(place, name, "plan", propose)
+    log.info("drop %s, %s", held.id, made.text())
+    for finding in made.findings:
+        log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
     return _manifest(held.id, made, ask=made.decision.ask and not params.get("dry_run"))
 
 
@@ -128,7 +134,9 @@ def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
         return await proposal.apply_chunk(bench, entered["drop"], entered["plan"], chunk)
 
     with workplace.open_workplace() as place:
-        return _step(place, name, f"create_{chunk}", bring)
+        ended = _step(place, name, f"create_{chunk}", bring)
+    log.info("drop %s, chunk %s: %s", entered["drop"], chunk, _told(ended))
+    return ended
 
 
 def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
@@ -203,6 +211,11 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
             service=counters,
             details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
         )
+    log.info("drop %s: %s; report: %s", drop, _told(ended), place.name(folder))
+
+
+def _told(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in counted.items())
 
 
 def _counts(ended: dict[str, int]) -> runs.Counts:

@@ -54,15 +54,21 @@ def run(**params: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def test_each_step_puts_on_record_how_the_service_answered_it(
-    warehouse: Engine, dropped: str
+    warehouse: Engine, dropped: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", logger="bms_provider.tasks.creation")
     with run(path=dropped):
-        planned = creation.plan("employee")
-        entered = creation.enter("employee", planned, NOBODY_ASKED)
-        ended = [creation.apply("employee", entered, chunk) for chunk in entered["chunks"]]
+        proposed = creation.plan("employee")
+        entered = creation.enter("employee", proposed, NOBODY_ASKED)
+        applied = [creation.apply("employee", entered, chunk) for chunk in entered["chunks"]]
         concluded = creation.conclude("employee", entered)
-    assert ended == [{"created": 1}]
+    assert applied == [{"created": 1}]
     assert concluded["created"] == 1
+    planned, created, ended = [line for line in caplog.messages if line.startswith("drop 1")]
+    assert planned.startswith("drop 1, plan ")
+    assert created == "drop 1, chunk 0: 1 created"
+    assert ended.startswith("drop 1: 1 created, 0 adopted, ")
+    assert "Dupré" not in caplog.text
     with warehouse.connect() as connection:
         steps = connection.execute(
             text("""select step, state, requests > 0 and token_fetches = 1, latency_p95_ms > 0
