@@ -9,6 +9,8 @@ from upath import UPath
 
 from bms_flows.settings import Settings
 
+PEOPLE = ("contact", "consultant", "employee", "employee_private")
+"""Folders of answers that are about people, by their tables' names."""
 KEPT = "certificate.json"
 """Certificates stay: they form a chain, and hold nothing personal."""
 
@@ -24,10 +26,12 @@ class Swept:
 def kept_days(settings: Settings) -> dict[str, int]:
     """Return for how many days each kind of file is kept; the kind is a folder of the data root."""
     return {
+        **{f"raw/{name}": settings.keep_people_days for name in PEOPLE},
         "raw": settings.keep_raw_days,
         "parquet": settings.keep_parquet_days,
         "reports": settings.keep_reports_days,
         "archive": settings.keep_archive_days,
+        "operators": settings.keep_operators_days,
     }
 
 

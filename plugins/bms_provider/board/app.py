@@ -121,8 +121,9 @@ def run(
 ) -> str:
     """Show the steps of a run: counts, totals, reports."""
     who.must_view(name)
-    found = details.run_page(warehouse, name, dag_run_id, data_root())
-    if found is None:
+    # No id has a NUL, and PostgreSQL takes no text with one.
+    found = "\0" not in dag_run_id and details.run_page(warehouse, name, dag_run_id, data_root())
+    if not found:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "The warehouse knows no such run.")
     return render(request, "run.html", settings, **found, edits=name in who.edits)
 

@@ -129,7 +129,7 @@ def read_body(path: UPath) -> dict[str, Any]:
     """Read a creation body, its numbers as exact as they are written; raise `BadBody`."""
     try:
         body = BODY.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     if body is None:  # outside `except`: its error may quote the body
         raise BadBody("body_path: the file takes one JSON object")

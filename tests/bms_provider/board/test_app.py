@@ -161,3 +161,60 @@ def test_a_report_on_an_object_store_is_found_too(tmp_path: Path) -> None:
     assert files.content(root, "reports/employees/000001", "rejected.csv") == b"a;b"
     assert files.content(root, "reports/..", "secret.csv") is None
     assert files.listed(UPath(tmp_path), "reports/none") == []
+
+
+HOSTILE = (
+    "x' or '1'='1",
+    "'; drop table bms.run; --",
+    "%00",
+    "a%00b",
+    "%ff%fe",
+    "../../../etc/passwd",
+    "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+    "..%5c..%5cwin.ini",
+    "a%0d%0aSet-Cookie:%20x=1",
+    "%F0%9F%92%A9",
+    "x" * 8_000,
+    "{{7*7}}",
+    "%25s",
+)
+"""Parts of an address that ask for more than they should."""
+
+
+@pytest.mark.usefixtures("report")
+def test_no_address_asks_for_more_than_it_may(visit: Visit, warehouse: Engine) -> None:
+    client = visit("user")
+    for place, part in product(
+        (
+            "/flows/{}",
+            "/flows/invoice_extraction/runs/{}",
+            "/steps/{}",
+            "/steps/2/files/{}",
+            "/drops/{}",
+            "/drops/1/files/{}",
+            "/static/{}",
+            "/{}",
+        ),
+        HOSTILE,
+    ):
+        answer = client.get(f"/bms{place.format(part)}")
+        assert answer.status_code in {404, 422}, (place, part[:40])
+        assert "Set-Cookie" not in answer.headers
+        assert "root:" not in answer.text
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.run"))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("who", [None, "nobody", "viewer", "user"])
+def test_nothing_but_reading_is_answered_from_here_or_from_another_site(
+    visit: Visit, report: int, who: str | None, method: str
+) -> None:
+    client = visit(who)
+    elsewhere = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    for place in ("/", "/health", f"/drops/{report}", f"/drops/{report}/files/rejected.csv"):
+        answer = client.request(method, f"/bms{place}", headers=elsewhere)
+        assert answer.status_code in {401, 403, 405}, place
+        read = client.get(f"/bms{place}", headers=elsewhere)
+        for each in (answer, read):
+            assert not [name for name in each.headers if name.startswith("access-control-")]

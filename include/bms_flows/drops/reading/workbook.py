@@ -19,6 +19,10 @@ from bms_flows.drops.sheet import Limits
 
 _DECLARED: Final = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ")
+_ROW: Final = re.compile(rb"<(?:\w+:)?row\b")
+EXCELS_ROWS: Final = 1 << 20
+TAGS: Final = 1 << 17
+"""Of one row at most: eight for each column that Excel has. A row is held in memory whole."""
 _ZEROS: Final = re.compile(r"0{2,}")
 Rows = list[tuple[int, list[Cell]]]
 
@@ -36,8 +40,26 @@ def check_package(content: bytes, limits: Limits) -> None:
                 unpacked = package.read(part)  # never more than the size it declares
                 if part.filename.endswith((".xml", ".rels")) and _DECLARED.search(unpacked):
                     raise Misread("bad_workbook", why="DOCTYPE")
+                if part.filename.startswith("xl/worksheets/"):
+                    _check_rows(unpacked)
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise Misread("bad_workbook", why=type(error).__name__) from None
+
+
+def _check_rows(xml: bytes) -> None:
+    """Raise `Misread` for more rows or columns than Excel has."""
+    begin = 0
+    for number, match in enumerate(_ROW.finditer(xml), start=1):
+        if number > EXCELS_ROWS:
+            raise Misread("too_big", what="lignes/rows", limit=EXCELS_ROWS)
+        _check_tags(xml, begin, match.start())
+        begin = match.start()
+    _check_tags(xml, begin, len(xml))
+
+
+def _check_tags(xml: bytes, begin: int, end: int) -> None:
+    if xml.count(b"<", begin, end) > TAGS:
+        raise Misread("too_big", what="balises/tags", limit=TAGS)
 
 
 def sheets(content: bytes, limits: Limits) -> Iterator[tuple[str, Rows, bool]]:

@@ -151,6 +151,22 @@ def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     assert codes(read(content, "a.xlsx", EMPLOYEE, limits=limits)) == ["too_big"]
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"<row>" + b"<c/>" * 200_000 + b"</row>",
+        b"<x:row>" + b"<x:c><x:v>1</x:v></x:c>" * 50_000 + b"</x:row>",
+        b"<row/>" * 1_100_000,
+    ],
+    ids=["one row", "with a prefix", "rows without end"],
+)
+def test_more_rows_or_columns_than_excel_has_are_not_unfolded(rows: bytes) -> None:
+    """A row is held in memory whole: one of 300 MB would take gigabytes."""
+    end = b"</sheetData>"
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: xml.replace(end, rows + end))
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["too_big"]
+
+
 def test_entities_are_refused() -> None:
     evil = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>'
     content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: evil + xml)
