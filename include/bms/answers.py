@@ -58,6 +58,19 @@ class Rows(Generic[R]):
         if self.rejected:
             raise InvalidRecords(self.endpoint, [(r.index, r.field, r.code) for r in self.rejected])
 
+    def as_page(self, number: int, size: int) -> "Page[R]":
+        """Return the rows of a list that has no pages as its only page, asked for as `number` of `size`."""
+        return Page(
+            endpoint=self.endpoint,
+            records=self.records,
+            rejected=self.rejected,
+            extra=self.extra,
+            body=self.body,
+            number=number,
+            size=size,
+            total_pages=1,
+        )
+
     def __len__(self) -> int:
         return len(self.records)
 

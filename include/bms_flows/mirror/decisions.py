@@ -1,7 +1,7 @@
 """What a run decides, as pure functions: which details to read, who is gone, when to ask a person."""
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -70,8 +70,3 @@ def members(
 def before(known: Mapping[Key, Known], flag: int) -> set[Key]:
     """Return the rows for which flag number `flag` is true so far."""
     return {key for key, row in known.items() if row.flags[flag]}
-
-
-def keys_of(rows: Iterable[tuple[Key, bytes]]) -> set[Key]:
-    """Return the keys alone."""
-    return {key for key, _ in rows}

@@ -34,16 +34,7 @@ def employees(client: Client, *, id_entity: int) -> Source:
     def listed(state: EmployeeFilter) -> Fetch:
         async def rows(number: int, size: int) -> Page[EmployeeItem]:
             answer = await client.list_employees(id_entity=id_entity, filter=state)
-            return Page(
-                endpoint=answer.endpoint,
-                records=answer.records,
-                rejected=answer.rejected,
-                extra=answer.extra,
-                body=answer.body,
-                number=number,
-                size=size,
-                total_pages=1,
-            )
+            return answer.as_page(number, size)
 
         return rows
 

@@ -112,16 +112,7 @@ class Audit:
 
         async def page(number: int, size: int) -> Page[Any]:
             answer = await self.client.list_employees(id_entity=id_entity, filter="ALL")
-            return Page(
-                endpoint=answer.endpoint,
-                records=answer.records,
-                rejected=answer.rejected,
-                extra=answer.extra,
-                body=answer.body,
-                number=number,
-                size=size,
-                total_pages=1,
-            )
+            return answer.as_page(number, size)
 
         audit = self._list(EMPLOYEES, page, self.client.read_employee)
         await self._listed(audit, id_entity, turn)

@@ -57,7 +57,6 @@ Int32 = Annotated[int, AfterValidator(_within(32)), Field(json_schema_extra={"fo
 # "string (date)" in a body: strict models would refuse the string itself.
 Day = Annotated[date, Field(strict=False), WrapValidator(_calendar_day)]
 Uuid = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
-DayText = Annotated[str, Field(json_schema_extra={"format": "date"})]
 InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
