@@ -20,6 +20,7 @@ FATES: Final = {
     "good": 6,
     "lost": 2,
     "broken_off": 1,
+    "failed_after": 1,
     "unavailable": 2,
     "refused": 1,
     "no_connection": 1,

@@ -89,6 +89,8 @@ class SimulatedService:
             if fate == "unavailable":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=503)
             made = self._commit(key, body)
+            if fate == "failed_after":
+                raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             if fate == "slow":
                 await asyncio.sleep(1.5)
             if fate == "lost":

@@ -1,0 +1,334 @@
+"""Draw where the promises end: creation beyond the settle time, mirrors under churn, late invoice changes.
+
+    python -m bench.curve [--quick]
+
+Tables go into `docs/proof.md` between their marks, plots to `docs/pictures/`. The engines are the real ones, in virtual time.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from bench import lookback_invoices as lookback
+from bench.plots import Axis, plot, table
+from bench.simulation.clock import play
+from bench.simulation.creation import to_the_end
+from bench.simulation.ledger import IDENTITY, MemoryLedger
+from bench.simulation.mirror import ORDERS
+from bench.simulation.moving_list import MovingList, read
+from bench.simulation.service import SimulatedService, drawn, person
+from bench.simulation.witness import draws
+from bms.errors import AmbiguousWrite
+from bms_flows.creation.audit import compare
+from bms_flows.creation.settings import Settings
+
+PROJECT: Final = Path(__file__).parent.parent
+PICTURES: Final = PROJECT / "docs" / "pictures"
+PROOF: Final = PROJECT / "docs" / "proof.md"
+
+RATIOS: Final = (0, 0.5, 1, 1.5, 1.9, 2, 2.1, 2.5, 3)
+SETTLE_S: Final = 30
+ROWS: Final = 100
+ATTEMPTS: Final = 5
+FATES: Final = {"good": 16, "failed_after": 2, "unavailable": 2}
+"""Of twenty creates two are made and answered 500, two are answered 503 and not made.
+
+Answered ones settle soonest: where the answer is lost, BMS_CREATE_TIMEOUT_S is waited beside.
+"""
+CHURN: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+Work = Callable[[SimulatedService, MemoryLedger], Awaitable[None]]
+
+
+# Creation
+
+
+@dataclass
+class Creation:
+    """What became of many creates at one lag, under one policy."""
+
+    policy: str
+    ratio: float
+    rows: int = 0
+    doubles: int = 0
+    lost: int = 0
+    asked: int = 0
+    found: int = 0
+    """Doubles that the audit names."""
+
+    def per_thousand(self, count: int) -> str:
+        """Return a count as a share of a thousand rows."""
+        return f"{1000 * count / self.rows:.1f}"
+
+
+async def ours(service: SimulatedService, ledger: MemoryLedger) -> None:
+    """Apply with the project's own engine."""
+    await to_the_end(ledger, service, Settings(settle_s=SETTLE_S, create_timeout_s=60, lease_s=60))
+
+
+def others(wait: float | None) -> Work:
+    """Return what others do on an error: look after `wait` seconds and send again what isn't there.
+
+    None: send again without looking.
+    """
+
+    async def work(service: SimulatedService, ledger: MemoryLedger) -> None:
+        for body in ledger.body.values():
+            for _ in range(ATTEMPTS):
+                try:
+                    await service.create(body)
+                except AmbiguousWrite:
+                    if wait is not None and await _there(service, IDENTITY.key(body), wait):
+                        break
+                else:
+                    break
+
+    return work
+
+
+async def never_again(service: SimulatedService, ledger: MemoryLedger) -> None:
+    """Send each row once, whatever becomes of it."""
+    for body in ledger.body.values():
+        try:
+            await service.create(body)
+        except AmbiguousWrite:
+            continue
+
+
+async def _there(service: SimulatedService, key: str | None, wait: float) -> bool:
+    await asyncio.sleep(wait)
+    return any(known.key == key for known in await service.shown([1]))
+
+
+POLICIES: Final[dict[str, Work]] = {
+    "ours": ours,
+    "sent again at once": others(None),
+    "sent again if not listed at once": others(0),
+    "sent again if not listed after the settle time": others(SETTLE_S),
+    "never sent again": never_again,
+}
+
+
+def creation(policy: str, ratio: float, rounds: int) -> Creation:
+    """Create `rounds` times a hundred rows whose records all show `ratio` settle times late."""
+    found = Creation(policy, ratio)
+
+    async def once(seed: int) -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(draws(seed), FATES), lag=lambda: ratio * SETTLE_S)
+        for n in range(ROWS):
+            ledger.add(person(n))
+        await POLICIES[policy](service, ledger)
+        made = Counter(record.known.key for record in service.records)
+        found.rows += ROWS
+        found.doubles += sum(times - 1 for times in made.values())
+        entries = {entry.key: entry for entry in ledger.rows.values()}
+        missing = [entry for key, entry in entries.items() if not made[key]]
+        found.asked += sum(entry.state == "review" for entry in missing)
+        found.lost += sum(entry.state != "review" for entry in missing)
+        await asyncio.sleep(4 * SETTLE_S)
+        named = compare(entries, await service.shown([1]))
+        found.found += sum(len(each.remote_ids) - 1 for each in named if each.what == "double")
+
+    for seed in range(rounds):
+        play(once(seed))
+    return found
+
+
+def creations(rounds: int) -> str:
+    """Return the tables of creation, and draw its picture."""
+    mine = [creation("ours", ratio, rounds) for ratio in RATIOS]
+    beside = {
+        policy: [creation(policy, ratio, max(rounds // 3, 1)) for ratio in RATIOS]
+        for policy in POLICIES
+        if policy != "ours"
+    }
+    every = {"ours": mine, **beside}
+    lines = {
+        name: [(each.ratio, 1000 * each.doubles / each.rows) for each in found]
+        for name, found in every.items()
+        if name != "never sent again"
+    }
+    marks = (0, 30, 60, 90, 120, 150)
+    picture = plot(
+        Axis("commit lag, in settle times", (0, 0.5, 1, 1.5, 2, 2.5, 3)),
+        Axis("records too many of 1,000 creates", marks),
+        lines,
+    )
+    (PICTURES / "creation-lag.svg").write_text(picture)
+    first = table(
+        ["lag / settle time", "rows", "doubled of 1,000", "lost of 1,000", "left to a person", "doubles the audit named"],
+        [
+            [f"{each.ratio:g}", f"{each.rows:,}", each.per_thousand(each.doubles),
+             each.per_thousand(each.lost), each.per_thousand(each.asked),
+             f"{each.found} of {each.doubles}"]
+            for each in mine
+        ],
+    )  # fmt: skip
+    second = table(
+        ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost of 1,000"],
+        [
+            [name, *(each.per_thousand(each.doubles) for each in found),
+             found[0].per_thousand(found[0].lost)]
+            for name, found in every.items()
+        ],
+    )  # fmt: skip
+    return f"{first}\n\nDoubled of 1,000 creates, beside what others do:\n\n{second}"
+
+
+# Mirrors
+
+
+@dataclass
+class Churn:
+    """What many readings of moving lists came to."""
+
+    chance: float
+    rows: int = 0
+    readings: int = 0
+    one_pass: int = 0
+    two_passes: int = 0
+    lacking: int = 0
+    """Rows still there that a reading of ours, believed to be whole, lacks: their details are asked."""
+    unstable: int = 0
+
+    def per_thousand(self, count: int) -> str:
+        """Return a count as a share of a thousand rows."""
+        return f"{1000 * count / self.rows:.2f}"
+
+
+def churn(chance: float, readings: int) -> Churn:
+    """Read lists of 200 rows, in pages of 20, in which `chance` of the requests find each kind of change."""
+    found = Churn(chance)
+
+    async def once(seed: int) -> None:
+        orders = [order for order in ORDERS if order != "none"]
+        moving = MovingList(
+            draws(seed), rows=200, order=orders[seed % len(orders)],
+            inserted=chance, deleted=chance, edited=chance,
+        )  # fmt: skip
+        before = set(moving.states)
+        reading, seen = await read(moving, size=20)
+        here = before & set(moving.states)
+        passes = [set(each.keys) for each in reading.passes]
+        found.readings += 1
+        found.rows += len(here)
+        found.one_pass += len(here - passes[0])
+        found.two_passes += len(here - passes[0] - passes[1])
+        found.unstable += not reading.agreed
+        found.lacking += len(here - seen) if reading.agreed else 0
+
+    for seed in range(readings):
+        play(once(seed))
+    return found
+
+
+def churns(readings: int) -> str:
+    """Return the table of mirrors, and draw its picture."""
+    rows = [churn(chance, readings) for chance in CHURN]
+    lines = {
+        "what ours lacks": [(each.chance, 1000 * each.lacking / each.rows) for each in rows],
+        "what one pass lacks": [(each.chance, 1000 * each.one_pass / each.rows) for each in rows],
+        "what two passes lack": [
+            (each.chance, 1000 * each.two_passes / each.rows) for each in rows
+        ],
+    }
+    highest = max(share for points in lines.values() for _, share in points)
+    top = 10 * -(-int(highest + 1) // 10)
+    picture = plot(
+        Axis("share of requests that find a row inserted, one deleted, one edited", CHURN, ".0%"),
+        Axis("rows lacking that are there, of 1,000", [top * n / 5 for n in range(6)]),
+        lines,
+    )
+    (PICTURES / "mirror-churn.svg").write_text(picture)
+    return table(
+        ["requests that find changes", "rows", "one pass", "two passes", "ours, where it is believed", "readings called unstable"],
+        [
+            [f"{each.chance:.0%} of each kind", f"{each.rows:,}", each.per_thousand(each.one_pass),
+             each.per_thousand(each.two_passes), each.per_thousand(each.lacking),
+             f"{each.unstable} of {each.readings}"]
+            for each in rows
+        ],
+    )  # fmt: skip
+
+
+# Late changes of invoices
+
+
+def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
+    """Return recall by requests of the look back and of fixed windows, and draw its picture."""
+    mine = [
+        lookback.simulate(f"look back, budget {each}", lookback.ours(budget=each))
+        for each in budgets
+    ]
+    fixed = [lookback.simulate(f"last {each} days", lookback.fixed(each)) for each in windows]
+
+    def points(outcomes: Sequence[lookback.Outcome], runs: int) -> list[tuple[float, float]]:
+        return [(each.requests_per_run, each.seen[runs]) for each in outcomes]
+
+    most = max(each.requests_per_run for each in [*mine, *fixed])
+    picture = plot(
+        Axis("requests a run", [round(most / 5) * n for n in range(6)], ".0f"),
+        Axis("late changes seen", (0, 0.25, 0.5, 0.75, 1), ".0%"),
+        {
+            "look back, after 32 runs": points(mine, 32),
+            "fixed windows, after 32 runs": points(fixed, 32),
+            "look back, after 7 runs": points(mine, 7),
+            "fixed windows, after 7 runs": points(fixed, 7),
+        },
+        dots=True,
+    )
+    (PICTURES / "late-changes.svg").write_text(picture)
+    return table(
+        ["policy", "days a run", "requests a run", "seen after 7 runs", "seen after 32 runs", "seen after 32 runs, for each request of a run"],
+        [
+            [each.name, f"{each.days_per_run:.0f}", f"{each.requests_per_run:.0f}",
+             f"{each.seen[7]:.0%}", f"{each.seen[32]:.0%}",
+             f"{each.seen[32] / each.requests_per_run:.1%}"]
+            for each in [*mine, *fixed]
+        ],
+    )  # fmt: skip
+
+
+def put(name: str, text: str) -> None:
+    """Write a table between its marks in the page of proofs, where it has such marks."""
+    page = PROOF.read_text()
+    marks = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    PROOF.write_text(
+        re.sub(marks, lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL)
+    )
+
+
+def main() -> None:
+    """Run all three, and write what came of them."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="fewer runs for each point")
+    options.add_argument("--only", choices=("creation", "mirror", "invoices"))
+    given = options.parse_args()
+    logging.disable(logging.WARNING)  # the engines' own
+    curves: dict[str, Callable[[], str]] = {
+        "creation": lambda: creations(3 if given.quick else 30),
+        "mirror": lambda: churns(10 if given.quick else 300),
+        "invoices": lambda: late_changes(
+            (60, 120) if given.quick else (30, 60, 120, 240),
+            (7, 30, 90) if given.quick else (7, 30, 90, 180, 365),
+        ),
+    }
+    for name, draw in curves.items():
+        if given.only in (None, name):
+            text = draw()
+            taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores."
+            put(f"curve {name}", f"{text}\n\n{taken}")
+            print(text, end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

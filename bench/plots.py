@@ -1,0 +1,72 @@
+"""Line plots as SVG, drawn from the figures by the code that has them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+COLOURS = ("#0b6e4f", "#c44536", "#e08e45", "#4062bb", "#7a7a7a", "#5fad56")
+WIDTH, HEIGHT, LEFT, TOP, INNER, TALL = 780, 330, 56, 24, 380, 250
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis counts, where it is marked, and how marks are written."""
+
+    name: str
+    marks: Sequence[float]
+    form: str = "g"
+
+    def share(self, value: float) -> float:
+        """Return where a value stands between the first mark and the last."""
+        first, last = self.marks[0], self.marks[-1]
+        return min(max((value - first) / (last - first), 0), 1)
+
+
+def plot(across: Axis, upward: Axis, lines: Mapping[str, Points], *, dots: bool = False) -> str:
+    """Return the picture of `lines` by their names; with `dots`, each point shows."""
+    parts = [
+        _open_svg(),
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<text x="{LEFT}" y="14">{upward.name}</text>',
+        _centred(LEFT + INNER / 2, TOP + TALL + 40, across.name),
+    ]
+    for mark in upward.marks:
+        y = TOP + TALL * (1 - upward.share(mark))
+        parts.append(f'<path d="M{LEFT},{y:.0f}h{INNER}" stroke="#ddd"/>')
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{mark:{upward.form}}</text>'
+        )
+    for mark in across.marks:
+        x = LEFT + INNER * across.share(mark)
+        parts.append(_centred(x, TOP + TALL + 18, f"{mark:{across.form}}"))
+    for number, ((name, points), colour) in enumerate(zip(lines.items(), COLOURS, strict=False)):
+        at = [
+            (LEFT + INNER * across.share(x), TOP + TALL * (1 - upward.share(y))) for x, y in points
+        ]
+        path = " ".join(f"{x:.0f},{y:.0f}" for x, y in at)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        if dots:
+            parts += [f'<circle cx="{x:.0f}" cy="{y:.0f}" r="4" fill="{colour}"/>' for x, y in at]
+        y = TOP + 14 + 26 * number
+        parts.append(f'<path d="M{LEFT + INNER + 18},{y}h16" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{LEFT + INNER + 40}" y="{y + 4}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _open_svg() -> str:
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    )
+
+
+def _centred(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{text}</text>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table whose first column is text."""
+    lines = [" | ".join(head), " | ".join(["---", *["---:"] * (len(head) - 1)])]
+    lines += [" | ".join(map(str, row)) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
