@@ -25,6 +25,7 @@ class Peer(NamedTuple):
     environment: str
     script: str
     variant: str
+    slow: bool = False
 
 
 class Measure(NamedTuple):
@@ -89,8 +90,8 @@ after another, as they are made. Ours and the ceiling read contacts twice, and t
 fetches, decodes, COPYs and merges, and does nothing else: the fastest of three variants. Only ours keeps versions, raw
 answers, Parquet files and exact amounts, and quarantines what it can't believe. Seconds and CPU seconds (of the
 loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the biggest process.
-Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range; a peer whose
-first load took more than 15 s ran once, and no second time where it took more than 40 s. Where the sandbox used
+Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range;
+slow peers ran once, and no second load where the first took more than 40 s. Where the sandbox used
 more than 70 % of a core the row is *void*: the sandbox itself was measured."""
 
 
@@ -104,8 +105,6 @@ def table(found: Found, what: str, peers: Sequence[Peer], rows: int) -> str:
     for who in (CEILING, SCAN, OURS, *(peer.name for peer in peers)):
         some = [each for each in found if (each.who, each.what) == (who, what)]
         if not some:
-            if who in {peer.name for peer in peers}:
-                lines.append(f"| {who} | | | | | | 0 | | |")
             continue
         seconds, cpu = median(each.seconds for each in some), median(each.cpu for each in some)
         ratios = [each.seconds / ours[each.round] for each in some]
@@ -119,7 +118,9 @@ def table(found: Found, what: str, peers: Sequence[Peer], rows: int) -> str:
             f"| {busy:.0%}{', void' if busy > VOID else ''} "
             f"| {len(some)} | {median(ratios):.2f} | {spread} |"
         )
-    return "\n".join(lines)
+    measured = {each.who for each in found if each.what == what}
+    spared = [peer.name for peer in peers if peer.name not in measured]
+    return "\n".join(lines) + (f"\n\nNot measured: {'; '.join(spared)}." if spared else "")
 
 
 def picture(found: Found, peers: Sequence[Peer]) -> None:

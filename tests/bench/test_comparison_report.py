@@ -32,5 +32,8 @@ def test_a_sandbox_that_worked_more_than_its_share_makes_the_row_void() -> None:
     assert row(found, OURS)[5] == "20%"
 
 
-def test_a_peer_that_was_not_measured_has_an_empty_row_with_no_run() -> None:
-    assert row([measure(OURS, 1, 2.0)], PEER.name)[6] == "0"
+def test_a_peer_that_was_not_measured_is_named() -> None:
+    ours = measure(OURS, 1, 2.0)
+    assert table([ours], FIRST, [PEER], rows=1000).endswith("Not measured: another.")
+    both = [ours, measure(PEER.name, 1, 3.0)]
+    assert "Not measured" not in table(both, FIRST, [PEER], rows=1000)
