@@ -135,6 +135,23 @@ def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
             assert anchor in anchors(target.read_text()), link
 
 
+@pytest.mark.parametrize("document", ["guarantees.md", "proof.md"])
+def test_every_test_that_a_promise_names_is_in_its_file(document: str) -> None:
+    text = (PROJECT / "docs" / document).read_text()
+    named = re.findall(r"\[(test_\w+)\]\(\.\./(tests/[\w/]+\.py)\)", text)
+    assert named
+    missing = [name for name, file in named if f"def {name}(" not in (PROJECT / file).read_text()]
+    assert missing == []
+
+
+def test_every_promise_has_its_test() -> None:
+    text = (PROJECT / "docs/guarantees.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    promises = [row for row in rows if not row.startswith("| Promised |")]
+    assert len(promises) > 30
+    assert [row for row in promises if "](../tests/" not in row.rsplit(" | ", 1)[1]] == []
+
+
 def anchors(text: str) -> set[str]:
     """Return the anchors that a Markdown page's headings get."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
