@@ -40,7 +40,7 @@ def check_package(content: bytes, limits: Limits) -> None:
                 unpacked = package.read(part)  # never more than the size it declares
                 if part.filename.endswith((".xml", ".rels")) and _DECLARED.search(unpacked):
                     raise Misread("bad_workbook", why="DOCTYPE")
-                if part.filename.startswith("xl/worksheets/"):
+                if b"sheetData" in unpacked:
                     _check_rows(unpacked)
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise Misread("bad_workbook", why=type(error).__name__) from None
