@@ -3,7 +3,8 @@
 default  its REST source as its documentation begins: requests in turn, INSERT statements, delete-insert;
 tuned    the same source with what its page on performance offers: parallel requests, bigger buffers,
          workers for normalising, CSV and COPY, upsert, no nested tables;
-arrow    no REST source: threads of our own ask, orjson decodes, Arrow tables are handed over; COPY, upsert.
+arrow    no REST source: threads of our own ask, orjson decodes, Arrow tables are handed over; Parquet
+         and ADBC's binary COPY (a third faster than CSV here), upsert.
 """
 
 import os
@@ -29,6 +30,7 @@ TUNED = {
     "SOURCES__DATA_WRITER__FILE_MAX_ITEMS": "50000",  # several files, for the workers below
     "NORMALIZE__WORKERS": str(os.cpu_count()),
 }
+FORMATS: dict[str, Any] = {"default": None, "tuned": "csv", "arrow": "parquet"}
 BATCH = 20_000
 UPSERT = {"disposition": "merge", "strategy": "upsert"}
 
@@ -132,7 +134,7 @@ def load(task: Task) -> None:
     source = (
         arrow(task) if task.variant == "arrow" else rest(task, parallel=task.variant == "tuned")
     )
-    pipeline.run(source, loader_file_format=None if task.variant == "default" else "csv")
+    pipeline.run(source, loader_file_format=FORMATS[task.variant])
 
 
 if __name__ == "__main__":
