@@ -10,7 +10,7 @@ test: install     ## lint and the whole suite
 	@scripts/test
 prove: install    ## the longer proofs: real runs, the whole grid of creation, kills of the extraction
 	@scripts/prove
-bench: install    ## invoices against the ceiling, on this machine
+bench: install    ## loads beside their ceilings and beside dlt, pandas and Singer, on this machine
 	@scripts/bench
 lint: install     ## ruff and mypy
 	@scripts/lint
