@@ -1,0 +1,44 @@
+"""A certificate: every row in is accounted for once, and the one before is named."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bms_flows.creation.certificate import NotBalanced, certificate
+from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.reading import read
+
+SHEET = read(b"Nom;Matricule\nDupont;000001\nMartin;000002\n", "a.csv", EMPLOYEE)
+PLAN: Any = SimpleNamespace(
+    drop_id=7,
+    resource="employee",
+    id="plan",
+    state="applied",
+    bound={},
+    counts={},
+    breaches=[],
+    decided_by="setting",
+    decided_at=None,
+)
+
+
+def ended(*lines: int) -> list[Outcome]:
+    return [Outcome(line=line, state="created") for line in lines]
+
+
+@pytest.mark.parametrize("lines", [(), (2,), (2, 2), (2, 3, 3), (2, 4)])
+def test_there_is_none_unless_every_row_is_accounted_for_once(lines: tuple[int, ...]) -> None:
+    with pytest.raises(NotBalanced, match=f"2 rows in, {len(lines)} accounted for"):
+        certificate(PLAN, SHEET, ended(*lines), [], None)
+
+
+@pytest.mark.parametrize("previous", [None, "digest of the one before"])
+def test_it_names_the_one_before(previous: str | None) -> None:
+    content = json.loads(certificate(PLAN, SHEET, ended(3, 2), [], previous))
+    assert content["previous"] == previous
+    assert content["file_sha256"] == SHEET.sha256
+    assert (content["rows_in"], content["counts"]["created"]) == (2, 2)
+    assert "Dupont" not in json.dumps(content)
