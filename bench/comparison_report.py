@@ -1,5 +1,6 @@
 """Measures as tables and bars: medians, and the ratios within a round."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -72,6 +73,8 @@ def text(
         "contacts": (f"{size.contacts:,} contacts", size.contacts),
         "invoices": (f"Invoices: {size.days} days of 1,000", 1000 * size.days),
     }
+    if max(loads) > 2 * (os.cpu_count() or 1):
+        made += BUSY
     heading = f"# Loads beside their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
     parts = [heading, made, NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
@@ -84,6 +87,10 @@ def text(
     return "\n\n".join(parts) + "\n"
 
 
+BUSY = (
+    " **The machine was busy with other work:** seconds are too long, and a ratio of loads that did "
+    "not run in the same minute is worth little."
+)
 NOTES = """\
 Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others ask one request
 after another, as they are made. Ours and the ceiling read contacts twice, and those assigned once more, for agreement; peers read them once. A ceiling
