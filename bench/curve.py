@@ -313,7 +313,6 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="fewer runs for each point")
     options.add_argument("--only", choices=("creation", "mirror", "invoices"))
     given = options.parse_args()
-    logging.disable(logging.WARNING)  # the engines' own
     curves: dict[str, Callable[[], str]] = {
         "creation": lambda: creations(3 if given.quick else 30),
         "mirror": lambda: churns(10 if given.quick else 300),
@@ -331,4 +330,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # a fault that was drawn is no news
     main()

@@ -81,7 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--first", type=int, default=0, help="the first of the seeds")
     options.add_argument("--engine", choices=ENGINES, help="this one alone")
     given = options.parse_args(argv)
-    logging.disable(logging.WARNING)  # the engines' own
     if given.seed is not None:
         if given.engine is None:
             options.error("--seed takes --engine: each has a run of that seed")
@@ -101,4 +100,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # a fault that was drawn is no news
     sys.exit(main())
