@@ -91,9 +91,11 @@ def failed(tree: Path, tests: Sequence[str], limit: float) -> str | None:
 
 def broken(tree: Path, noticed: Collection[str]) -> set[str]:
     """Return those of the failures that come without any mutant too: they noticed nothing."""
-    tests = {each.removeprefix("FAILED ") for each in noticed if each.startswith("FAILED ")}
-    _, lines = ran(tree, sorted(tests), WHOLE_LIMIT)
-    return set(lines).intersection(noticed) | {each for each in noticed if each.startswith("ERROR")}
+    tests = {each: each.split(maxsplit=1)[1] for each in noticed if "::" in each}
+    _, lines = ran(tree, sorted(tests.values()), WHOLE_LIMIT)
+    again = {line.split(maxsplit=1)[1] for line in lines}
+    unloaded = {each for each in noticed if each.startswith("ERROR") and "::" not in each}
+    return unloaded | {each for each, test in tests.items() if test in again}
 
 
 def ran(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | None, list[str]]:

@@ -1,6 +1,7 @@
 """The original leaves the inbox once, whole, whatever breaks on the way; on a disk and on S3."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,29 @@ def test_a_file_changed_after_its_claim_is_not_taken(
     with pytest.raises(DropGone):
         custody.take(inbox, root / "archive", drop)
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_changed_while_it_is_copied_is_not_taken(
+    tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever holds it open writes on, whatever name it has by now."""
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    copy = shutil.copyfileobj
+
+    def copied_while_written(*given: Any) -> None:
+        copy(*given)
+        [lying] = (tmp_path / "inbox").iterdir()
+        with lying.open("ab") as stream:
+            stream.write(b"x;2\r\n")
+
+    monkeypatch.setattr(shutil, "copyfileobj", copied_while_written)
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+    assert not list((tmp_path / "archive").rglob("*.csv"))
+    assert [path.read_bytes() for path in (tmp_path / "inbox").iterdir()] == [CONTENT + b"x;2\r\n"]
+    assert [*inboxes.look(inbox)] == ["a.csv"]
 
 
 def test_a_file_gone_after_its_claim_is_told(root: UPath, inbox: UPath, warehouse: Engine) -> None:

@@ -179,3 +179,18 @@ def test_a_workbooks_texts_stay_texts() -> None:
     cells = [cell for row in openpyxl.load_workbook(io.BytesIO(again)).active for cell in row]  # type: ignore[union-attr]
     assert not [cell for cell in cells if cell.data_type == "f"]
     assert read(again, "b.xlsx", EMPLOYEE).rows[0].values["last_name"] == "=HYPERLINK(1)"
+
+
+def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
+    """Excel stores it as a text where its cell was told to hold one."""
+    made = openpyxl.load_workbook(io.BytesIO(book([["Nom", "Entité"], ["A", "un"]])))
+    typed = made.worksheets[0]["A2"]
+    typed.value, typed.data_type = "=HYPERLINK(1)", "s"
+    made.save(stream := io.BytesIO())
+    content = stream.getvalue()
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    again = openpyxl.load_workbook(
+        io.BytesIO(reject_file(content, sheet.form, all_faults(sheet))[1])
+    )
+    cell = again.worksheets[0]["A2"]
+    assert (cell.value, cell.data_type) == ("=HYPERLINK(1)", "s")

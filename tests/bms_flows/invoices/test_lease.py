@@ -1,10 +1,13 @@
 """Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
+from bms_flows.invoices import extract as extracting
 from bms_flows.invoices import lease
 from bms_flows.invoices.lease import DaysTaken, LeaseLost, leased
 from bms_flows.invoices.plan import Unit
@@ -88,3 +91,22 @@ def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
 def test_waiting_for_days_may_help() -> None:
     assert DaysTaken.retriable
     assert LeaseLost.retriable
+
+
+def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
+    warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood still between its last answer and the end: another has read the same days since."""
+    believed = extracting.check
+
+    def check_at_last(*given: Any, **named: Any) -> Any:
+        with warehouse.begin() as connection:
+            connection.execute(text("delete from bms.client_invoice_lease"))
+        return believed(*given, **named)
+
+    monkeypatch.setattr(extracting, "check", check_at_last)
+    with pytest.raises(LeaseLost):
+        extract("2026-03-02", "2026-03-06")
+    with warehouse.connect() as connection:
+        assert not connection.scalar(text("select count(*) from bms.client_invoice"))
+        assert connection.scalar(text("select state from bms.run")) == "failed"
