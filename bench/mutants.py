@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 PROJECT = Path(__file__).parent.parent
@@ -118,7 +119,7 @@ def ran(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | None,
         process.terminate()
         process.communicate()
         return None, []
-    lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    lines = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return process.returncode, [line.split(" - ")[0] for line in lines]
 
 
@@ -173,7 +174,7 @@ def report(rows: Sequence[Row]) -> str:
     lines = [
         "# Safety mutants",
         "",
-        f"`python -m bench.mutants --whole`: {killed} of {len(rows)} noticed.",
+        f"`python -m bench.mutants`: {killed} of {len(rows)} noticed, {date.today()}.",  # noqa: DTZ011 - where it was run
         "",
         "| Without | In | Noticed by |",
         "|---|---|---|",
