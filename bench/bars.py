@@ -1,9 +1,9 @@
 """Bars of seconds as SVG, light and dark."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
+SHADES = ("light", "dark")
 INK = {"light": "#1b1f24", "dark": "#e6e9ee"}
 COLOURS = {
     "light": {"ours": "#0b6e4f", "ceiling": "#a9c5a0", "peer": "#9aa5b1"},
@@ -43,9 +43,3 @@ def draw(panels: Sequence[tuple[str, Sequence[Bar]]], shade: str) -> str:
         ' font-family="sans-serif" font-size="13">'
     )
     return "\n".join([opening, *parts, "</svg>", ""])
-
-
-def write(panels: Sequence[tuple[str, Sequence[Bar]]], folder: Path, name: str) -> None:
-    """Write `<name>-light.svg` and `<name>-dark.svg`."""
-    for shade in INK:
-        (folder / f"{name}-{shade}.svg").write_text(draw(panels, shade))

@@ -179,12 +179,15 @@ def _sums(uri: str, work: str, table: str) -> Any:
 def main() -> None:
     """Measure, print and keep the results."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--quick", action="store_true", help="30 days, 10,000 contacts")
+    options.add_argument(
+        "--quick", action="store_true", help="30 days, 10,000 contacts, kept below .local/bench"
+    )
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--minutes", type=float, default=18)
     options.add_argument("--name", default=f"{date.today():%Y-%m-%d}")  # noqa: DTZ011 - a heading
     given = options.parse_args()
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
+    into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"
     for peer in PEERS:
         python_of(peer.environment)
     started = time.monotonic()
@@ -198,10 +201,7 @@ def main() -> None:
             if time.monotonic() < course.until:
                 course.round(number, latency, last=number == given.repeat)
                 size = report.Size(days, contacts, (time.monotonic() - started) / 60)
-                told = report.text(course.found, PEERS, size, course.failed)
-                (report.RESULTS / f"{given.name}.md").write_text(told)
-    if not given.quick:
-        report.picture(course.found, PEERS)
+                told = report.write(into, given.name, course.found, PEERS, size, course.failed)
     print(told)
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.bars import Bar, write
+from bench.bars import SHADES, Bar, draw
 from bench.peers.environment import versions_of
 from bench.stand import machine
 
-RESULTS = Path(__file__).parent / "results"
-PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 OURS, CEILING, SCAN = "bms-airflow", "ceiling", "ceiling: decode and scan"
 FIRST, AGAIN = "first load", "second, nothing changed"
 VOID = 0.7
@@ -51,12 +49,41 @@ class Size(NamedTuple):
     contacts: int
     minutes: float
 
+    @property
+    def works(self) -> dict[str, tuple[str, int]]:
+        """Each work as a heading has it, and its rows."""
+        return {
+            "contacts": (f"{self.contacts:,} contacts", self.contacts),
+            "invoices": (f"Invoices: {self.days} days of 1,000", 1000 * self.days),
+        }
+
 
 Found = list[Measure]
 
 
+def write(
+    into: Path,
+    name: str,
+    found: Found,
+    peers: Sequence[Peer],
+    size: Size,
+    failed: Mapping[tuple[str, str], str],
+) -> str:
+    """Write `<name>.md` and its bars, light and dark; return the text."""
+    into.mkdir(parents=True, exist_ok=True)
+    for shade in SHADES:
+        (into / f"{name}-{shade}.svg").write_text(draw(panels(found, peers, size), shade))
+    told = text(name, found, peers, size, failed)
+    (into / f"{name}.md").write_text(told)
+    return told
+
+
 def text(
-    found: Found, peers: Sequence[Peer], size: Size, failed: Mapping[tuple[str, str], str]
+    name: str,
+    found: Found,
+    peers: Sequence[Peer],
+    size: Size,
+    failed: Mapping[tuple[str, str], str],
 ) -> str:
     """Return everything that was measured as Markdown."""
     versions = ", ".join(
@@ -69,17 +96,13 @@ def text(
         f"{machine()}. Peers: {versions}. {size.minutes:.0f} minutes; load average at the starts "
         f"{min(loads):.1f} to {max(loads):.1f}."
     )
-    works = {
-        "contacts": (f"{size.contacts:,} contacts", size.contacts),
-        "invoices": (f"Invoices: {size.days} days of 1,000", 1000 * size.days),
-    }
     if max(loads) > 2 * (os.cpu_count() or 1):
         made += BUSY
     heading = f"# Loads beside their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
-    parts = [heading, made, NOTES]
+    parts = [heading, made, PLOT.format(name=name), NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
     for latency in sorted({each.latency for each in found}, reverse=True):
-        for work, (told, rows) in works.items():
+        for work, (told, rows) in size.works.items():
             some = [each for each in found if (each.work, each.latency) == (work, latency)]
             if some:
                 parts.append(f"## {told}, {latency * 1000:.0f} ms latency")
@@ -87,6 +110,11 @@ def text(
     return "\n\n".join(parts) + "\n"
 
 
+PLOT = """\
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">
+  <img alt="Seconds of a first load, beside its ceiling and beside peers" src="{name}-light.svg">
+</picture>"""
 BUSY = (
     " **The machine was busy with other work:** seconds are too long, and a ratio of loads that did "
     "not run in the same minute is worth little."
@@ -95,7 +123,7 @@ NOTES = """\
 Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others ask one request
 after another, as they are made. Ours and the ceiling read contacts twice, and those assigned once more, for agreement; peers read them once. A ceiling
 fetches, decodes, COPYs and merges, and does nothing else: the fastest of three variants. Only ours keeps versions, raw
-answers, Parquet files and exact amounts, and quarantines what it can't believe. Seconds and CPU seconds (of the
+answers and Parquet files, and sets aside what it can't believe; dlt and pandas keep amounts in double precision here. Seconds and CPU seconds (of the
 loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the biggest process.
 Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range;
 slow peers ran once, and no second load where the first took more than 40 s. Where the sandbox used
@@ -130,11 +158,11 @@ def table(found: Found, what: str, peers: Sequence[Peer], rows: int) -> str:
     return "\n".join(lines) + (f"\n\nNot measured: {'; '.join(spared)}." if spared else "")
 
 
-def picture(found: Found, peers: Sequence[Peer]) -> None:
-    """Draw the first loads with latency."""
+def panels(found: Found, peers: Sequence[Peer], size: Size) -> list[tuple[str, list[Bar]]]:
+    """Return the first loads with the most latency as bars."""
     latency = max(each.latency for each in found)
-    panels = []
-    for work in ("contacts", "invoices"):
+    drawn = []
+    for work, (told, _) in size.works.items():
         bars = []
         for who in (CEILING, OURS, *(peer.name for peer in peers)):
             some = [
@@ -145,5 +173,5 @@ def picture(found: Found, peers: Sequence[Peer]) -> None:
             if some:
                 kind = {CEILING: "ceiling", OURS: "ours"}.get(who, "peer")
                 bars.append(Bar(who, median(some), kind))
-        panels.append((f"{work}: first load, {latency * 1000:.0f} ms a request", bars))
-    write(panels, PICTURES, "speed")
+        drawn.append((f"{told}: first load, {latency * 1000:.0f} ms a request", bars))
+    return drawn
