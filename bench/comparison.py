@@ -1,6 +1,6 @@
 """Time loads beside their ceilings and beside what people would otherwise use; write the results as Markdown.
 
-    python -m bench.comparison [--quick] [--repeat 3] [--minutes 18]
+    python -m bench.comparison [--quick] [--repeat 3] [--minutes 15]
 
 Invoices, and contacts at page size 100, into one PostgreSQL, from one sandbox: a first load, and a
 second with nothing changed. A round measures, each in processes of its own: three ceilings (the
@@ -183,7 +183,7 @@ def main() -> None:
         "--quick", action="store_true", help="30 days, 10,000 contacts, kept below .local/bench"
     )
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--minutes", type=float, default=18)
+    options.add_argument("--minutes", type=float, default=15)
     options.add_argument("--name", default=f"{date.today():%Y-%m-%d}")  # noqa: DTZ011 - a heading
     given = options.parse_args()
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
