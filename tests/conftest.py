@@ -17,9 +17,21 @@ import psutil
 import pytest
 from sqlalchemy import Engine, text
 
-# How long an example takes says nothing on a machine that does other things as well.
-hypothesis.settings.register_profile("bms", deadline=None)
-hypothesis.settings.load_profile("bms")
+# How long examples take says nothing on a machine that does other things as well. The suite draws the
+# same ones every time, so that red means a change; `make prove` draws others, and more.
+hypothesis.settings.register_profile(
+    "drawn",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    max_examples=1000,
+)
+hypothesis.settings.register_profile(
+    "same",
+    hypothesis.settings.get_profile("drawn"),
+    max_examples=100,
+    derandomize=True,
+)
+hypothesis.settings.load_profile("same")
 
 PROJECT = Path(__file__).parent.parent
 

@@ -1,5 +1,6 @@
 """What these tests ask of Airflow's API."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ import httpx
 from stack.launcher import Running
 
 DONE = {"success", "failed"}
+LOG_LINES = 40
 
 
 class Airflow:
@@ -42,6 +44,22 @@ class Airflow:
     def result(self, dag: str, run: str, task: str) -> Any:
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
         return self.call("GET", path)["value"]
+
+    def why(self, dag: str, run: str) -> str:
+        """Return the run's state, and of each task that failed the end of its last log."""
+        tasks = self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances?limit=1000")
+        told = [f"{dag} {run}: {self.runs(dag).get(run)}"]
+        for task in tasks["task_instances"]:
+            told.append(f"{task['task_id']}[{task['map_index']}]: {task['state']}")
+            if task["state"] in ("failed", "up_for_retry"):
+                told.append(self._log(dag, run, task))
+        return "\n".join(told)
+
+    def _log(self, dag: str, run: str, task: Any) -> str:
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task['task_id']}/logs"
+        query = f"map_index={task['map_index']}&full_content=true"
+        content = self.call("GET", f"{path}/{task['try_number']}?{query}")["content"]
+        return "\n".join(json.dumps(line) for line in content[-LOG_LINES:])
 
 
 def until(condition: Callable[[], bool], limit: float, told: Callable[[], object]) -> None:

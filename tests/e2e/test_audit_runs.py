@@ -29,7 +29,7 @@ def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
     run = airflow.trigger(dag, None, **conf)
     until(lambda: airflow.runs(dag)[run] in DONE, LIMIT, lambda: airflow.runs(dag))
     airflow.pause(dag, paused=True)
-    assert airflow.runs(dag)[run] == "success"
+    assert airflow.runs(dag)[run] == "success", airflow.why(dag, run)
     return run
 
 

@@ -47,7 +47,8 @@ def runs(stack: Running) -> dict[str, str]:
     until(ended, LIMIT, lambda: {dag: airflow.runs(dag) for dag in FLOWS})
     for dag in FLOWS:
         airflow.pause(dag, paused=True)
-    assert {airflow.runs(dag)[run] for dag, run in started.items()} == {"success"}
+    for dag, run in started.items():
+        assert airflow.runs(dag)[run] == "success", airflow.why(dag, run)
     airflow.close()
     return started
 

@@ -56,7 +56,7 @@ class Drops:
         dag = FLOWS[inbox]
         until(lambda: self._ended(dag, name), LIMIT, lambda: self.airflow.runs(dag))
         run = self._run(name)
-        assert self.airflow.runs(dag)[run] == "success"
+        assert self.airflow.runs(dag)[run] == "success", self.airflow.why(dag, run)
         found = self.airflow.result(dag, run, "conclude")
         return json.loads(found) if isinstance(found, str) else dict(found)
 
