@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
+PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 COLOURS = ("#0b6e4f", "#c44536", "#e08e45", "#4062bb", "#7a7a7a", "#5fad56")
 WIDTH, HEIGHT, LEFT, TOP, INNER, TALL = 780, 330, 56, 24, 380, 250
 

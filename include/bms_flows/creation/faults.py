@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from bms_flows.drops.faults import Answer
 from bms_flows.drops.sheet import Fault
-from bms_flows.reasons import Answer
 
 DECIDE = "Choisir dans Airflow : candidat, créer ou abandonner. / Decide in Airflow: candidate, create or give up."
 BY_HAND = (

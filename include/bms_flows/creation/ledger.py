@@ -5,7 +5,7 @@ ledger's clock: leases and settle times don't depend on how the workers' clocks 
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -21,16 +21,13 @@ from sqlalchemy import (
     func,
     insert,
     literal,
-    null,
     select,
     update,
 )
 from sqlalchemy import bindparam as bind
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.creation.entry import OPEN, Entry, Move, State, Unlawful
-from bms_flows.creation.identity import packed, unpacked
-from bms_flows.creation.states import reopen
+from bms_flows.creation.identity import unpacked
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 
@@ -42,25 +39,6 @@ Step = Callable[[Entry, datetime], Move]
 
 class Claimed(Exception):
     """The remote record belongs to another row of the ledger."""
-
-
-class New(msgspec.Struct, frozen=True, kw_only=True):
-    """A row to be entered; its repr shows no body."""
-
-    line: int
-    key: str
-    digest: str
-    body: Mapping[str, Any]
-    manager_key: str | None = None
-    reason: str | None = None
-    """Why a person decides first; None for a row that may be sent."""
-    candidates: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"New(line={self.line})"
-
-    def __rich_repr__(self) -> list[tuple[str, int]]:
-        return [("line", self.line)]
 
 
 class Ledger(Protocol):
@@ -131,14 +109,14 @@ class PostgresLedger:
 
     def _now(self) -> datetime:
         with self._engine.connect() as connection:
-            return _clock(connection)
+            return clock(connection)
 
     def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
         moves: dict[int, Move] = {}
         try:
             with self._engine.begin() as connection:
-                locked = _locked(connection, creation.c.id.in_(ids))
-                now = _clock(connection)  # after the wait for the locks
+                locked = locked_rows(connection, creation.c.id.in_(ids))
+                now = clock(connection)  # after the wait for the locks
                 for entry in locked:
                     try:
                         moves[entry.id] = step(entry, now)
@@ -177,88 +155,6 @@ class PostgresLedger:
                 )
             )
             return dict(found.all())
-
-
-def enter(
-    connection: Connection,
-    resource: str,
-    drop_id: int,
-    rows: Iterable[New],
-    *,
-    attempts: int,
-) -> None:
-    """Enter rows within the caller's transaction: new ones, and again those that had a no.
-
-    What stands there otherwise is left as it is. Safe to repeat.
-    """
-    given = {row.key: row for row in rows}
-    if not given:
-        return
-    now = _clock(connection)
-    # In the order of keys, so that two drops entering the same people wait and don't lock up.
-    values = [
-        {
-            "resource": resource,
-            "key": key,
-            "digest": row.digest,
-            "drop_id": drop_id,
-            "line": row.line,
-            "state": State.READY if row.reason is None else State.REVIEW,
-            "attempt": 0,
-            "limit": attempts,
-            "looks": 0,
-            "reason": row.reason,
-            "evidence": [],
-            "candidates": list(row.candidates),
-            "manager_key": row.manager_key,
-            "entered_at": now,
-            "changed_at": now,
-        }
-        for key, row in sorted(given.items())
-    ]
-    new = set(
-        connection.scalars(
-            upsert(creation).on_conflict_do_nothing().returning(creation.c.id), values
-        )
-    )
-    entered: list[tuple[Entry, Move]] = []
-    mine = (creation.c.resource == resource) & creation.c.key.in_(given)
-    for entry in _locked(connection, mine):
-        row = given[entry.key]
-        if entry.id in new:
-            entered.append((entry, Move(entry, "entered", row.reason)))
-            continue
-        try:
-            again = reopen(
-                entry,
-                now=now,
-                digest=row.digest,
-                manager_key=row.manager_key,
-                attempts=attempts,
-                reason=row.reason,
-                candidates=row.candidates,
-            )
-        except Unlawful:
-            continue
-        entered.append((entry, again))
-    write(connection, entered, now)
-    if entered:
-        connection.execute(
-            update(creation)
-            .where(creation.c.id == bind("number"))
-            .values(drop_id=drop_id, line=bind("at"), verified=null()),
-            [{"number": entry.id, "at": given[entry.key].line} for entry, _ in entered],
-        )
-        statement = upsert(creation_body)
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["creation_id"], set_={"body": statement.excluded.body}
-            ),
-            [
-                {"creation_id": entry.id, "body": packed(given[entry.key].body)}
-                for entry, _ in entered
-            ],
-        )
 
 
 def write(connection: Connection, moves: Sequence[tuple[Entry, Move]], at: datetime) -> None:
@@ -308,7 +204,8 @@ MOVING = tuple(name for name in FIELDS if name not in ("id", "key"))
 COLUMNS: Sequence[Any] = [creation.c[name] for name in FIELDS]
 
 
-def _locked(connection: Connection, where: Any) -> list[Entry]:
+def locked_rows(connection: Connection, where: Any) -> list[Entry]:
+    """Lock rows in the order of their numbers, and return them."""
     found = connection.execute(
         select(*COLUMNS).where(where).order_by(creation.c.id).with_for_update()
     )
@@ -323,6 +220,7 @@ def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
     return Entry(**given)
 
 
-def _clock(connection: Connection) -> datetime:
+def clock(connection: Connection) -> datetime:
+    """Return the database's time."""
     now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
     return now

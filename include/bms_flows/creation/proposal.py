@@ -14,7 +14,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
-from bms_flows.creation import audit, faults, ledger, limits, matches
+from bms_flows.creation import audit, entering, faults, limits, matches
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.matching import to_read
@@ -241,7 +241,7 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan) -> None:
     """Enter the plan's new rows and mark it applied, in one transaction."""
     with bench.warehouse.begin() as connection:
         rows = [
-            ledger.New(
+            entering.New(
                 line=row.line,
                 key=row.key,
                 digest=row.digest,
@@ -254,7 +254,7 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan) -> None:
             if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}
         ]
         attempts = bench.settings.create_attempts
-        ledger.enter(connection, plan.resource, drop_id, rows, attempts=attempts)
+        entering.enter(connection, plan.resource, drop_id, rows, attempts=attempts)
         connection.execute(
             update(creation_plan)
             .where(creation_plan.c.drop_id == drop_id, creation_plan.c.id == plan.id)

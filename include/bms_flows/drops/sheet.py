@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from bms_flows.creation.resource import Value
-from bms_flows.reasons import DROP_FAULTS
+from bms_flows.drops.faults import DROP_FAULTS
 
 REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", "_hint")
 """Columns that a reject file adds; they are passed over in reading."""

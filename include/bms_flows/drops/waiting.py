@@ -9,8 +9,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows.drops.faults import WAITING
 from bms_flows.drops.inbox import Seen, Waiting
-from bms_flows.reasons import WAITING
 from bms_warehouse.tables import drop
 
 LONG: Final = timedelta(minutes=3)

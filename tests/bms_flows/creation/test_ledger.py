@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, text
 
 from bms_flows.creation import matches, states
+from bms_flows.creation.entering import New, enter
 from bms_flows.creation.entry import Entry, Move
-from bms_flows.creation.ledger import New, PostgresLedger, enter
+from bms_flows.creation.ledger import PostgresLedger
 from bms_flows.drops import claim
 from bms_flows.drops.inbox import Seen
 

@@ -8,9 +8,9 @@ from upath import UPath
 
 from bms_flows.drops import claim, waiting
 from bms_flows.drops import inbox as inboxes
+from bms_flows.drops.faults import WAITING
 from bms_flows.drops.inbox import Waiting
 from bms_flows.drops.waiting import Waits
-from bms_flows.reasons import WAITING
 from bms_warehouse.tables import drop
 
 ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()

@@ -343,7 +343,7 @@ def test_a_fault_says_what_to_do_and_never_what_the_cell_held() -> None:
 
 
 def test_every_fault_has_its_texts() -> None:
-    from bms_flows.reasons import DROP_FAULTS
+    from bms_flows.drops.faults import DROP_FAULTS
 
     class Anything(dict[str, str]):
         def __missing__(self, key: str) -> str:
