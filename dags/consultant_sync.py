@@ -37,26 +37,8 @@ CONSULTANTS = AssetAlias("bms_consultant")
             title="Client",
             description="Only the consultants of this client, by its number; nothing is said of the others.",
         ),
-        "details": Param(
-            True,
-            type="boolean",
-            title="Read details",
-            description="One request for each new or changed consultant: profile, address, notes, free"
-            " fields. Without, these stay as they stand.",
-        ),
-        "full": Param(
-            False,
-            type="boolean",
-            title="Read every detail again",
-            description="One request for each consultant, changed or not; BMS_MIRROR_DETAILS does not"
-            " bound it.",
-        ),
-        "accept_gone": Param(
-            False,
-            type="boolean",
-            title="Mark as gone however many",
-            description="After a look at the service; each is still confirmed by its detail.",
-        ),
+        **policy.details("consultant", "profile, address, notes, free fields"),
+        **policy.mirror("consultant"),
     },
     **policy.dag_arguments("consultants", "crm", within=timedelta(hours=2)),
 )

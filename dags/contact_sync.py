@@ -47,25 +47,8 @@ CONTACTS = AssetAlias("bms_contact")
             title="Leads",
             description="True: only leads; false: only those that are none; empty: both.",
         ),
-        "details": Param(
-            True,
-            type="boolean",
-            title="Read details",
-            description="One request for each new or changed contact: address, phones, domains, notes."
-            " Without, these stay as they stand.",
-        ),
-        "full": Param(
-            False,
-            type="boolean",
-            title="Read every detail again",
-            description="One request for each contact, changed or not; BMS_MIRROR_DETAILS does not bound it.",
-        ),
-        "accept_gone": Param(
-            False,
-            type="boolean",
-            title="Mark as gone however many",
-            description="After a look at the service; each is still confirmed by its detail.",
-        ),
+        **policy.details("contact", "address, phones, domains, notes"),
+        **policy.mirror("contact"),
     },
     **policy.dag_arguments("contacts", "crm", within=timedelta(minutes=30)),
 )

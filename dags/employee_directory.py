@@ -38,18 +38,7 @@ EMPLOYEES = AssetAlias("bms_employee")
             description="off: the list alone; directory: what may be shown; full: the rest too, in"
             " bms_private. Empty: the setting BMS_EMPLOYEE_DETAILS.",
         ),
-        "full": Param(
-            False,
-            type="boolean",
-            title="Read every detail again",
-            description="One request for each employee, changed or not.",
-        ),
-        "accept_gone": Param(
-            False,
-            type="boolean",
-            title="Mark as gone however many",
-            description="After a look at the service; each is still confirmed by the detail.",
-        ),
+        **policy.mirror("employee"),
     },
     **policy.dag_arguments("employees", "hr", within=timedelta(hours=2)),
 )

@@ -135,3 +135,35 @@ ENTITIES = Param(
 def day(title: str, description: str) -> Param:
     """Return a param that takes a day, or nothing."""
     return Param(None, type=["null", "string"], format="date", title=title, description=description)
+
+
+def details(record: str, fields: str) -> dict[str, Param]:
+    """Return the param of a mirror that can do without what only a record's detail holds."""
+    return {
+        "details": Param(
+            True,
+            type="boolean",
+            title="Read details",
+            description=f"One request for each new or changed {record}: {fields}."
+            " Without, these stay as they stand.",
+        )
+    }
+
+
+def mirror(record: str) -> dict[str, Param]:
+    """Return the params of every mirror."""
+    return {
+        "full": Param(
+            False,
+            type="boolean",
+            title="Read every detail again",
+            description=f"One request for each {record}, changed or not; BMS_MIRROR_DETAILS does not"
+            " bound it.",
+        ),
+        "accept_gone": Param(
+            False,
+            type="boolean",
+            title="Mark as gone however many",
+            description="After a look at the service; each is still confirmed by its detail.",
+        ),
+    }

@@ -6,6 +6,8 @@ on the next ones. A consultant is found in the CRM by e-mail address, then by mo
 only where the name is the same too; by name and year of birth a person is asked.
 """
 
+from collections.abc import Iterator, Sequence
+
 from bms_flows.creation.contacts import mailbox, mobile, person_name, sent, switch
 from bms_flows.creation.identity import Finder, Identity, plain
 from bms_flows.creation.resource import Field, Kind, Resource
@@ -54,47 +56,34 @@ def consultant_identity(resource: Resource) -> Identity:
     )
 
 
-def _skills() -> tuple[Field, ...]:
-    parts: tuple[tuple[str, Kind, str, str], ...] = (
-        ("id", "integer", "id", "4"),
-        ("level", "integer", "niveau", "3"),
-        ("favorite", "boolean", "favorite", "oui"),
-    )
-    return tuple(
-        sent(
-            f"skill{n}_{part}",
-            kind,
-            *((f"Compétence {n}",) if part == "id" else ()),
-            f"Compétence {n} {label}",
-            example=example if n == 1 else "",
-            path=("skills", n - 1, part),
-            readable_as="skills",
-            personal=False,
-        )
-        for n in range(1, SKILLS + 1)
-        for part, kind, label, example in parts
-    )
+SKILL: Sequence[tuple[str, Kind, str, str]] = (
+    ("id", "integer", "id", "4"),
+    ("level", "integer", "niveau", "3"),
+    ("favorite", "boolean", "favorite", "oui"),
+)
+LANGUAGE: Sequence[tuple[str, Kind, str, str]] = (
+    ("code", "text", "code", "EN"),
+    ("level", "integer", "niveau", "4"),
+)
+"""Of an array's object: its fields, their kinds, what headers call them, and an example."""
 
 
-def _languages() -> tuple[Field, ...]:
-    parts: tuple[tuple[str, Kind, str, str], ...] = (
-        ("code", "text", "code", "EN"),
-        ("level", "integer", "niveau", "4"),
-    )
-    return tuple(
-        sent(
-            f"language{n}_{part}",
-            kind,
-            *((f"Langue {n}",) if part == "code" else ()),
-            f"Langue {n} {label}",
-            example=example if n == 1 else "",
-            path=("languages", n - 1, part),
-            readable_as="languages",
-            personal=False,
-        )
-        for n in range(1, LANGUAGES + 1)
-        for part, kind, label, example in parts
-    )
+def _array(
+    array: str, title: str, parts: Sequence[tuple[str, Kind, str, str]], times: int
+) -> Iterator[Field]:
+    """Return the columns of an array's first objects; the first field alone may go by the title."""
+    for n in range(1, times + 1):
+        for part, kind, label, example in parts:
+            yield sent(
+                f"{array.removesuffix('s')}{n}_{part}",
+                kind,
+                *((f"{title} {n}",) if part == parts[0][0] else ()),
+                f"{title} {n} {label}",
+                example=example if n == 1 else "",
+                path=(array, n - 1, part),
+                readable_as=array,
+                personal=False,
+            )
 
 
 FIELDS = (
@@ -114,8 +103,8 @@ FIELDS = (
     sent("birth_year", "integer", "Année de naissance", "Year of birth", example="1988"),
     sent("work_start_year", "integer", "Année de début d'activité", "Début de carrière"),
     sent("professional_profile", "text", "Profil professionnel", "Profil", "Profile"),
-    *_skills(),
-    *_languages(),
+    *_array("skills", "Compétence", SKILL, SKILLS),
+    *_array("languages", "Langue", LANGUAGE, LANGUAGES),
     sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
     sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
     sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
