@@ -157,6 +157,7 @@ class _Mirroring:
             whole=self.source.whole,
             private=self.asked.private,
             details={
+                "whole": self.source.whole,
                 "turn": turn if intake.rotation else turn - 1,
                 "passes": len(reading.passes),
                 "list_calls": reading.calls,

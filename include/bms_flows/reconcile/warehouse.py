@@ -115,9 +115,10 @@ def mirrored(connection: Connection, resource: Resource, id_entity: int | None) 
 def mirrored_at(
     connection: Connection, resource: Resource, id_entity: int | None
 ) -> datetime | None:
-    """Return when the last complete run of a mirror began, or None where there was none."""
+    """Return when the last complete run that read all of a list began, or None without one."""
+    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)  # noqa: FBT003 - SQL's default
     begun = select(func.max(run.c.started_at)).where(
-        run.c.flow == FLOWS[resource.name], run.c.state == "complete"
+        run.c.flow == FLOWS[resource.name], run.c.state == "complete", whole
     )
     if id_entity is not None:
         begun = begun.where(run.c.id_entity == id_entity)

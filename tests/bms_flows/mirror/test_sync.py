@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bms_flows.freshness import look
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.sync import ManyGone
 from bms_flows.settings import Settings
@@ -211,6 +212,20 @@ def test_a_restricted_run_and_then_a_whole_one_agree(
     assert some["inserted"] + rest["inserted"] == 60
     if given.get("filter") in ("ASSIGNED", "DELETED"):
         assert rest["changed"] == 0
+
+
+def test_a_restricted_run_refreshes_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
+    def complete_at() -> Any:
+        with mirror.warehouse.connect() as connection:
+            return look(connection, mirror.settings)["contact_sync"].complete_at
+
+    sandbox.fill(contacts=20)
+    mirror.run(id_client=101)
+    assert complete_at() is None
+    mirror.run()
+    whole = complete_at()
+    mirror.run(filter="ACTIVE")
+    assert complete_at() == whole is not None
 
 
 def test_one_that_is_no_longer_assigned(sandbox: Sandbox, mirror: Mirror) -> None:

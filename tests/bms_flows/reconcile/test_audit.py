@@ -122,6 +122,10 @@ def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     auditor.run()
     assert auditor.found() == {}
+    auditor.mirror.run("contact", page_size=100, id_client=999_999)  # nobody of the others
+    auditor.next_day()
+    auditor.run()
+    assert auditor.found() == {}
     auditor.read_lists()
     auditor.next_day()
     auditor.run()
