@@ -30,6 +30,7 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
         place.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
         place.warehouse.begin() as connection,
     ):
+        lease.writes(connection)
         load = Load(before, unit.id_entity, kept["zone"], place.settings.invoice_range_date)
         merging = Merging(connection, run_id, names)
         for window, answer in replay(place.path(kept["raw"])):

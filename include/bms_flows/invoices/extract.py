@@ -68,6 +68,7 @@ async def extract_unit(
             ):
                 load = Load(before, unit.id_entity, zone, settings.invoice_range_date)
                 with writing.begin() as transaction:
+                    lease.writes(writing)
                     merging = Merging(writing, run_id, Languages(language, settings.language))
                     ahead = client.settings.concurrency
                     answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)

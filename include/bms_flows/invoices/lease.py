@@ -1,11 +1,11 @@
 """Days of an entity are worked on by one run at a time, whatever the schedulers do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
+from sqlalchemy import Connection, Engine, and_, delete, func, insert, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Range
 
 from bms_flows.invoices.plan import Unit
@@ -52,6 +52,14 @@ class Lease:
         connection.execute(update(lease).where(mine).values(expires_at=now + LIFE))
         self.renewed_at = now
 
+    def writes(self, connection: Connection) -> None:
+        """Name the session after the step until its transaction ends.
+
+        Whoever takes the days over ends the session: what it merged and never commits, because its
+        machine is gone or stands still, would hold up every other load of the same rows.
+        """
+        connection.execute(select(func.set_config("application_name", _session(self.run_id), True)))
+
     def fence(self, connection: Connection) -> None:
         """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
         held = select(lease.c.run_id).where(lease.c.run_id == self.run_id).with_for_update()
@@ -84,14 +92,14 @@ def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Le
 def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
     now = datetime.now(UTC)
     days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
+    free = and_(
+        lease.c.id_entity == unit.id_entity,
+        or_(*(lease.c.days.op("&&")(each) for each in days)),
+        or_(lease.c.expires_at < now, lease.c.task == task),
+    )
     with engine.begin() as connection:
-        connection.execute(
-            delete(lease).where(
-                lease.c.id_entity == unit.id_entity,
-                or_(*(lease.c.days.op("&&")(each) for each in days)),
-                or_(lease.c.expires_at < now, lease.c.task == task),
-            )
-        )
+        _end_sessions(connection, connection.scalars(select(lease.c.run_id).where(free)))
+        connection.execute(delete(lease).where(free))
         connection.execute(
             insert(lease),
             [
@@ -104,4 +112,21 @@ def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
                 }
                 for each in days
             ],
+        )
+
+
+def _session(run_id: int) -> str:
+    return f"bms load of step {run_id}"
+
+
+def _end_sessions(connection: Connection, steps: Iterable[int]) -> None:
+    """End what these steps have begun to write, before they are waited for."""
+    names = [_session(each) for each in steps]
+    if names:
+        connection.execute(
+            text(
+                "select pg_terminate_backend(pid) from pg_stat_activity "
+                "where datname = current_database() and application_name = any(:names)"
+            ),
+            {"names": names},
         )

@@ -116,7 +116,7 @@ def mirrored_at(
     connection: Connection, resource: Resource, id_entity: int | None
 ) -> datetime | None:
     """Return when the last complete run that read all of a list began, or None without one."""
-    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)  # noqa: FBT003 - SQL's default
+    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
     begun = select(func.max(run.c.started_at)).where(
         run.c.flow == FLOWS[resource.name], run.c.state == "complete", whole
     )

@@ -1,17 +1,19 @@
 """Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from bms_flows.invoices import extract as extracting
-from bms_flows.invoices import lease
-from bms_flows.invoices.lease import DaysTaken, LeaseLost, leased
+from bms_flows.invoices import lease, merging
+from bms_flows.invoices.lease import DaysTaken, Lease, LeaseLost, leased
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import Window
+from bms_warehouse.errors import WarehouseError
 
 START = date(2026, 3, 1)
 
@@ -68,6 +70,33 @@ def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
         taken.fence(connection)
         with pytest.raises(LeaseLost):
             lost.fence(connection)
+
+
+def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
+    warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its machine is gone, or sleeps, and PostgreSQL has not noticed: the next try goes on."""
+    with warehouse.begin() as connection:
+        # A wait that would last for ever ends as an error.
+        connection.execute(text(f"alter database {warehouse.url.database} set lock_timeout = '3s'"))
+    monkeypatch.setattr(merging, "BATCH", 1)
+    fence, next_try = Lease.fence, []
+
+    def fence_and_stand_still(self: Lease, connection: Connection) -> None:
+        fence(self, connection)
+        monkeypatch.setattr(Lease, "fence", fence)
+        with ThreadPoolExecutor(1) as other:
+            next_try.append(other.submit(extract, "2026-03-02", "2026-03-06").result())
+
+    monkeypatch.setattr(Lease, "fence", fence_and_stand_still)
+    with pytest.raises(WarehouseError) as ended:
+        extract("2026-03-02", "2026-03-06")
+    assert ended.value.retriable
+    assert next_try[0]["inserted"] > 0
+    assert held(warehouse) == 0
+    with warehouse.connect() as connection:
+        states = connection.scalars(text("select state from bms.run order by id")).all()
+    assert states == ["failed", "complete"]
 
 
 def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
