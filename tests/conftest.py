@@ -46,9 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: AIRFLOW not in item.path.parents)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Keep together in one process what shares something that is dear to start."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Keep together in one process what shares something that is dear to start.
+
+    With `--dist loadscope`, as the suite runs; the cells of a grid share nothing: `--dist load`.
+    """
     from xdist.scheduler import LoadScopeScheduling
+
+    if config.getoption("dist") != "loadscope":
+        return None
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
