@@ -31,12 +31,13 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
     if not load.counts.balanced:
         raise NotBalanced(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
     _name_codes(connection, load, merging.names.read, at)
+    # One that another unit has found on a day of its own meanwhile stands under that day now.
     load.counts.vanished = loads.mark_vanished(
         connection,
         client_invoice,
         client_invoice_version,
-        where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s)",
-        given={"id_entity": unit.id_entity, "ids": load.vanished},
+        where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
+        given={"id_entity": unit.id_entity, "ids": load.vanished, "days": [*load.tally.days]},
         run_id=run_id,
         observed_at=at,
     )

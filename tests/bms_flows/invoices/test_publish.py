@@ -1,6 +1,8 @@
 """A load is published when each of its rows is accounted for, or not at all."""
 
+from collections.abc import Callable
 from datetime import date
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
@@ -9,6 +11,7 @@ from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import Languages, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import NotBalanced, publish
+from bms_flows.invoices.tally import Day
 from bms_flows.invoices.window import Window
 from bms_flows.runs import Counts
 
@@ -26,3 +29,19 @@ def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Co
             publish(load, merging, UNIT)
     with warehouse.connect() as connection:
         assert not connection.scalar(text("select count(*) from bms.client_invoice_day"))
+
+
+@pytest.mark.parametrize(("day", "vanished"), [("2026-03-03", 1), ("2026-03-20", 0)])
+def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
+    warehouse: Engine, extract: Callable[..., Any], day: str, vanished: int
+) -> None:
+    """Units of an entity load side by side, and an invoice may move from one's days to another's."""
+    extract("2026-03-02", "2026-03-06")
+    with warehouse.begin() as connection:
+        moved = "update bms.client_invoice set _day = :day where id_invoice = :id"
+        one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
+        load = Load(connection, 1, "Europe/Paris", "invoice_date", missing={int(one or 0)})
+        load.tally.days.update(dict.fromkeys(UNIT.windows[0], Day()))
+        connection.execute(text(moved), {"day": day, "id": one})
+        publish(load, Merging(connection, 1, Languages("FR", "FR")), UNIT)
+    assert load.counts.vanished == vanished
