@@ -20,7 +20,7 @@ from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import publish
-from bms_flows.invoices.raw import replay
+from bms_flows.invoices.raw import answered, replay
 from bms_flows.settings import Settings
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
@@ -60,7 +60,7 @@ def rebuild(
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection)
-        gone = [number for number, kept in steps if not (data_root / kept["raw"]).exists()]
+        gone = [number for number, kept in steps if not _answered(data_root, kept)]
         if gone:
             raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
         before = fingerprint(connection, client_invoice)
@@ -74,7 +74,7 @@ def rebuild(
 
 def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
     complete = (
-        select(run.c.id, run.c.details)
+        select(run.c.id, run.c.details, run.c.finished_at)
         .where(
             run.c.flow == "invoice_extraction",
             run.c.step == "extract",
@@ -82,7 +82,17 @@ def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
         )
         .order_by(run.c.finished_at, run.c.id)
     )
-    return [(number, kept) for number, kept in connection.execute(complete)]
+    # Steps that don't say when their rows were seen ended at that very moment.
+    return [
+        (number, {"seen_at": ended.isoformat(), **kept})
+        for number, kept, ended in connection.execute(complete)
+    ]
+
+
+def _answered(data_root: UPath, kept: dict[str, Any]) -> bool:
+    """Tell whether the answers about every day of a step are there."""
+    asked = {day for window in Unit.from_dict(kept).windows for day in window}
+    return asked <= answered(data_root / kept["raw"])
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:

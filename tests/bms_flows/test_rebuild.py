@@ -52,11 +52,32 @@ def test_the_same_tables_come_of_it(warehouse: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("history")
+def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    with warehouse.begin() as connection:
+        ended = "update bms.run set finished_at = cast(details->>'seen_at' as timestamptz)"
+        connection.execute(text(f"{ended}, details = details - 'seen_at'"))
+    before = content(warehouse)
+    rebuild(warehouse, UPath(tmp_path), Settings())
+    assert content(warehouse) == before
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize("lost", ["step-2", "step-2/*_2026-03-08_*"])
 def test_a_missing_answer_leaves_all_as_it_is(
-    warehouse: Engine, tmp_path: Path, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+    warehouse: Engine,
+    tmp_path: Path,
+    warehouse_uri: str,
+    capsys: pytest.CaptureFixture[str],
+    lost: str,
 ) -> None:
     before = content(warehouse)
-    shutil.rmtree(next((tmp_path / "raw").rglob("step-2")))
+    (gone,) = (tmp_path / "raw").rglob(lost)
+    if gone.is_dir():
+        shutil.rmtree(gone)
+    else:
+        gone.unlink()
     with pytest.raises(AnswersMissing, match="steps 2 are gone"):
         rebuild(warehouse, UPath(tmp_path), Settings())
     assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1

@@ -1,6 +1,7 @@
 """Answers as they came: their names, and reading them again without the service."""
 
 from collections.abc import Iterator
+from datetime import date
 
 import pyarrow as pa
 from upath import UPath
@@ -20,8 +21,18 @@ def raw_name(id_entity: int, window: Window) -> str:
 def replay(folder: UPath) -> Iterator[Answered]:
     """Yield the answers kept in `folder`, in the order of their days."""
     reader = AnswerReader()
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+    for window, path in _kept(folder):
+        with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
+            yield window, reader.read(unpacked.read())
+
+
+def answered(folder: UPath) -> set[date]:
+    """Return the days whose answers are kept in `folder`; none where there is no such folder."""
+    return {day for window, _ in _kept(folder) for day in window}
+
+
+def _kept(folder: UPath) -> Iterator[tuple[Window, UPath]]:
+    for path in sorted(folder.iterdir() if folder.exists() else (), key=lambda path: path.name):
         if path.name.endswith(SUFFIX):
             start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
-            with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
-                yield Window.parse(f"{start}/{end}"), reader.read(unpacked.read())
+            yield Window.parse(f"{start}/{end}"), path
