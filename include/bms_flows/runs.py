@@ -130,6 +130,11 @@ def finish(
     )
 
 
+def is_running(connection: Connection, run_id: int) -> bool:
+    """Tell whether step `run_id` has not said yet how it ended."""
+    return connection.scalar(select(run.c.state).where(run.c.id == run_id)) == "running"
+
+
 def details(engine: Engine, step: Step) -> dict[str, Any]:
     """Return what the latest complete `step` of this run kept under `details`."""
     with engine.connect() as connection:
