@@ -130,9 +130,14 @@ def finish(
     )
 
 
-def is_running(connection: Connection, run_id: int) -> bool:
-    """Tell whether step `run_id` has not said yet how it ended."""
-    return connection.scalar(select(run.c.state).where(run.c.id == run_id)) == "running"
+def fail(connection: Connection, run_id: int, *, service: Counters | None, reason: str) -> None:
+    """Say that step `run_id` failed, within the caller's transaction, unless it has said how it ended.
+
+    What goes wrong after that, as giving back a lease, takes nothing back that was published.
+    """
+    running = select(run.c.id).where(run.c.id == run_id, run.c.state == "running")
+    if connection.scalar(running.with_for_update()) is not None:
+        finish(connection, run_id, state="failed", service=service, reason=reason)
 
 
 def details(engine: Engine, step: Step) -> dict[str, Any]:

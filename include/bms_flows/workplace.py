@@ -39,6 +39,5 @@ def recorded(place: Workplace, step: runs.Step, counters: Counters | None = None
         # Only the kind of error goes on record: a text from below might quote a row.
         reason = f"{type(error).__name__}; the task's log has the whole of it."
         with place.warehouse.begin() as connection:
-            if runs.is_running(connection, run_id):  # what was committed stands
-                runs.finish(connection, run_id, state="failed", service=counters, reason=reason)
+            runs.fail(connection, run_id, service=counters, reason=reason)
         raise
