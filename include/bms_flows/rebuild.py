@@ -91,8 +91,7 @@ def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
 
 def _answered(data_root: UPath, kept: dict[str, Any]) -> bool:
     """Tell whether the answers about every day of a step are there."""
-    asked = {day for window in Unit.from_dict(kept).windows for day in window}
-    return asked <= answered(data_root / kept["raw"])
+    return Unit.from_dict(kept).days <= answered(data_root / kept["raw"])
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
@@ -113,9 +112,11 @@ def _again(
     unit = Unit.from_dict(kept)
     names = Languages(kept["language"], settings.language)
     at = datetime.fromisoformat(kept["seen_at"])
-    load = Load(connection, unit.id_entity, kept["zone"], settings.invoice_range_date)
+    raw, date_of = data_root / kept["raw"], settings.invoice_range_date
+    without = answered(raw) - unit.days
+    load = Load(connection, unit.id_entity, kept["zone"], date_of, without=without)
     merging = Merging(connection, number, names, at)
-    for window, answer in replay(data_root / kept["raw"]):
+    for window, answer in replay(raw):
         merging.add(load.take(window, answer).differing)
     publish(load, merging, unit)
 

@@ -11,7 +11,7 @@ from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.raw import replay
+from bms_flows.invoices.raw import answered, replay
 from bms_flows.landing import Landing
 from bms_flows.workplace import Workplace, recorded
 from bms_warehouse.tables import run
@@ -31,9 +31,11 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
         place.warehouse.begin() as connection,
     ):
         lease.writes(connection)
-        load = Load(before, unit.id_entity, kept["zone"], place.settings.invoice_range_date)
+        date_of, raw = place.settings.invoice_range_date, place.path(kept["raw"])
+        since = answered(raw) - unit.days
+        load = Load(before, unit.id_entity, kept["zone"], date_of, without=since)
         merging = Merging(connection, run_id, names)
-        for window, answer in replay(place.path(kept["raw"])):
+        for window, answer in replay(raw):
             merging.add(load.take(window, answer).differing)
         lease.fence(connection)
         landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)

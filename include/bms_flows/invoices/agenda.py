@@ -1,13 +1,13 @@
 """What a run will do: the units of the days asked for and of the look back, or suspect loads."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date
-from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, func, select
 
 from bms_flows.invoices import history
-from bms_flows.invoices.lookback import look_back
+from bms_flows.invoices.lookback import join, look_back
 from bms_flows.invoices.plan import Unit, units
 from bms_flows.invoices.window import Window
 from bms_flows.settings import Settings
@@ -47,33 +47,36 @@ def with_look_back(
 def suspects(engine: Engine, entities: Iterable[int], asked: Window | None) -> list[Unit]:
     """Return the suspect loads of `entities`, within `asked` where given, that stand as the last word.
 
-    One that was read again since, or accepted, is no longer up for acceptance.
+    Each with those of its days alone that no later load has read: of several in doubt about a day
+    the latest counts, and one that was published since is never overwritten.
     """
-    later = run.alias()
-    overtaken = (
-        select(later.c.id)
-        .where(
-            later.c.id > run.c.id,
-            later.c.id_entity == run.c.id_entity,
-            later.c.step == run.c.step,
-            later.c.state == "complete",
-            later.c.window_start <= run.c.window_start,
-            later.c.window_end >= run.c.window_end,
-        )
-        .exists()
-    )
-    query = select(run.c.id, run.c.details).where(
+    ended = select(run.c.id, run.c.state, run.c.details).where(
         run.c.flow == "invoice_extraction",
-        run.c.state == "suspect",
+        run.c.step == "extract",
         run.c.id_entity.in_(list(entities)),
-        ~overtaken,
     )
-    if asked:
-        query = query.where(run.c.window_start <= asked.end, run.c.window_end >= asked.start)
+    oldest = (
+        select(func.min(run.c.id))
+        .where(run.c.flow == "invoice_extraction", run.c.state == "suspect")
+        .scalar_subquery()
+    )
+    ended = ended.where(run.c.state.in_(("complete", "suspect")), run.c.id >= oldest)
     with engine.connect() as connection:
-        found = [(number, _unit(details)) for number, details in connection.execute(query)]
-    return [Unit(unit.id_entity, unit.windows, accepts=number) for number, unit in found]
-
-
-def _unit(details: dict[str, Any]) -> Unit:
-    return Unit.from_dict({name: details[name] for name in ("id_entity", "windows")})
+        loads = [
+            # What was accepted is as old as the answers it was made of.
+            (details.get("accepts") or number, state == "complete", Unit.from_dict(details))
+            for number, state, details in connection.execute(ended)
+        ]
+    found = []
+    read: dict[int, set[date]] = defaultdict(set)
+    for number, published, unit in sorted(loads, key=lambda load: load[:2], reverse=True):
+        left = unit.days - read[unit.id_entity]
+        read[unit.id_entity] |= left
+        if left and not published:
+            windows = join((Window(day, day) for day in left), gap=0)
+            found.append(Unit(unit.id_entity, tuple(windows), accepts=number))
+    return [
+        unit
+        for unit in reversed(found)
+        if asked is None or (unit.span.start <= asked.end and unit.span.end >= asked.start)
+    ]

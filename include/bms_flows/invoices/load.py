@@ -1,6 +1,8 @@
 """Loading a unit: each answer is typed, counted and compared with what stood here before."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import date
 
 import msgspec
 import pyarrow as pa
@@ -52,6 +54,8 @@ class Load:
     """Zone of the service's date-times that carry none."""
     range_date: str
     """The date that the service's range filters."""
+    without: Collection[date] = frozenset()
+    """Days whose rows are left out: of an older answer, those that were read again since."""
     counts: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
     names: set[tuple[str, str, str]] = field(default_factory=set)
@@ -71,6 +75,7 @@ class Load:
         else:
             self.counts.rows_read += rows.num_rows
         rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
+        rows = self._rest(rows)
         rows = rows.append_column("_row_hash", digests(rows, _HASHED))
         self.tally.add(rows, window)
         for name, code in NAMES.items():
@@ -78,6 +83,15 @@ class Load:
             found = pairs.aggregate([]).drop_null().to_pylist()
             self.names |= {(code, pair[code], pair[name]) for pair in found}
         return Taken(rows, rows.filter(self._differ(rows, window)))
+
+    def _rest(self, rows: pa.Table) -> pa.Table:
+        """Leave out the rows of days that don't count."""
+        if not self.without:
+            return rows
+        out = pc.is_in(rows.column("_day"), value_set=pa.array([*self.without], pa.date32()))
+        rest = rows.filter(pc.invert(out))
+        self.counts.rows_read -= rows.num_rows - rest.num_rows
+        return rest
 
     def _whole(self, answer: Columns) -> pa.Table | None:
         """Return an answer's rows where each of them is good and none came before; else None."""
@@ -156,8 +170,13 @@ class Load:
             self.connection,
             client_invoice,
             where="id_entity = %(entity)s and _vanished_at is null"
-            " and _day between %(start)s and %(end)s",
-            given={"entity": self.id_entity, "start": window.start, "end": window.end},
+            " and _day between %(start)s and %(end)s and _day <> all(%(without)s)",
+            given={
+                "entity": self.id_entity,
+                "start": window.start,
+                "end": window.end,
+                "without": [*self.without],
+            },
         )
         differs = [listed.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         self.counts.unchanged += differs.count(False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from bms_flows.invoices.window import Window
@@ -17,12 +18,17 @@ class Unit:
     id_entity: int
     windows: tuple[Window, ...]
     accepts: int | None = None
-    """A suspect load, by its number in `bms.run`, to be published as it is."""
+    """A suspect load, by its number in `bms.run`, to be published as it is on these of its days."""
 
     @property
     def span(self) -> Window:
         """The first to the last day, with what may lie between the windows."""
         return Window(self.windows[0].start, self.windows[-1].end)
+
+    @property
+    def days(self) -> set[date]:
+        """The days of all its windows."""
+        return {day for window in self.windows for day in window}
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON can hold it; `from_dict` reads it back."""

@@ -1,6 +1,7 @@
 """Suspect loads: kept, not published; published as they are once a person says so."""
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from upath import UPath
 from bms_flows.invoices.accept import accept_unit
 from bms_flows.invoices.agenda import suspects
 from bms_flows.invoices.extract import Suspect
+from bms_flows.rebuild import rebuild
 from bms_flows.runs import Step
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace
@@ -72,6 +74,43 @@ def test_a_good_read_since_leaves_nothing_to_accept(
     sandbox.reset()
     extract(*MARCH)
     assert suspects(warehouse, [1], None) == []
+
+
+@pytest.mark.parametrize("later", ["complete", "suspect"])
+def test_an_older_answer_is_not_put_over_a_newer_one(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, later: str
+) -> None:
+    """Two nights in doubt, and whoever accepts both gets the second; the first where it is alone."""
+    extract(*MARCH)
+    days = [("2026-03-02", "2026-03-16"), ("2026-03-03", "2026-03-17")]
+    alone, both = (
+        sandbox.invoices(1, date(2026, 3, day), date(2026, 3, day))[0]["id_invoice"]
+        for day in (2, 3)
+    )
+    for night, asked in enumerate(days):
+        sandbox.edit_invoice(1, alone, invoice_subject=f"night {night}")
+        sandbox.edit_invoice(1, both, invoice_subject=f"night {night}")
+        if night and later == "complete":
+            extract(*asked)
+        else:
+            sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1, after=1)
+            with pytest.raises(Suspect):
+                extract(*asked)
+    place = Workplace(warehouse, UPath(tmp_path), Settings())
+    units = suspects(warehouse, [1], None)
+    assert len(units) == (2 if later == "suspect" else 1)
+    for unit in reversed(units):  # tasks of one run keep no order
+        step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
+        accept_unit(place, unit, step)
+    with warehouse.connect() as connection:
+        stored = connection.execute(text("select * from bms.client_invoice where _version > 1"))
+        subjects = {row.id_invoice: row.invoice_subject for row in stored}
+        read = connection.scalar(text("select count(*) from bms.client_invoice_day"))
+    assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
+    assert read == 31
+    assert suspects(warehouse, [1], None) == []
+    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert made.before == made.after
 
 
 @pytest.mark.usefixtures("suspect")
