@@ -19,6 +19,8 @@ from bms.settings import Settings
 
 MOST_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+IDLE_S: Final = 1.0
+"""Seconds after an answer in which a connection takes another create; services wait longer to close one."""
 READ_BUFFER: Final = 1 << 20  # bytes; answers run to hundreds of megabytes
 LARGEST: Final = 1 << 29
 """Bytes of an answer at most, unpacked; a longer one is not waited for and would fill the memory."""
@@ -41,14 +43,17 @@ class Passage:
 
     connected: bool = False
     """Whether it had a connection, so that the service may have seen it."""
+    kept: bool = False
+    """Whether that connection had carried another request before."""
 
 
 class Transport:
     """Sends requests, a bounded number at a time.
 
-    Reads keep their connections. Every create gets a connection of its own: on a kept one that
-    the service closes in the same moment, a create would be lost in doubt for nothing, and a
-    connection costs milliseconds where settling a doubt costs a search or a person.
+    Reads keep their connections. A create goes out on one that answered a create within the last
+    `IDLE_S` seconds, else on a new one: where the service closes a connection in the same moment,
+    a create is in doubt for nothing, and settling a doubt costs a search or a person. Once a kept
+    connection has failed a create, each gets a connection of its own.
     aiohttp itself sends again only idempotent methods (its `IDEMPOTENT_METHODS`), never a POST.
     """
 
@@ -64,21 +69,24 @@ class Transport:
         self._in_flight = in_flight or InFlight(settings.concurrency)
         self._largest = largest
         self._origin = URL(settings.base_url).origin()
-        self._kept: aiohttp.ClientSession | None = None
-        self._fresh: aiohttp.ClientSession | None = None
+        self._reads: aiohttp.ClientSession | None = None
+        self._creates: aiohttp.ClientSession | None = None
+        self._alone: aiohttp.ClientSession | None = None
+        self._keeps_creates = True
 
     async def open(self) -> None:
         """Prepare the sessions; nothing is sent."""
         tls = self._tls()
-        self._kept = self._session(tls, force_close=False)
-        self._fresh = self._session(tls, force_close=True)
+        self._reads = self._session(tls)
+        self._creates = self._session(tls, keepalive_timeout=IDLE_S)
+        self._alone = self._session(tls, force_close=True)
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in (self._kept, self._fresh):
+        for session in (self._reads, self._creates, self._alone):
             if session is not None:
                 await session.close()
-        self._kept = self._fresh = None
+        self._reads = self._creates = self._alone = None
 
     async def send(
         self,
@@ -95,7 +103,8 @@ class Transport:
         `Redirected`, and what `too_large` returns for an answer past all bounds. A redirect is
         followed for a GET to the same scheme, host and port only.
         """
-        session = self._kept if endpoint.safe else self._fresh
+        creates = self._creates if self._keeps_creates else self._alone
+        session = self._reads if endpoint.safe else creates
         if session is None:
             raise RuntimeError("the client is not open: use it as `async with Client(...)`")
         headers = {"Accept": "application/json"}
@@ -160,6 +169,8 @@ class Transport:
             )
         except (aiohttp.ClientError, OSError) as error:
             # The kind only: an error of aiohttp may carry addresses, headers and proxy credentials.
+            if passage.kept and not endpoint.safe:
+                self._keeps_creates = False
             what = "connection lost" if passage.connected else "no connection"
             failure = ConnectionFailed(
                 endpoint, f"{what} ({type(error).__name__})", sent=passage.connected
@@ -193,15 +204,13 @@ class Transport:
         except ValueError:
             return None
 
-    def _session(self, tls: ssl.SSLContext | bool, *, force_close: bool) -> aiohttp.ClientSession:
+    def _session(self, tls: ssl.SSLContext | bool, **kept: Any) -> aiohttp.ClientSession:
         settings = self._settings
         passages = aiohttp.TraceConfig()
         passages.on_connection_create_end.append(_connected)
-        passages.on_connection_reuseconn.append(_connected)
+        passages.on_connection_reuseconn.append(_kept)
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=settings.concurrency, force_close=force_close, ssl=tls
-            ),
+            connector=aiohttp.TCPConnector(limit=settings.concurrency, ssl=tls, **kept),
             timeout=aiohttp.ClientTimeout(total=settings.timeout),
             # The proxy is chosen by the settings; aiohttp's own trust_env would also read .netrc.
             proxy=settings.proxy(),
@@ -239,6 +248,10 @@ class Transport:
 
 async def _connected(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
     context.trace_request_ctx.connected = True
+
+
+async def _kept(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
+    context.trace_request_ctx.connected = context.trace_request_ctx.kept = True
 
 
 def _unix_time(date: str | None) -> float | None:

@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from bms import transport as transport_module
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.errors import ConnectionFailed, Redirected, Timeout
@@ -77,21 +78,47 @@ async def test_a_broken_answer_says_that_the_request_was_sent(
         assert len(odd.asked) == 1, "aiohttp must never send a create again by itself"
 
 
-async def test_a_create_never_goes_out_on_a_kept_connection(open_transport: Any, odd: Odd) -> None:
-    """The service drops each connection after one answer without saying so: a kept one is dead."""
+async def test_creates_in_a_row_share_a_connection(open_transport: Any, odd: Odd) -> None:
+    transport = await open_transport(odd.settings())
+    for _ in range(5):
+        await transport.send(CREATE, "/x", body=b"{}")
+    assert len(odd.connections) == 1
 
-    async def answer_and_drop(request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        asyncio.get_running_loop().call_later(0.01, request.transport.abort)
+
+async def test_a_create_takes_no_connection_that_idled(
+    open_transport: Any, odd: Odd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "IDLE_S", 0.01)
+    transport = await open_transport(odd.settings())
+    for _ in range(3):
+        await transport.send(CREATE, "/x", body=b"{}")
+        await asyncio.sleep(0.05)  # idles, which only time does
+    assert len(odd.connections) == 3
+
+
+async def test_one_create_at_most_is_in_doubt_for_a_kept_connection(
+    open_transport: Any, odd: Odd
+) -> None:
+    """The service drops a connection that brings a second request."""
+    known: list[object] = []
+
+    async def answer_once(request: web.Request) -> web.StreamResponse:
+        if request.transport in known:
+            return await reset(request)
+        known.append(request.transport)
         return web.json_response(1)
 
-    odd.answer = answer_and_drop
+    odd.answer = answer_once
     transport = await open_transport(odd.settings())
-    for count in range(1, 6):
-        answer = await transport.send(CREATE, "/x", body=b"{}")
-        assert answer.status == 200
-        assert len(odd.asked) == count
-    assert len(odd.connections) == 5
+    failed = 0
+    for _ in range(10):
+        try:
+            await transport.send(CREATE, "/x", body=b"{}")
+        except ConnectionFailed:
+            failed += 1
+    assert failed == 1
+    assert len(odd.asked) == 10
+    assert len(odd.connections) == 9
 
 
 async def test_reads_keep_their_connection(open_transport: Any, odd: Odd) -> None:
