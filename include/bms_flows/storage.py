@@ -1,5 +1,6 @@
 """Files on a local folder or an object store, never half-written."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,36 @@ from typing import IO, Any
 from upath import UPath
 
 LOCAL = ("", "file", "local")
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class DataRootRefused(Exception):
+    """This process may not read or write below the data root; the text names the setting."""
+
+    retriable = False
+
+
+@contextmanager
+def below(root: UPath) -> Iterator[None]:
+    """Have the block raise `DataRootRefused` for a refusal below the data root.
+
+    It names the folder and not the file: names of dropped files may be names of people.
+    """
+    try:
+        yield
+    except OSError as error:
+        refused = isinstance(error, PermissionError) or error.errno in REFUSED
+        name = str(error.filename or "")
+        inside = name.startswith(root.path)
+        # What can't be made may be the root itself, or a folder above it.
+        ours = root.protocol not in LOCAL or inside or (name and root.path.startswith(name))
+        if not (refused and ours):
+            raise
+        folder = "/".join(name.removeprefix(root.path).strip("/").split("/")[:2] if inside else ())
+        raise DataRootRefused(
+            f"BMS_DATA_ROOT is {root}: this process may not read or write there"
+            f"{f', in {folder}' if folder else ''}; give its user the right, or name another root"
+        ) from None
 
 
 def _own(path: str, flags: int) -> int:

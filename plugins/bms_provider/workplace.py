@@ -30,14 +30,16 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 @contextmanager
 def open_workplace() -> Iterator[Workplace]:
     """Yield what the flows work with: warehouse, data root, settings."""
-    from bms_flows.settings import Settings  # noqa: PLC0415 - only tasks need what these bring
+    from bms_flows import storage  # noqa: PLC0415 - only tasks need what these bring
+    from bms_flows.settings import Settings  # noqa: PLC0415
     from bms_flows.workplace import Workplace  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
     place = Workplace(database.connect(uri), data_root(), Settings.from_environment())
     try:
-        yield place
+        with storage.below(place.data_root):
+            yield place
     finally:
         place.warehouse.dispose()
 

@@ -1,5 +1,6 @@
 """Files appear whole or not at all, locally and on an S3 server."""
 
+import errno
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from bms_flows.storage import whole
+from bms_flows.storage import DataRootRefused, below, whole
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,37 @@ def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
     with whole(UPath(tmp_path) / "answer") as stream:
         stream.write(b"x")
     assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("number", "file"),
+    [(errno.EACCES, "inbox/employees/Dupont.csv"), (errno.EROFS, "inbox/employees")],
+)
+def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
+    tmp_path: Path, number: int, file: str
+) -> None:
+    with pytest.raises(DataRootRefused) as told, below(UPath(tmp_path)):
+        raise OSError(number, "refused", str(tmp_path / file))
+    assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(told.value)
+    assert "in inbox/employees; give" in str(told.value)
+
+
+def test_a_data_root_that_can_not_be_made_is_named() -> None:
+    with pytest.raises(DataRootRefused, match="BMS_DATA_ROOT"), below(UPath("/srv/bms/data")):
+        raise PermissionError(errno.EACCES, "refused", "/srv/bms")
+
+
+def test_a_store_that_refuses_names_no_path() -> None:
+    with (
+        pytest.raises(DataRootRefused, match="BMS_DATA_ROOT is memory://bucket"),
+        below(UPath("memory://bucket")),
+    ):
+        raise PermissionError("Access Denied")
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(errno.EACCES, "refused", "/etc/key"), FileNotFoundError("gone")]
+)
+def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(type(error)), below(UPath(tmp_path)):
+        raise error
