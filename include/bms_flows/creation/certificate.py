@@ -192,9 +192,15 @@ async def _differences(
     if not row["differences"]:
         return ()
     record = await bench.remote.read(row["remote_id"])
+    if record is None:
+        return ()  # it has gone since the plan
     sent = body.build(bench.resource, values)
     return tuple(
-        Difference(field=each.name, ours=str(each.ours), theirs=str(each.theirs))
+        Difference(
+            field=each.name,
+            ours=str(each.ours),
+            theirs="" if each.theirs is None else str(each.theirs),
+        )
         for each in body.compare(bench.resource, sent, record).different
     )
 
@@ -209,6 +215,6 @@ def _previous(bench: Workbench, drop_id: int) -> str | None:
                 drop.c.id != drop_id,
                 drop.c.certificate.is_not(None),
             )
-            .order_by(drop.c.finished_at.desc())
+            .order_by(drop.c.finished_at.desc().nulls_last())
             .limit(1)
         ).scalar_one_or_none()

@@ -1,6 +1,7 @@
 """The answer to "needs review": a person takes a candidate, asks for a creation, or gives the row up."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Engine, delete, select
@@ -9,7 +10,7 @@ from bms_flows.creation import states
 from bms_flows.creation.entry import DONE, Entry
 from bms_flows.creation.ledger import Claimed
 from bms_flows.creation.workbench import Workbench
-from bms_warehouse.tables import creation, creation_body, creation_plan
+from bms_warehouse.tables import creation, creation_body, creation_event, creation_plan
 
 CREATE = "create"
 GIVE_UP = "give_up"
@@ -21,8 +22,24 @@ class BadDecision(ValueError):
     retriable = False
 
 
-def waiting_row(engine: Engine, resource: str, drop_id: int, line: int) -> tuple[int, str]:
-    """Return the ledger's row of a line that waits for a person, and the plan it was entered by."""
+@dataclass(frozen=True)
+class Decision:
+    """A person's word on one row: `create`, `give_up` or a record's remote id; by which run it came."""
+
+    choice: str
+    who: str
+    run: str
+
+    @property
+    def entered_as(self) -> tuple[str, str]:
+        """What and detail of the row's history that say that it was taken."""
+        if self.choice in (CREATE, GIVE_UP):
+            return f"decided_{self.choice}", self.run
+        return "decided_candidate", self.choice.casefold()
+
+
+def row_of(engine: Engine, resource: str, drop_id: int, line: int) -> tuple[int, str]:
+    """Return the ledger's row of a line of a drop, and the plan it was entered by; raise `BadDecision`."""
     applied = (
         select(creation_plan.c.id)
         .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
@@ -34,7 +51,6 @@ def waiting_row(engine: Engine, resource: str, drop_id: int, line: int) -> tuple
         creation.c.resource == resource,
         creation.c.drop_id == drop_id,
         creation.c.line == line,
-        creation.c.state == "review",
     )
     with engine.connect() as connection:
         found = connection.execute(query).one_or_none()
@@ -44,23 +60,45 @@ def waiting_row(engine: Engine, resource: str, drop_id: int, line: int) -> tuple
     return row, plan_id
 
 
-async def decide_review(bench: Workbench, row: int, choice: str, who: str) -> list[int]:
-    """Take `who`'s decision on one row of the ledger; return the rows to apply after it.
+async def decide_review(bench: Workbench, row: int, decision: Decision) -> list[int]:
+    """Take a person's decision on one row of the ledger; return the rows to apply after it.
 
-    `choice` is `create`, `give_up` or the remote id of a record. The decision is entered in the
-    row's history with who and when, in the transaction that carries it out; a second one on the
-    same row is refused.
+    It is entered in the row's history with who and when, in the transaction that moves the row; a
+    second one on the same row is refused (`BadDecision`). One that stands already, since the run
+    that took it was killed before it was carried out, isn't taken again.
     """
-    if choice == CREATE:
-        moved = await bench.ledger.change([row], lambda e, _: states.create_again(e, who=who))
+    choice, who, run = decision.choice, decision.who, decision.run
+    if await asyncio.to_thread(_stands, bench, row, decision):
+        [entry] = await bench.ledger.entries([row])
+        moved = {row: entry}
+    elif choice == CREATE:
+        moved = await bench.ledger.change(
+            [row], lambda e, _: states.create_again(e, who=who, run=run)
+        )
     elif choice == GIVE_UP:
-        moved = await bench.ledger.change([row], lambda e, _: states.give_up(e, who=who))
+        moved = await bench.ledger.change([row], lambda e, _: states.give_up(e, who=who, run=run))
     else:
         moved = await _choose(bench, row, choice, who)
     if row not in moved:
         raise BadDecision(f"row {row} is not waiting for a decision")
     followers = await asyncio.to_thread(_followers, bench, moved[row])
     return [row, *followers] if choice == CREATE else followers
+
+
+def _stands(bench: Workbench, row: int, decision: Decision) -> bool:
+    """Whether the last decision on the row is this one."""
+    last = (
+        select(creation_event.c.what, creation_event.c.who, creation_event.c.detail)
+        .where(creation_event.c.creation_id == row, creation_event.c.what.startswith("decided_"))
+        .order_by(creation_event.c.id.desc())
+        .limit(1)
+    )
+    with bench.warehouse.connect() as connection:
+        found = connection.execute(last).one_or_none()
+    if found is None or found.who != decision.who:
+        return False
+    detail = found.detail if found.what != "decided_candidate" else found.detail.casefold()
+    return (found.what, detail) == decision.entered_as
 
 
 async def _choose(bench: Workbench, row: int, remote_id: str, who: str) -> dict[int, Entry]:

@@ -220,8 +220,8 @@ def choose(
     return Move(changed, "decided_candidate", remote_id, who)
 
 
-def create_again(entry: Entry, *, who: str) -> Move:
-    """Take a person's word that there is no record: one more attempt where none is left."""
+def create_again(entry: Entry, *, who: str, run: str) -> Move:
+    """Take a person's word, given by a run, that there is no record: one more attempt where none is left."""
     if entry.state is not State.REVIEW:
         raise Unlawful
     changed = _replace(
@@ -232,15 +232,15 @@ def create_again(entry: Entry, *, who: str) -> Move:
         reason=None,
         candidates=(),
     )
-    return Move(changed, "decided_create", None, who)
+    return Move(changed, "decided_create", run, who)
 
 
-def give_up(entry: Entry, *, who: str) -> Move:
-    """Take a person's word that the row is not to be created."""
+def give_up(entry: Entry, *, who: str, run: str) -> Move:
+    """Take a person's word, given by a run, that the row is not to be created."""
     if entry.state is not State.REVIEW:
         raise Unlawful
     changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
-    return Move(changed, "decided_give_up", None, who)
+    return Move(changed, "decided_give_up", run, who)
 
 
 def reopen(

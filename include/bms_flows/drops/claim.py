@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, RowMapping, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    RowMapping,
+    Text,
+    cast,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.drops.inbox import Seen
@@ -18,6 +28,7 @@ LIFE = timedelta(minutes=10)
 Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
 """`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
 the content of an earlier one; `withdrawn`: the file changed or went before it was read."""
+ENDED: Final[Sequence[str]] = get_args(Ending)
 
 
 class DropTaken(Exception):
@@ -31,6 +42,12 @@ class ClaimLost(Exception):
     """The claim was taken over while this run stood still; it writes nothing any more."""
 
     retriable = True
+
+
+class TakenOver(Exception):
+    """Another run has the drop; the report is that one's to write."""
+
+    retriable = False
 
 
 class NoSuchDrop(LookupError):
@@ -56,6 +73,7 @@ class Drop:
     report: str | None
     certificate: str | None
     started_at: datetime | None
+    ended_before: str | None = None
 
     @classmethod
     def of(cls, row: RowMapping) -> "Drop":
@@ -83,6 +101,7 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
 
     Whoever inserts the row has it. A finished drop is returned as it is: its report stands. Raises
     `DropTaken` while another run holds it; one whose lease has run out is taken over.
+    Where the file lies there although its drop has ended, `enter_again` is meant.
     """
     now = datetime.now(UTC)
     with engine.begin() as connection:
@@ -108,13 +127,8 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
 
 def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | None) -> Drop:
     """Return a drop entered before; take it over where its lease has run out."""
-    same = (
-        (drop.c.resource == resource)
-        & (drop.c.path == seen.path)
-        & (drop.c.size == seen.size)
-        & (drop.c.stamp == seen.stamp)
-    )
-    row = connection.execute(select(drop).where(same).with_for_update()).mappings().one()
+    same = select(drop).where(_is(resource, seen)).with_for_update()
+    row = connection.execute(same).mappings().one()
     wanted = dag_run_id or minted(resource, row["id"])
     if row["state"] == "waiting":
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
@@ -123,6 +137,34 @@ def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | 
     if row["expires_at"] > datetime.now(UTC):
         raise DropTaken(f"drop {row['id']} is held by run {row['dag_run_id']}")
     return _hold(connection, row["id"], wanted)
+
+
+def enter_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
+    """Take a file that was dropped again as it was, name, size and time the same: another drop.
+
+    The earlier one keeps its report. On an object store the etag of equal contents is the same.
+    """
+    with engine.begin() as connection:
+        free(connection, ended.resource, ended.seen)
+    return enter(engine, ended.resource, ended.seen, dag_run_id)
+
+
+def free(connection: Connection, resource: str, seen: Seen) -> None:
+    """Let a file be entered that is as one was whose drop has ended, in the caller's transaction."""
+    connection.execute(
+        update(drop)
+        .where(_is(resource, seen), drop.c.state.in_(ENDED))
+        .values(stamp=drop.c.stamp + " of drop " + cast(drop.c.id, Text))
+    )
+
+
+def _is(resource: str, seen: Seen) -> ColumnElement[bool]:
+    return (
+        (drop.c.resource == resource)
+        & (drop.c.path == seen.path)
+        & (drop.c.size == seen.size)
+        & (drop.c.stamp == seen.stamp)
+    )
 
 
 def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> Drop:
@@ -141,7 +183,7 @@ def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> 
 def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
     """Take a drop again for another run, whatever became of it: to approve it later, to replay it.
 
-    Raises `DropTaken` while another run holds it.
+    Its certificate keeps its place in the chain until there is another. Raises `DropTaken` while another run holds it.
     """
     with engine.begin() as connection:
         row = (
@@ -152,15 +194,45 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
         live = row["state"] == "open" and row["expires_at"] > datetime.now(UTC)
         if live and row["dag_run_id"] != dag_run_id:
             raise DropTaken(f"drop {number} is held by run {row['dag_run_id']}")
+        before = row["state"] in ENDED and row["state"] != "withdrawn"
         return _hold(
             connection,
             number,
             dag_run_id,
             state="open",
-            finished_at=None,
+            ended_before=row["state"] if before else row["ended_before"],
             same_as=None,
             waits_for=None,
+            reason=None,
         )
+
+
+def put_back(engine: Engine, held: Drop) -> None:
+    """Let a drop that was taken again stand as it had ended before; one that never had stays open.
+
+    Raises `ClaimLost`.
+    """
+    if held.ended_before is None:
+        return
+    with engine.begin() as connection:
+        renew(connection, held)
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == held.id)
+            .values(state=held.ended_before, ended_before=None)
+        )
+
+
+def withdraw(engine: Engine, held: Drop, reason: str) -> None:
+    """End a drop whose file is not there to be read, with the code of why; one that had ended is put back.
+
+    Raises `ClaimLost`.
+    """
+    if held.ended_before is not None:
+        put_back(engine, held)
+        return
+    with engine.begin() as connection:
+        finish(connection, held, "withdrawn", reason=reason)
 
 
 def get(engine: Engine, number: int) -> Drop:
@@ -252,7 +324,7 @@ def previous_certificate(connection: Connection, resource: str) -> str | None:
     return connection.execute(
         select(drop.c.certificate)
         .where(drop.c.resource == resource, drop.c.certificate.is_not(None))
-        .order_by(drop.c.finished_at.desc(), drop.c.id.desc())
+        .order_by(drop.c.finished_at.desc().nulls_last(), drop.c.id.desc())
         .limit(1)
     ).scalar_one_or_none()
 
@@ -265,6 +337,7 @@ def finish(
     report: str | None = None,
     certificate: str | None = None,
     same_as: int | None = None,
+    reason: str | None = None,
 ) -> None:
     """Say how the drop ended, in the caller's transaction; raise `ClaimLost` if another run has it."""
     renew(connection, held)
@@ -273,9 +346,11 @@ def finish(
         .where(drop.c.id == held.id)
         .values(
             state=ending,
+            ended_before=None,
             report=report,
             certificate=certificate,
             same_as=same_as,
+            reason=reason,
             finished_at=datetime.now(UTC),
         )
     )

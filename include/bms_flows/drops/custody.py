@@ -82,7 +82,7 @@ def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
             if kept.exists():
                 return kept  # another run has taken this one's place, and was faster
             give_back(inbox, drop)
-            raise DropGone(f"drop {drop.id} changed, or went, after it was claimed") from gone
+            raise DropGone(_gone(drop)) from gone
     if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
         source.unlink(missing_ok=True)
     return kept
@@ -158,4 +158,10 @@ def _is_claimed(inbox: UPath, name: str, drop: Drop) -> bool:
 
 def _ensure_claimed(inbox: UPath, name: str, drop: Drop) -> None:
     if not _is_claimed(inbox, name, drop):
-        raise DropGone(f"drop {drop.id} changed, or went, after it was claimed")
+        raise DropGone(_gone(drop))
+
+
+def _gone(drop: Drop) -> str:
+    if drop.archive is not None:
+        return f"the original of drop {drop.id} is no longer kept; drop the file again"
+    return f"the file of drop {drop.id} changed, or went, after it was claimed; drop it again"

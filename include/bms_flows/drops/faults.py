@@ -211,3 +211,20 @@ WAITING = {
     ),
 }
 """What keeps a dropped file from being taken; the state of a drop that waits."""
+
+WITHDRAWN = {
+    "gone": Reason(
+        "The file was taken out of the inbox before it was read.",
+        "Nothing; drop it again if it was meant.",
+    ),
+    "changed": Reason(
+        "The file was written to after it was seen; as it is now, it is another drop.",
+        "Look at the later drop of the same file.",
+    ),
+    "not_kept": Reason(
+        "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or it was"
+        " deleted.",
+        "Drop the file again.",
+    ),
+}
+"""Why a drop was withdrawn: its file was not there to be read."""

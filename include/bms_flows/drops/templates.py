@@ -9,18 +9,32 @@ from upath import UPath
 
 from bms_flows.creation.resource import Field, Kind, Resource
 from bms_flows.drops.inbox import local
-from bms_flows.drops.reading import tokens
+from bms_flows.drops.reading import dates, numbers, tokens
 from bms_flows.drops.reading.encoding import ENCODINGS
+from bms_flows.drops.sheet import UNDECLARED, Format
 from bms_flows.storage import whole
 
 READ_ME = "_LISEZMOI.txt"
 _KINDS: dict[Kind, str] = {
     "text": "texte / text",
     "integer": "nombre entier / whole number",
-    "decimal": "nombre / number (2850,50)",
+    "decimal": "nombre / number ({decimal})",
     "boolean": "oui ou non / yes or no",
-    "date": "date (31/12/2026, 2026-12-31)",
+    "date": "date ({date})",
     "integers": "nombres / numbers (3|7)",
+}
+_UNDECLARED_DATES = """\
+- Dates : si aucun jour de la colonne ne dépasse 12, écrivez 2026-12-31. / Where no day of a column is
+  above 12, write 2026-12-31.
+"""
+_DECLARED = """\
+- {what} de cette boîte / of this inbox : {written}. Le reste est refusé. / Others are refused.
+"""
+_DATES = {
+    None: "31/12/2026, 2026-12-31",
+    "dmy": "31/12/2026, 2026-12-31",
+    "mdy": "12/31/2026, 2026-12-31",
+    "ymd": "2026-12-31",
 }
 _INTRODUCTION = """\
 {title}
@@ -40,9 +54,7 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
   termine par un retour à la ligne, sinon le fichier est considéré comme encore en cours d'écriture.
   The last line ends with a line break, or the file counts as still being written.
 - Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
-- Dates : si aucun jour de la colonne ne dépasse 12, écrivez 2026-12-31. / Where no day of a column is
-  above 12, write 2026-12-31.
-- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
+{formats}- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
 {advice}
 Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
 needs_review.csv, certificate.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
@@ -65,14 +77,14 @@ def xlsx_name(resource: Resource) -> str:
     return f"_modele_{resource.inbox}.xlsx"
 
 
-def provide(inbox: UPath, resource: Resource) -> None:
+def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> None:
     """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat."""
     here = local(inbox)
     if here is not None:
         here.mkdir(mode=0o770, parents=True, exist_ok=True)
     workbook = inbox / xlsx_name(resource)
     for path, content in (
-        (inbox / READ_ME, read_me(resource)),
+        (inbox / READ_ME, read_me(resource, declared)),
         (inbox / csv_name(resource), csv_template(resource)),
     ):
         if not path.exists() or path.read_bytes() != content:
@@ -110,7 +122,7 @@ def xlsx_template(resource: Resource) -> bytes:
     return stream.getvalue()
 
 
-def read_me(resource: Resource) -> bytes:
+def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
     """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
     head = _INTRODUCTION.format(
         title=resource.title,
@@ -118,16 +130,30 @@ def read_me(resource: Resource) -> bytes:
         inbox=resource.inbox,
         csv=csv_name(resource),
         xlsx=xlsx_name(resource),
+        formats=_formats(declared),
         advice=resource.advice,
     )
-    text = head + "".join(_lines(resource))
+    text = head + "".join(_lines(resource, declared))
     return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
 
 
-def _lines(resource: Resource) -> Iterator[str]:
+def _formats(declared: Format) -> str:
+    """Return how dates and numbers are to be written."""
+    text = _UNDECLARED_DATES
+    if (order := declared.date_order) is not None:
+        written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
+        text = _DECLARED.format(what="Dates", written=written)
+    if (mark := declared.decimal_mark) is not None:
+        text += _DECLARED.format(what="Nombres / Numbers", written=numbers.WRITTEN[mark])
+    return text
+
+
+def _lines(resource: Resource, declared: Format) -> Iterator[str]:
+    decimal = f"2850{declared.decimal_mark or ','}50"
     for field in resource.fields:
         star = "*" if field.name in resource.required else " "
-        yield f"{star} {field.label} [{field.name}] : {_KINDS[field.kind]}{_others(field)}\n"
+        kind = _KINDS[field.kind].format(decimal=decimal, date=_DATES[declared.date_order])
+        yield f"{star} {field.label} [{field.name}] : {kind}{_others(field)}\n"
 
 
 def _others(field: Field) -> str:

@@ -1,14 +1,15 @@
 """Files that lie in an inbox and are not finished being written: kept in `bms.drop`, told when it lasts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, exists, select, update
+from sqlalchemy import Connection, Engine, Select, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows.drops import claim
 from bms_flows.drops.faults import WAITING
 from bms_flows.drops.inbox import Seen, Waiting
 from bms_warehouse.tables import drop
@@ -37,7 +38,7 @@ class Waits:
 
 
 def keep(
-    engine: Engine, resource: str, lying: Iterable[Seen], waiting: Mapping[str, Waiting]
+    engine: Engine, resource: str, lying: Collection[Seen], waiting: Mapping[str, Waiting]
 ) -> Sequence[Waits]:
     """Keep in `bms.drop` which of the files lying in an inbox wait, by name; return those.
 
@@ -45,31 +46,50 @@ def keep(
     """
     now = datetime.now(UTC)
     with engine.begin() as connection:
-        known = {
-            row.path: row
-            for row in connection.execute(
-                select(drop.c.id, drop.c.path, drop.c.entered_at)
-                .where(drop.c.resource == resource, drop.c.state == "waiting")
-                .with_for_update()
-            )
-        }
+        known = {row.path: row for row in connection.execute(_waiting(resource).with_for_update())}
         found = []
         for seen in lying:
             reason = waiting.get(seen.path)
             if reason is None:
                 continue
+            claim.free(connection, resource, seen)
             if row := known.pop(seen.path, None):
                 _renew(connection, row.id, seen, reason)
                 found.append(Waits(row.id, reason, row.entered_at))
             elif number := _enter(connection, resource, seen, reason, now):
                 found.append(Waits(number, reason, now))
-        gone = [row.id for row in known.values()]
-        connection.execute(
-            update(drop)
-            .where(drop.c.id.in_(gone))
-            .values(state="withdrawn", waits_for=None, finished_at=now)
-        )
+        now_lying = {seen.path for seen in lying}
+        for row in known.values():
+            _withdraw(connection, row.id, "changed" if row.path in now_lying else "gone", now)
     return found
+
+
+def forget(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
+    """Withdraw the drops that wait for a file which has gone; `lying` looks which files are there.
+
+    Who takes an unfinished file out of an inbox leaves nothing there that would be announced.
+    """
+    with engine.begin() as connection:
+        known = connection.execute(_waiting(resource)).all()
+        there = lying() if known else ()
+        for row in known:
+            if row.path not in there:
+                _withdraw(connection, row.id, "gone", datetime.now(UTC))
+
+
+def _waiting(resource: str) -> Select[tuple[int, str, datetime]]:
+    return select(drop.c.id, drop.c.path, drop.c.entered_at).where(
+        drop.c.resource == resource, drop.c.state == "waiting"
+    )
+
+
+def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -> None:
+    """End a drop that still waits."""
+    connection.execute(
+        update(drop)
+        .where(drop.c.id == number, drop.c.state == "waiting")
+        .values(state="withdrawn", waits_for=None, reason=reason, finished_at=now)
+    )
 
 
 def _enter(

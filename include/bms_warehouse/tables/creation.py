@@ -143,7 +143,7 @@ creation_event = Table(
     Column("what", TEXT, nullable=False, comment="Code of what happened."),
     Column("attempt", Integer, nullable=False, comment="The attempt it belongs to."),
     Column("who", TEXT, comment="The person who decided; empty for the engine."),
-    Column("detail", TEXT, comment="A code or a remote id."),
+    Column("detail", TEXT, comment="A code, a remote id, or the run of a decision."),
     Index("ix_creation_event_creation_id", "creation_id"),
     comment="The ledger's history: every move of every row, every decision with who and when.",
 )

@@ -27,10 +27,13 @@ drop = Table(
         "stamp",
         TEXT,
         nullable=False,
-        comment="Its time of modification (nanoseconds), or its etag on an object store.",
+        comment="Its time of modification (nanoseconds), or its etag on an object store;"
+        " with the drop's number once the same file was dropped again.",
     ),
     Column("state", TEXT, nullable=False, comment="waiting, open, or how it ended."),
     Column("waits_for", TEXT, comment="Why it is not taken yet; empty once it is."),
+    Column("reason", TEXT, comment="Code of why it was withdrawn; empty otherwise."),
+    Column("ended_before", TEXT, comment="How it had ended before it was taken again; else empty."),
     Column(
         "dag_run_id", TEXT, nullable=False, comment="Airflow's run that works on it, by its id."
     ),
@@ -44,13 +47,13 @@ drop = Table(
     Column("certificate", TEXT, comment="SHA-256 of certificate.json; the next one names it."),
     Column("entered_at", TIMESTAMP, nullable=False, comment="When it was first seen, or taken."),
     Column("started_at", TIMESTAMP, comment="When its run was started; empty until then."),
-    Column("finished_at", TIMESTAMP, comment="When its report was complete."),
+    Column("finished_at", TIMESTAMP, comment="When it ended last."),
     UniqueConstraint("resource", "path", "size", "stamp"),
     UniqueConstraint("resource", "dag_run_id"),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in DROP_STATES)), name="state"
     ),
-    CheckConstraint("(state in ('waiting', 'open')) = (finished_at is null)", name="finished"),
+    CheckConstraint("state in ('waiting', 'open') or finished_at is not null", name="finished"),
     Index("ix_drop_resource_sha256", "resource", "sha256"),
     comment="One row for each file dropped, however often it is seen; taking one is inserting it.",
 )

@@ -10,6 +10,7 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bms_flows import reasons
+from bms_flows.drops.faults import WITHDRAWN
 from bms_flows.settings import Settings
 from bms_provider.board import charts, wording
 from bms_provider.board.links import Links
@@ -26,6 +27,7 @@ PAGES.filters.update({name: getattr(wording, name) for name in wording.FILTERS})
 PAGES.globals.update(
     gauge=charts.gauge,
     STATES=STATES,
+    WITHDRAWN=WITHDRAWN,
     REASONS=reasons.ROW_FAULTS | reasons.BREACHES | reasons.AUDIT,
 )
 

@@ -25,7 +25,7 @@ STATES = {
     "running": Shown("Running", "idle", "It is at work."),
     "open": Shown("Open", "idle", "It is worked on, or waits for an answer."),
     "repeated": Shown("Repeated", "idle", "The same content was dropped before."),
-    "withdrawn": Shown("Withdrawn", "idle", "The file was taken out of the inbox again."),
+    "withdrawn": Shown("Withdrawn", "idle", "The file was not there to be read."),
     "never": Shown("Never ran", "idle", "No load is on record, so nothing is owed yet."),
     "not_checked": Shown("Not checked", "idle", "The self-audit could not compare the day."),
     "waiting": Shown("Waiting", "warn", "The file is not finished being written."),

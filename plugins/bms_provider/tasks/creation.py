@@ -53,12 +53,18 @@ def plan(name: str) -> dict[str, Any]:
     params = get_current_context()["params"]
     if bool(params.get("line")) != bool(params.get("decision")):
         raise BadDecision("give a line, as needs_review.csv numbers it, and a decision on it")
+    if params.get("decision") and params.get("dry_run"):
+        raise BadDecision("a decision is carried out at once: leave the dry run off")
     with workplace.open_workplace() as place:
         held = inbox.hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
         if params.get("decision"):
-            return _decided(place, name, held, params)
+            try:
+                return _decided(place, name, held, params)
+            except BadDecision:
+                claim.put_back(place.warehouse, held)
+                raise
         sheet, original = inbox.taken(place, name, held)
         earlier = claim.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
@@ -83,11 +89,13 @@ def plan(name: str) -> dict[str, Any]:
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
     """Take a person's decision on one line of the drop, and carry it out."""
-    row, plan_id = review.waiting_row(place.warehouse, name, held.id, params["line"])
-    who = get_current_context()["dag_run"].triggering_user_name or "whoever triggered the run"
+    row, plan_id = review.row_of(place.warehouse, name, held.id, params["line"])
+    run = get_current_context()["dag_run"]
+    who = run.triggering_user_name or "whoever triggered the run"
+    decision = review.Decision(params["decision"], who, run.run_id)
 
     async def carry_out(bench: Workbench) -> None:
-        rows = await review.decide_review(bench, row, params["decision"], who)
+        rows = await review.decide_review(bench, row, decision)
         await bench.applier().apply(rows)
 
     _step(place, name, "decide", carry_out)
@@ -109,6 +117,8 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
         return nothing
     with workplace.open_workplace() as place:
         held = claim.get(place.warehouse, drop)
+        if held.dag_run_id != get_current_context()["dag_run"].run_id:
+            return {**nothing, "plan": None, "text": f"taken over by run {held.dag_run_id}"}
         sheet, _ = inbox.taken(place, name, held)
 
         async def begin(bench: Workbench) -> proposal.Begun | proposal.Proposal | None:
@@ -142,7 +152,8 @@ def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
 def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
     """Read back what was created, write the reports, the certificate last, and end the drop.
 
-    Raises `RowsWaiting` once all that is written, when rows of an agreed plan have no end yet.
+    Raises `RowsWaiting` once all that is written, when rows of an agreed plan have no end yet, and
+    `TakenOver` where another run has the drop.
     """
     if entered is None:
         raise RowsWaiting("nothing was planned: the log of an earlier task says why")
@@ -152,7 +163,11 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
     with workplace.open_workplace() as place:
         held = claim.get(place.warehouse, drop)
         run_id = get_current_context()["dag_run"].run_id
-        if held.state == "open" or held.dag_run_id != run_id:
+        if held.dag_run_id != run_id:
+            raise claim.TakenOver(f"run {held.dag_run_id} has taken drop {drop} over: it reports")
+        if held.state == "not_applied" and entered["chunks"]:
+            held = claim.reopen(place.warehouse, drop, run_id)  # cleared: its rows went on since
+        if held.state == "open":
             _end(place, name, held, plan_id)
             held = claim.get(place.warehouse, drop)
         # Else an earlier try has ended it, and was killed before it could say so.
@@ -168,6 +183,8 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
 def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
     """Read back, write the reports, the certificate last, and end the drop; raise `ClaimLost`."""
     drop = held.id
+    with place.warehouse.begin() as connection:
+        claim.renew(connection, held)  # before a file of the report is written
     sheet, original = inbox.taken(place, name, held)
     folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bms_flows.drops.claim import Drop
-    from bms_flows.drops.sheet import Sheet
+    from bms_flows.drops.inbox import Seen
+    from bms_flows.drops.sheet import Format, Sheet
     from bms_flows.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         recorded(place, workplace.step(f"take_{name}")) as run_id,
     ):
         folder = _folder(place, name)
-        templates.provide(folder, REMOTES[name].resource)
+        templates.provide(folder, REMOTES[name].resource, _declared(name))
         for number in custody.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
             if (drop := claim.get(place.warehouse, number)).state != "open":
@@ -61,7 +62,10 @@ def dispatch(name: str) -> list[dict[str, Any]]:
             lying = inbox.look(folder)
         looked = inbox.settled(folder, before.values(), lying.values())
         for seen in looked.settled:
-            claim.enter(place.warehouse, name, seen)
+            try:
+                _claimed(place, name, folder, seen)
+            except claim.DropTaken as taken:  # the others are no less welcome
+                log.info("%s", taken)
         now = datetime.now(UTC)
         for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
@@ -73,16 +77,25 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         ]
 
 
+def forget(place: Workplace, name: str) -> None:
+    """End the drops that wait for a file which no longer lies in the inbox."""
+    waiting.forget(place.warehouse, name, lambda: inbox.look(_folder(place, name)))
+
+
 def hold(place: Workplace, name: str, params: Mapping[str, Any]) -> Drop:
     """Return the drop that the run is for, held by it; raise `NoSuchFile`."""
     run_id = get_current_context()["dag_run"].run_id
     if mine := claim.of_run(place.warehouse, name, run_id):
-        return mine  # an earlier try took it: the file no longer lies where it was dropped
+        # An earlier try took it: the file no longer lies where it was dropped. Only a run that was
+        # cleared finds its drop ended so, and is to go on.
+        goes_on = mine.state in ("not_applied", "withdrawn") or params.get("decision")
+        return claim.reopen(place.warehouse, mine.id, run_id) if goes_on else mine
     if params.get("path"):
-        seen = inbox.see(_folder(place, name), params["path"])
+        folder = _folder(place, name)
+        seen = inbox.see(folder, params["path"])
         if seen is None:
             raise NoSuchFile("no such file in the inbox; give its name as it lies there")
-        return claim.enter(place.warehouse, name, seen, dag_run_id=run_id)
+        return _claimed(place, name, folder, seen, run_id)
     if not params.get("drop"):
         raise NoSuchFile("give the name of a file in the inbox, or a drop's number")
     held = claim.get(place.warehouse, params["drop"])
@@ -92,18 +105,45 @@ def hold(place: Workplace, name: str, params: Mapping[str, Any]) -> Drop:
 
 
 def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
-    """Return the drop's content as read, and where the original is kept."""
-    original = custody.take(
-        _folder(place, name), place.data_root / "archive" / folder_name(name), held
-    )
-    declared = Settings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
-    sheet = read(inbox.head(original), original.name, REMOTES[name].resource, declared)
+    """Return the drop's content as read, and where the original is kept.
+
+    Where the file is not there to be read the drop ends, and `DropGone` is raised.
+    """
+    folder = _folder(place, name)
+    try:
+        original = custody.take(folder, place.data_root / "archive" / folder_name(name), held)
+    except custody.DropGone:
+        claim.withdraw(place.warehouse, held, _why_gone(folder, held))
+        raise
+    sheet = read(inbox.head(original), original.name, REMOTES[name].resource, _declared(name))
     return replace(sheet, sha256=custody.digest(original)), original
 
 
 def folder_name(name: str) -> str:
     """Return the name of a resource's inbox, and so of the folders of its reports and originals."""
     return REMOTES[name].resource.inbox
+
+
+def _claimed(
+    place: Workplace, name: str, folder: UPath, seen: Seen, run_id: str | None = None
+) -> Drop:
+    """Return the drop of a file that lies in the inbox, taken for a run; raise `DropTaken`."""
+    drop = claim.enter(place.warehouse, name, seen, run_id)
+    if drop.state in claim.ENDED and inbox.see(folder, seen.path) == seen:
+        # A run moves its file away before it ends the drop: this one has come since.
+        drop = claim.enter_again(place.warehouse, drop, run_id)
+    return drop
+
+
+def _why_gone(folder: UPath, held: Drop) -> str:
+    """Return the code of why a drop's file can't be read."""
+    if held.archive is not None:
+        return "not_kept"
+    return "gone" if inbox.see(folder, held.path) is None else "changed"
+
+
+def _declared(name: str) -> Format:
+    return Settings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
 
 
 def _folder(place: Workplace, name: str) -> UPath:

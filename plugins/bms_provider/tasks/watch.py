@@ -9,11 +9,13 @@ from airflow.sdk.observability import stats
 
 from bms_flows import alarms
 from bms_flows.alarms import span
+from bms_flows.creation.remotes import REMOTES
 from bms_flows.freshness import look
 from bms_flows.gauges import gauges
 from bms_flows.settings import Settings
 from bms_flows.watch import watch as watch_promises
 from bms_provider import notices, workplace
+from bms_provider.tasks import inbox
 from bms_warehouse import database
 
 if TYPE_CHECKING:
@@ -23,13 +25,18 @@ if TYPE_CHECKING:
 
 
 def watch() -> dict[str, str]:
-    """Look at every promise, raise, recover and tell; return each flow's state."""
+    """Look at every promise, raise, recover and tell; return each flow's state.
+
+    Last, end the drops that wait for a file which a person has taken away since: they wait for nothing.
+    """
     with workplace.open_workplace() as place:
         with place.warehouse.begin() as connection:
             found = watch_promises(connection, place.settings, notices.links(place.settings))
             for name, value, tags in gauges(connection, found):
                 stats.gauge(name, value, tags=tags)
         notices.deliver(place)
+        for name in REMOTES:
+            inbox.forget(place, name)
     return {flow: freshness.state or "never_ran" for flow, freshness in found.items()}
 
 

@@ -17,7 +17,7 @@ from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
 from bms_flows.creation.proposal import NotAgreed, Proposal
 from bms_flows.creation.remotes import Employees
-from bms_flows.creation.review import BadDecision, decide_review, forget_bodies
+from bms_flows.creation.review import BadDecision, Decision, decide_review, forget_bodies
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
@@ -144,10 +144,13 @@ def test_a_person_decides_once_and_is_named(
             given = choice
             if choice == "candidate":
                 given = sandbox.rows("employees")[0]["guid_employee"]
-            again = await decide_review(place, row, given, "ada")
+            decision = Decision(given, "ada", "manual__1")
+            again = await decide_review(place, row, decision)
             assert follower in again
+            # A try that was killed before it could send finds its own decision, and nobody else's.
+            assert await decide_review(place, row, decision) == again
             with pytest.raises(BadDecision):
-                await decide_review(place, row, given, "bob")
+                await decide_review(place, row, Decision(given, "bob", "manual__2"))
             await place.applier().apply([row, follower])
             outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
         with warehouse.connect() as connection:
@@ -173,7 +176,25 @@ def test_a_decision_for_a_record_that_is_not_there_is_refused(
             _, [row, _] = await in_review(place, run, sheet, sandbox)
             for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
                 with pytest.raises(BadDecision):
-                    await decide_review(place, row, wrong, "ada")
+                    await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
+
+
+def test_one_word_for_a_creation_is_one_more_attempt(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+            _, [row, _] = await in_review(place, run, sheet, sandbox)
+            sandbox.set_fault("503", "create_employee", retry_after=0)
+            decision = Decision("create", "ada", "manual__1")
+            await place.applier().apply(await decide_review(place, row, decision))
+            # It waits for a word again; the run that is tried again has given its own.
+            await place.applier().apply(await decide_review(place, row, decision))
+            [entry] = await place.ledger.entries([row])
+            assert (entry.state, entry.attempt) == (State.REVIEW, 2)
+
+    asyncio.run(main())
 
     asyncio.run(main())
 

@@ -132,7 +132,7 @@ def test_after_the_last_attempt_a_person_is_asked() -> None:
 
 def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
     asked = entry(State.REVIEW, attempt=5, owner=None)
-    moved = states.create_again(asked, who="ada")
+    moved = states.create_again(asked, who="ada", run="manual__1")
     assert (moved.entry.state, moved.entry.limit, moved.who) == (State.READY, 6, "ada")
 
 
@@ -140,7 +140,7 @@ def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
 def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
     for decide in (states.create_again, states.give_up):
         with pytest.raises(Unlawful):
-            decide(entry(state, owner=None), who="ada")
+            decide(entry(state, owner=None), who="ada", run="manual__1")
     with pytest.raises(Unlawful):
         states.choose(entry(state), who="ada", remote_id="g", number=1, standby=None)
 

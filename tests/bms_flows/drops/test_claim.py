@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, select, update
 
 from bms_flows.drops import claim
 from bms_flows.drops.claim import ClaimLost, Drop, DropTaken
@@ -170,3 +170,65 @@ def test_each_certificate_follows_another(warehouse: Engine) -> None:
         before = list(threads.map(end, range(12)))
     assert len(set(before)) == 12
     assert None in before
+
+
+def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, first, report="r")
+    second = claim.enter_again(warehouse, claim.enter(warehouse, "employee", SEEN))
+    assert (second.state, second.seen, second.dag_run_id) == (
+        "open",
+        SEEN,
+        f"employee-drop-{second.id}",
+    )
+    assert second.id != first.id
+    assert (claim.get(warehouse, first.id).state, claim.get(warehouse, first.id).report) == (
+        "applied",
+        "r",
+    )
+    assert claim.enter(warehouse, "employee", SEEN) == second
+
+
+def test_two_dispatchers_enter_it_again_once(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, first)
+    ended = claim.get(warehouse, first.id)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: claim.enter_again(warehouse, ended), range(2)))
+    assert len({each.id for each in found}) == 1
+
+
+def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, taken, report="r", certificate="c")
+    before = claim.get(warehouse, taken.id)
+    held = claim.reopen(warehouse, taken.id, "manual__1")
+    claim.withdraw(warehouse, held, "not_kept")
+    assert claim.get(warehouse, taken.id) == replace(before, dag_run_id="manual__1")
+    with pytest.raises(ClaimLost):
+        claim.put_back(warehouse, held)
+
+
+def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    claim.put_back(warehouse, taken)
+    assert claim.get(warehouse, taken.id) == taken
+    claim.withdraw(warehouse, taken, "gone")
+    with warehouse.connect() as connection:
+        assert connection.execute(select(drop.c.state, drop.c.reason)).one() == (
+            "withdrawn",
+            "gone",
+        )
+    assert claim.reopen(warehouse, taken.id, "manual__1").ended_before is None
+
+
+def test_a_drop_taken_again_keeps_its_place_in_the_chain(warehouse: Engine) -> None:
+    def end(stamp: str) -> Drop:
+        taken = claim.enter(warehouse, "employee", replace(SEEN, stamp=stamp))
+        finish(warehouse, taken, certificate=stamp)
+        return taken
+
+    first, _ = end("1"), end("2")
+    claim.reopen(warehouse, first.id, "manual__1")
+    with warehouse.begin() as connection:
+        assert claim.previous_certificate(connection, "employee") == "2"

@@ -45,6 +45,23 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
         assert all(alias in line for alias in field.aliases)
 
 
+@pytest.mark.parametrize(
+    ("declared", "told", "untold"),
+    [
+        (Format(), ["si aucun jour de la colonne", "(2850,50)"], ["de cette boîte"]),
+        (Format("dmy", ","), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"], ["2850.50"]),
+        (Format("mdy", "."), ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"], ["31/12/2026"]),
+        (Format("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
+    ],
+)
+def test_the_instructions_state_what_the_inbox_declares(
+    declared: Format, told: list[str], untold: list[str]
+) -> None:
+    text = templates.read_me(EMPLOYEE, declared).decode("utf-8-sig")
+    assert [each for each in told if each not in text] == []
+    assert [each for each in untold if each in text] == []
+
+
 def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
     templates.provide(inbox, EMPLOYEE)
     found = {path.name: path.read_bytes() for path in inbox.iterdir()}

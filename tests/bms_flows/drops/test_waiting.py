@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, func, select
 from upath import UPath
 
 from bms_flows.drops import claim, waiting
@@ -28,8 +28,10 @@ def look_twice(folder: UPath, warehouse: Engine) -> list[Waits]:
 
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
     with warehouse.connect() as connection:
-        found = connection.execute(select(drop.c.state, drop.c.waits_for).order_by(drop.c.id))
-        return [(row.state, row.waits_for) for row in found]
+        found = connection.execute(
+            select(drop.c.state, func.coalesce(drop.c.waits_for, drop.c.reason)).order_by(drop.c.id)
+        )
+        return [(state, why) for state, why in found]
 
 
 def test_a_file_without_a_last_line_end_is_a_drop_that_waits(
@@ -54,7 +56,7 @@ def test_it_is_taken_once_it_is_whole(inbox: UPath, warehouse: Engine) -> None:
     look_twice(inbox, warehouse)
     (inbox / "a.csv").write_bytes(ROW)
     assert look_twice(inbox, warehouse) == []
-    assert states(warehouse) == [("withdrawn", None), ("open", None)]
+    assert states(warehouse) == [("withdrawn", "changed"), ("open", None)]
 
 
 def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
@@ -62,7 +64,30 @@ def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
     look_twice(inbox, warehouse)
     (inbox / "a.csv").unlink()
     assert look_twice(inbox, warehouse) == []
-    assert states(warehouse) == [("withdrawn", None)]
+    assert states(warehouse) == [("withdrawn", "gone")]
+
+
+def test_one_that_went_while_nothing_else_came_is_forgotten(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    for name in ("a.csv", "b.csv"):
+        (inbox / name).write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    waiting.forget(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
+    waiting.forget(warehouse, "employee", lambda: inboxes.look(inbox))
+    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
+
+
+def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    aside = (inbox / "a.csv").rename(inbox / "_a.csv")
+    look_twice(inbox, warehouse)
+    aside.rename(inbox / "a.csv")
+    [waits] = look_twice(inbox, warehouse)
+    assert waits.reason == "incomplete"
+    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
 
 
 def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) -> None:

@@ -1,16 +1,24 @@
 """The tasks of a drop, one after the other: what they leave in `bms.run`, and what they refuse."""
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
-from bms_provider.tasks import creation
+from bms_flows.creation.review import BadDecision
+from bms_flows.drops.claim import TakenOver
+from bms_flows.drops.custody import DropGone
+from bms_provider import workplace
+from bms_provider.tasks import creation, inbox
+from bms_provider.tasks.creation import RowsWaiting
 
 NOBODY_ASKED = {"approved": None, "who": None}
 DROP = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n810001;Dupré;Zoé;1;2027-01-04\r\n"
@@ -42,10 +50,10 @@ def dropped(data_root: Path) -> str:
 
 
 @contextmanager
-def run(**params: Any) -> Iterator[Mapping[str, Any]]:
+def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]:
     """A run of employee_onboarding by hand, as its tasks see it."""
     dag_run = SimpleNamespace(
-        dag_id="employee_onboarding", run_id="manual__1", triggering_user_name=None
+        dag_id="employee_onboarding", run_id=run_id, triggering_user_name=None
     )
     task = SimpleNamespace(pool="default_pool", pool_slots=1)
     context: Any = {"dag_run": dag_run, "params": params, "task": task}
@@ -89,6 +97,10 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
         ({"path": "août.csv", "line": 2}, "give a line, .* and a decision on it"),
         ({"path": "août.csv", "decision": "create"}, "give a line, .* and a decision on it"),
         ({"path": "août.csv", "line": 2, "decision": "create"}, "line 2 .* is not waiting"),
+        (
+            {"path": "août.csv", "line": 2, "decision": "create", "dry_run": True},
+            "leave the dry run off",
+        ),
     ],
 )
 @pytest.mark.usefixtures("dropped", "warehouse")
@@ -98,3 +110,126 @@ def test_a_run_for_nothing_says_what_to_give_and_is_not_tried_again(
     with run(**given), pytest.raises((LookupError, ValueError), match=said) as raised:
         creation.plan("employee")
     assert not getattr(raised.value, "retriable", True)
+
+
+def carry_through(proposed: dict[str, Any], answer: Any = NOBODY_ASKED) -> dict[str, Any]:
+    """Do what follows the plan."""
+    entered = creation.enter("employee", proposed, answer)
+    for chunk in entered["chunks"]:
+        creation.apply("employee", entered, chunk)
+    return creation.conclude("employee", entered)
+
+
+def dispatched() -> list[int]:
+    """The numbers of the drops that are to be started; nobody writes to a file between two looks."""
+    with run("asset_triggered__1"), patch("time.sleep"):
+        return [each["conf"]["drop"] for each in inbox.dispatch("employee")]
+
+
+def drop_row(warehouse: Engine, number: int = 1) -> Any:
+    with warehouse.connect() as connection:
+        return connection.execute(
+            text('select * from bms."drop" where id = :n'), {"n": number}
+        ).one()
+
+
+def test_the_very_same_file_dropped_again_is_answered(
+    warehouse: Engine, dropped: str, data_root: Path
+) -> None:
+    file = data_root / "inbox" / "employees" / dropped
+    content, stamp = file.read_bytes(), file.stat().st_mtime_ns
+    assert dispatched() == [1]
+    with run("employee-drop-1", drop=1):
+        carry_through(creation.plan("employee"))
+    assert not file.exists()
+    assert dispatched() == []
+    file.write_bytes(content)
+    os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
+    [number] = dispatched()
+    with run(f"employee-drop-{number}", drop=number):
+        carry_through(creation.plan("employee"))
+    second = drop_row(warehouse, number)
+    assert (second.state, second.same_as, second.report) == (
+        "repeated",
+        1,
+        drop_row(warehouse).report,
+    )
+    assert not file.exists()
+
+
+def test_a_file_held_by_another_run_holds_up_no_other(
+    warehouse: Engine, dropped: str, data_root: Path
+) -> None:
+    with run(path=dropped), workplace.open_workplace() as place:
+        inbox.hold(place, "employee", {"path": dropped})
+    (data_root / "inbox" / "employees" / "mai.csv").write_bytes(DROP.encode())
+    [other] = dispatched()
+    assert drop_row(warehouse, other).path == "mai.csv"
+    assert drop_row(warehouse).dag_run_id == "manual__1"
+
+
+def test_a_drop_whose_file_went_ends_with_the_reason(
+    warehouse: Engine, dropped: str, data_root: Path
+) -> None:
+    file = data_root / "inbox" / "employees" / dropped
+    assert dispatched() == [1]
+    file.unlink()
+    with run("employee-drop-1", drop=1), pytest.raises(DropGone, match="drop it again"):
+        creation.plan("employee")
+    assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "gone")
+    assert dispatched() == []
+
+
+def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
+    warehouse: Engine, dropped: str
+) -> None:
+    with run(path=dropped):
+        carry_through(creation.plan("employee"))
+    before = drop_row(warehouse)
+    with run("manual__2", drop=1, line=2, decision="create"), pytest.raises(BadDecision):
+        creation.plan("employee")
+    after = drop_row(warehouse)
+    assert (after.state, after.finished_at) == ("applied", before.finished_at)
+
+
+def test_a_run_whose_drop_was_taken_over_writes_no_report(
+    warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    with run(path=dropped):
+        first = creation.plan("employee")
+    with warehouse.begin() as connection:
+        connection.execute(text('update bms."drop" set expires_at = now()'))
+    yes, no = {"approved": True, "who": "ada"}, {"approved": False, "who": "nobody in time"}
+    with run("manual__2", drop=1):
+        second = creation.plan("employee")
+    with run(path=dropped):
+        told = creation.conclude("employee", creation.enter("employee", first, no))
+        with pytest.raises(TakenOver):
+            creation.conclude("employee", {**first, "chunks": [0]})
+    assert told["state"] == "taken over by run manual__2"
+    with run("manual__2", drop=1):
+        assert carry_through(second, yes)["created"] == 1
+    row = drop_row(warehouse)
+    written = (data_root / row.report / "certificate.json").read_bytes()
+    assert (row.state, row.certificate) == ("applied", hashlib.sha256(written).hexdigest())
+
+
+def test_a_cleared_run_tells_what_has_become_of_its_rows(warehouse: Engine, dropped: str) -> None:
+    with run(path=dropped):
+        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        with pytest.raises(RowsWaiting):  # its chunk has failed
+            creation.conclude("employee", entered)
+        assert drop_row(warehouse).state == "not_applied"
+        creation.apply("employee", entered, 0)
+        assert creation.conclude("employee", entered)["created"] == 1
+        assert drop_row(warehouse).state == "applied"
+
+
+def test_a_run_cleared_as_a_whole_goes_on_with_its_rows(warehouse: Engine, dropped: str) -> None:
+    with run(path=dropped):
+        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        with pytest.raises(RowsWaiting):
+            creation.conclude("employee", entered)
+        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert drop_row(warehouse).state == "applied"
