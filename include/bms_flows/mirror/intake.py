@@ -78,7 +78,8 @@ class Intake:
                 extra = self.resource.unknown(rename(record, extra, self.resource.aliases)) or None
             key = key_of(record)
             flags = tuple([key in each for each in members])
-            gone = deleted or bool(getattr(record, "deleted", False))
+            said = getattr(record, "deleted", None)
+            gone = deleted if said is None else said  # its own word goes before its list's
             digest = digest_of(record, extra, _said(flags, gone, constants))
             rows.append((key, digest))
             # A reading is taken in twice: what it says again was held against the mirror already.

@@ -1,14 +1,18 @@
 """Every reading of the gaps that concern lists and details: the same mirror, to the byte."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bms.client import Client
 from bms.errors import Refused
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.resource import Asked, Source
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.stand import KINDS, Mirror
 
 READINGS: list[dict[str, Any]] = [
     {"page_size_max": 4},
@@ -76,6 +80,25 @@ def test_an_empty_service_is_an_empty_mirror(
     sandbox.set_dialect(**reading)
     manifests = all_three(mirror)
     assert [(each["state"], each["rows_read"]) for each in manifests] == 3 * [("complete", 0)]
+
+
+def test_a_list_of_deleted_ones_that_shows_all_of_them_marks_nobody(
+    sandbox: Sandbox, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service may not know `filter`: a row that says of itself that it is there, is."""
+
+    def unfiltered(client: Client) -> Source:
+        source = contacts(client)
+        return replace(source, deleted=source.rows)
+
+    monkeypatch.setitem(KINDS, "contact", (CONTACTS, unfiltered))
+    sandbox.fill(contacts=30)
+    for row in sandbox.rows("contacts"):
+        if row["deleted"]:
+            sandbox.delete("contacts", row["id"])
+    mirror.run(asked=Asked(details=False))
+    assert not mirror.rows("bms.contact", "deleted")
+    assert mirror.run(asked=Asked(details=False))["changed"] == 0
 
 
 @pytest.mark.parametrize("all_includes_deleted", [True, False])
