@@ -1,4 +1,4 @@
-"""Where a process can be killed with something at stake: found by wrapping what has an effect outside.
+"""Where a process can be killed, or stopped, with something at stake: found by wrapping what has an effect outside.
 
 Each commit of a database connection, each COPY into it, each beginning, closing and renaming of a
 file, and each write to the service's connection is a point; they are counted as they come.
@@ -59,10 +59,20 @@ class File:
         return getattr(self._file, name)
 
 
-def watch(kill_at: int | None) -> list[str]:
+def kill() -> None:
+    """End this process as a machine that loses its power would."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stand_still() -> None:
+    """Stop this process until somebody sends it SIGCONT."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def watch(at: int | None, act: Callable[[], None] = kill) -> list[str]:
     """Wrap all effects of this process; return the list that names each point as it is reached.
 
-    At point `kill_at`, counted from 0, the process ends by SIGKILL instead of having the effect.
+    At point `at`, counted from 0, `act` is done before the effect, or in its place if it kills.
     """
     reached: list[str] = []
     numbers = itertools.count()
@@ -70,8 +80,8 @@ def watch(kill_at: int | None) -> list[str]:
     def wrapped(name: str, effect: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(effect)
         def point(*args: Any, **kwargs: Any) -> Any:
-            if next(numbers) == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if next(numbers) == at:
+                act()
             reached.append(name)
             return effect(*args, **kwargs)
 

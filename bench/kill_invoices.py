@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -67,8 +67,8 @@ class Standing:
         )
 
 
-def extract(uri: str, data_root: str, url: str) -> None:
-    """Extract the unit, as a task does."""
+def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> None:
+    """Extract the unit, as the task of a run does."""
     engine = database.connect(uri)
     place = Workplace(engine, UPath(data_root), Settings(window_days=2))
     client = Client(
@@ -81,7 +81,8 @@ def extract(uri: str, data_root: str, url: str) -> None:
         )
     )
     try:
-        asyncio.run(extract_unit(client, place, UNIT, STEP, language="FR"))
+        step = replace(STEP, dag_run_id=run)
+        asyncio.run(extract_unit(client, place, UNIT, step, language="FR"))
     finally:
         engine.dispose()
 
@@ -113,18 +114,18 @@ class Killing:
         self._folder = folder
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([__name__])
-        self._before = warehouse(None)
-        extract(self._before, str(folder / "before"), self._url)
+        self.before = warehouse(None)
+        extract(self.before, str(folder / "before"), self._url)
         change(sandbox)
         self.points = self._undisturbed()
 
     def _undisturbed(self) -> list[str]:
-        uri = self._warehouse(self._before)
-        self._was = self._look(uri)
+        uri = self._warehouse(self.before)
+        self.was = self.look(uri)
         if self._child(None, uri, self._folder / "undisturbed"):
             raise RuntimeError("the undisturbed run failed")
-        self._will_be = self._look(uri)
-        assert self._was != self._will_be
+        self.will_be = self.look(uri)
+        assert self.was != self.will_be
         return list(json.loads((self._folder / "points").read_text()))
 
     def _child(self, kill_at: int | None, uri: str, data_root: Path) -> int | None:
@@ -134,7 +135,8 @@ class Killing:
         child.join()
         return child.exitcode
 
-    def _look(self, uri: str) -> Standing:
+    def look(self, uri: str) -> Standing:
+        """Return what a warehouse shows."""
         engine = database.connect(uri)
         with engine.connect() as connection:
             standing = Standing.of(connection)
@@ -143,19 +145,20 @@ class Killing:
 
     def cell(self, point: int) -> list[str]:
         """Kill at `point`, look, repeat, look again; return what is wrong."""
-        uri, root = self._warehouse(self._before), self._folder / f"point-{point}"
+        uri, root = self._warehouse(self.before), self._folder / f"point-{point}"
         exit_code = self._child(point, uri, root)
         wrong = [] if exit_code == -signal.SIGKILL else [f"ended with {exit_code}"]
-        left = self._look(uri)
-        if left not in (self._was, self._will_be):
+        left = self.look(uri)
+        if left not in (self.was, self.will_be):
             wrong.append("something between before and after shows")
-        wrong += [f"half-written: {path.name}" for path in root.rglob("*") if _broken(path)]
+        wrong += [f"half-written: {path.name}" for path in root.rglob("*") if broken(path)]
         extract(uri, str(root), self._url)
-        if self._look(uri) != self._will_be:
+        if self.look(uri) != self.will_be:
             wrong.append("the next run ended with another table")
-        return wrong + self._records(uri, published=left == self._will_be)
+        return wrong + self.records(uri, published=left == self.will_be)
 
-    def _records(self, uri: str, *, published: bool) -> list[str]:
+    def records(self, uri: str, *, published: bool) -> list[str]:
+        """Return what is wrong with leases and the record of runs, after a run that was disturbed and another."""
         engine = database.connect(uri)
         with engine.connect() as connection:
             leases = connection.scalar(text("select count(*) from bms.client_invoice_lease"))
@@ -168,7 +171,7 @@ class Killing:
         return wrong + ([] if fine else [f"run rows say {states}"])
 
 
-def _broken(path: Path) -> bool:
+def broken(path: Path) -> bool:
     """Tell whether a file that shows (a `.part` doesn't) is less than whole."""
     if path.is_dir() or path.suffix == ".part":
         return False

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from sqlalchemy import make_url
@@ -21,14 +22,17 @@ from stack.postgres import Postgres
 from stack.processes import Children, until
 
 PROJECT = Path(__file__).parent.parent
+Stop = Literal["fast", "immediate"]
 UNCOMPILED = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
 
 
 class Stand:
     """A PostgreSQL whose databases are made from one migrated template."""
 
-    def __init__(self, uri: str, folder: Path) -> None:
-        self._uri = uri
+    def __init__(self, server: Postgres, children: Children, folder: Path) -> None:
+        self._server = server
+        self._children = children
+        self._uri = server.url("postgres")
         self.folder = folder
         self._made = 0
         self._execute("create database bms_template")
@@ -41,13 +45,34 @@ class Stand:
         self._made += 1
         name = f"bench_{self._made}"
         template = make_url(like).database if like else "bms_template"
-        self._execute(f"create database {name} template {template}")
+        # Copied through the log (the default), a sequence that then crashes gives its numbers twice.
+        self._execute(f"create database {name} template {template} strategy file_copy")
         return self._named(name)
 
     def drop(self, uri: str) -> None:
         """Remove a warehouse, and give the disk its space back."""
         self._execute(f"drop database {make_url(uri).database} with (force)")
         self._execute("checkpoint")
+
+    def stop(self, how: Stop = "fast") -> None:
+        """Stop the server: sessions are ended (`fast`), or all is left as it lies (`immediate`)."""
+        assert self._server.child is not None
+        process = self._server.child.process
+        process.send_signal(signal.SIGINT if how == "fast" else signal.SIGQUIT)
+        process.wait(60)
+        self._server.stop()  # what it left
+
+    def start(self) -> None:
+        """Start the server; what was left lying is recovered."""
+        self._server.start(self._children)
+        if not until(self._server.ready, 60):
+            raise RuntimeError("PostgreSQL did not start")
+
+    @property
+    def pid(self) -> int:
+        """The server's process; its sessions descend from it."""
+        assert self._server.child is not None
+        return self._server.child.process.pid
 
     def _named(self, name: str) -> str:
         return make_url(self._uri).set(database=name).render_as_string(hide_password=False)
@@ -71,7 +96,7 @@ def stand() -> Iterator[Stand]:
         server.start(children)
         if not until(server.ready, 60):
             raise RuntimeError("PostgreSQL did not start")
-        yield Stand(server.url("postgres"), folder)
+        yield Stand(server, children, folder)
     finally:
         server.stop()
         shutil.rmtree(folder)

@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -130,13 +130,16 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
         if all(code == 0 for code in codes):
             break
         time.sleep(again.settings.lease_s)
-    wrong = tuple(_wrong(cell, sandbox, again, keys, codes))
-    return Result(cell, time.monotonic() - started, wrong, killed)
+    found = list(wrong(sandbox, again, keys, codes))
+    if cell.fault != "none" and not sandbox.truth()["faults"].get(cell.fault):
+        found.append("the fault never struck")
+    return Result(cell, time.monotonic() - started, tuple(found), killed)
 
 
-def _wrong(
-    cell: Cell, sandbox: Sandbox, run: Run, keys: Counter[str], codes: list[int | None]
+def wrong(
+    sandbox: Sandbox, run: Run, keys: Counter[str], codes: Sequence[int | None]
 ) -> Iterator[str]:
+    """Yield in words what must not be of a run whose last processes ended with `codes`."""
     truth, kind = sandbox.truth(), KINDS[run.resource]
     made = Counter(row[kind.key] for row in truth["created"][kind.rows])
     if any(code not in (0, AGAIN) for code in codes):
@@ -147,8 +150,6 @@ def _wrong(
         yield f"doubled: {doubled}"
     if lost := keys - made:
         yield f"lost: {dict(lost)}"
-    if cell.fault != "none" and not truth["faults"].get(cell.fault):
-        yield "the fault never struck"
     if not any(codes):
         ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
         for outcome in asyncio.run(onboard(replace(run, kept=""))):

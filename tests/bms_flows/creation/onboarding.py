@@ -6,8 +6,6 @@ database driver (before and after) and every create on the wire (before, on its 
 
 import asyncio
 import json
-import os
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bench.interruptions import kill
 from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
@@ -84,16 +83,17 @@ class Kept:
 
 
 class Steps:
-    """Counts durable steps, and kills the process at one of them."""
+    """Counts durable steps, and does something at one of them: kills the process, or stops it."""
 
-    def __init__(self, kill_at: int | None = None) -> None:
-        self.kill_at = kill_at
+    def __init__(self, at: int | None = None, act: Callable[[], None] = kill) -> None:
+        self.at = at
+        self.act = act
         self.done = 0
 
     def __call__(self) -> None:
         self.done += 1
-        if self.done == self.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.done == self.at:
+            self.act()
 
     def wrap_commits(self, engine: Any) -> None:
         """Make a step of every moment before and after a COMMIT."""

@@ -1,0 +1,236 @@
+"""The flows at work in processes of their own: stopped at a point, gone on with, killed, run again.
+
+Each is what a task runs, over real HTTP and PostgreSQL; how it ended is told as Airflow's retry
+policy would see it.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+import psutil
+from upath import UPath
+
+from bench import kill_invoices
+from bench.interruptions import kill, watch
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.sync import sync
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_warehouse import database
+from stack.processes import until
+from tests.bms_flows.creation import onboarding
+
+Act = Callable[[], None]
+AGAIN = onboarding.AGAIN
+LIMIT = 60.0
+"""Seconds after which a flow counts as stuck."""
+
+
+class Flow(Protocol):
+    """What a task runs."""
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Run, do `act` at point `at`, and return how many points there were."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """An extraction of `kill_invoices.UNIT`."""
+
+    warehouse: str
+    data_root: str
+    url: str
+    run: str = "first"
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Extract."""
+        reached = watch(at, act)
+        kill_invoices.extract(self.warehouse, self.data_root, self.url, self.run)
+        return len(reached)
+
+
+@dataclass(frozen=True)
+class ContactSync:
+    """A sync of the contacts."""
+
+    warehouse: str
+    data_root: str
+    url: str
+    run: str = "first"
+    page_size: int = 10
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Sync."""
+        reached = watch(at, act)
+        asyncio.run(self._sync())
+        return len(reached)
+
+    async def _sync(self) -> None:
+        engine = database.connect(self.warehouse)
+        place = Workplace(engine, UPath(self.data_root), Settings())
+        step = Step("contact_sync", self.run, "sync")
+        try:
+            async with Client(service(self.url, page_size=self.page_size)) as client:
+                await sync(client, place, CONTACTS, contacts(client), Asked(), step)
+        finally:
+            engine.dispose()
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A drop's way from plan to certificate."""
+
+    drop: onboarding.Run
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Create."""
+        steps = onboarding.Steps(at, act)
+        steps.wrap_sends()
+        asyncio.run(onboarding.onboard(self.drop, steps.wrap_commits))
+        return steps.done
+
+
+def service(url: str, **given: Any) -> ClientSettings:
+    """Return settings for the sandbox at `url`; waits between tries are short."""
+    settings = ClientSettings(
+        base_url=url,
+        client_id="demo-client",
+        application_id="demo-application",
+        secret="demo-secret",  # noqa: S106 - the sandbox's own
+        timeout=10,
+        backoff_cap=0.2,
+    )
+    return replace(settings, **given)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a flow's process ended; `retriable` is what its error says of itself."""
+
+    code: int | None
+    points: int = 0
+    kind: str = ""
+    text: str = field(default="", repr=False)
+    retriable: bool | None = None
+
+    @property
+    def well(self) -> bool:
+        """Whether it did what it was to do."""
+        return self.code == 0
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was killed."""
+        return self.code == -signal.SIGKILL
+
+    @property
+    def lawful(self) -> bool:
+        """Whether it went on, or failed with an error that says that a retry may help."""
+        return self.well or self.retriable is True
+
+
+class Process:
+    """A flow at work."""
+
+    def __init__(self, flow: Flow, at: int | None = None, act: Act = kill) -> None:
+        here, there = CONTEXT.Pipe(duplex=False)
+        self._said = here
+        self._process = CONTEXT.Process(target=_work, args=(flow, at, act, there))
+        self._process.start()
+        there.close()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.is_alive()
+
+    def stopped(self) -> bool:
+        """Wait until it stands still or has ended; return whether it stands still."""
+        assert until(lambda: self._still() or not self.alive(), LIMIT), "neither stopped nor ended"
+        return self.alive()
+
+    def _still(self) -> bool:
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.alive():
+            os.kill(self.pid, number)
+
+    def ended(self, limit: float = LIMIT) -> Ending:
+        """Wait until it has ended and return how; one that hasn't by then is killed and has no code."""
+        self._process.join(limit)
+        if self.alive():
+            self._process.kill()
+            self._process.join()
+            return Ending(None, kind="stuck")
+        try:
+            said = self._said.recv() if self._said.poll() else {}
+        except EOFError:
+            said = {}
+        return Ending(self._process.exitcode, **said)
+
+
+@contextmanager
+def begun(flow: Flow, at: int | None = None, act: Act = kill) -> Iterator[Process]:
+    """Begin a flow for the block; what is left of it at the end is killed."""
+    process = Process(flow, at, act)
+    try:
+        yield process
+    finally:
+        process.send(signal.SIGKILL)
+        process.ended()
+
+
+def run(flow: Flow, at: int | None = None, act: Act = kill) -> Ending:
+    """Run a flow to its end."""
+    with begun(flow, at, act) as process:
+        return process.ended()
+
+
+def well(flow: Flow) -> None:
+    """Run a flow to its end; raise AssertionError with what it said if that isn't a good one."""
+    ending = run(flow)
+    assert ending.well, f"{ending.code} {ending.kind}: {ending.text}"
+
+
+def finished(flow: Flow, tries: int = 12) -> list[Ending]:
+    """Run a flow as a task with retries, until it ends well or in a way that no retry mends."""
+    endings: list[Ending] = []
+    while len(endings) < tries and (not endings or endings[-1].retriable):
+        endings.append(run(flow))
+    return endings
+
+
+def _work(flow: Flow, at: int | None, act: Act, said: Connection) -> None:
+    try:
+        points = flow(at, act)
+    except Exception as error:  # noqa: BLE001 - told to whoever watches
+        retriable = getattr(error, "retriable", None)
+        said.send({"kind": type(error).__name__, "text": str(error), "retriable": retriable})
+        sys.exit(AGAIN if retriable else 1)
+    said.send({"points": points})
+
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload([__name__])

@@ -1,0 +1,96 @@
+"""What a warehouse holds beside what the sandbox really has: lost, doubled, different, stuck; in words."""
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from bms_sandbox.serve import Sandbox
+
+INVOICE = ("total_incl_vat", "total_due", "status", "due_date", "currency")
+CONTACT = ("first_name", "last_name", "email", "phone_number", "notes", "active", "domains")
+
+
+def invoices(
+    connection: Connection, sandbox: Sandbox, entity: int, first: date, last: date
+) -> Iterator[str]:
+    """Compare an entity's invoices of some days, and their versions."""
+    true = {row["id_invoice"]: row for row in sandbox.invoices(entity, first, last)}
+    given = {"entity": entity, "first": first, "last": last}
+    query = (
+        "select * from bms.client_invoice where id_entity = :entity and _vanished_at is null"
+        " and invoice_date between :first and :last"
+    )
+    here = {row["id_invoice"]: row for row in _rows(connection, query, **given)}
+    yield from _compared("invoice", true, here, INVOICE)
+    yield from _versions(connection, "client_invoice", "id_entity, id_invoice")
+
+
+def contacts(connection: Connection, sandbox: Sandbox) -> Iterator[str]:
+    """Compare the contacts, and their versions."""
+    true = {row["id"]: row for row in sandbox.rows("contacts")}
+    query = "select * from bms.contact where _gone_reason is distinct from 'vanished'"
+    here = {row["id"]: row for row in _rows(connection, query)}
+    yield from _compared("contact", true, here, CONTACT)
+    yield from _versions(connection, "contact", "id")
+
+
+def stuck(connection: Connection) -> Iterator[str]:
+    """Tell what has no end: leases, running steps, rows of the ledger."""
+    for what, query in {
+        "leases": "select count(*) from bms.client_invoice_lease",
+        "steps said to be running": "select count(*) from bms.run where state = 'running'",
+        "rows of the ledger": "select count(*) from bms.creation"
+        " where state in ('ready', 'sending', 'unknown', 'review')",
+    }.items():
+        if count := connection.scalar(text(query)):
+            yield f"stuck: {count} {what}"
+
+
+def _rows(connection: Connection, query: str, **given: Any) -> list[Any]:
+    return list(connection.execute(text(query), given).mappings())
+
+
+def _compared(
+    name: str, true: dict[Any, Any], here: dict[Any, Any], fields: tuple[str, ...]
+) -> Iterator[str]:
+    if lost := true.keys() - here.keys():
+        yield f"lost: {len(lost)} {name}s"
+    if more := here.keys() - true.keys():
+        yield f"too many: {len(more)} {name}s"
+    for key in true.keys() & here.keys():
+        other = [each for each in fields if _plain(here[key][each]) != _plain(true[key][each])]
+        if other:
+            yield f"different: {name} {key} in {', '.join(other)}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as both sides write it: amounts and days as text."""
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, str):
+        try:
+            return f"{Decimal(value).normalize():f}"
+        except ArithmeticError:
+            return value
+    return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+def _versions(connection: Connection, table: str, key: str) -> Iterator[str]:
+    """Tell of rows whose versions don't count up to their own, or say one thing twice."""
+    gaps = f"""
+        select count(*) from (select {key}, count(*) n, max(_version) last from bms.{table}_version
+        group by {key}) v full join bms.{table} t using ({key})
+        where v.n is distinct from v.last or v.last is distinct from t._version
+    """  # noqa: S608 - our own names
+    twice = f"""
+        select count(*) from (select _row_hash, lag(_row_hash) over
+        (partition by {key} order by _version) before from bms.{table}_version) v
+        where _row_hash = before
+    """  # noqa: S608 - our own names
+    if count := connection.scalar(text(gaps)):
+        yield f"doubled or lost: versions of {count} rows of {table}"
+    if count := connection.scalar(text(twice)):
+        yield f"doubled: {count} versions of {table} say what the one before says"

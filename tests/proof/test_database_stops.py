@@ -1,0 +1,129 @@
+"""PostgreSQL stopped in mid-load, at any point: in order or not, back at once or only later."""
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bench import flows, truth
+from bench.flows import ContactSync, Creation, Ending, Extraction, Flow
+from bench.interruptions import stand_still
+from bench.kill_invoices import FEWEST, Killing, broken
+from bench.stand import Stand, Stop
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+from tests.bms_flows.creation import grid
+from tests.proof.conftest import KEYS, Drop
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+
+Figure = Callable[[str], None]
+MOST = 13
+"""Points taken of a sync and of a creation, about."""
+
+
+@dataclass
+class Story:
+    """What came of one flow whose database stopped at many points."""
+
+    what: str
+    wrong: list[str] = field(default_factory=list)
+    endings: Counter[str] = field(default_factory=Counter)
+
+    def took(self, point: int, ending: Ending) -> None:
+        """Take in how the flow ended."""
+        said = ending.text.partition(":")[0]
+        self.endings[f"{ending.kind}, {said}" if said else "went on"] += 1
+        if not ending.lawful:
+            self.wrong.append(f"{point}: {ending.code} {ending.kind}: {ending.text[:200]}")
+
+    def found(self, point: int, wrong: Iterator[str] | list[str]) -> None:
+        """Take in what is wrong afterwards."""
+        self.wrong += [f"{point}: {each}" for each in wrong]
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{count} {name}" for name, count in sorted(self.endings.items()))
+        return f"PostgreSQL stopped in {self.what}: {self.endings.total()} points, {ends}; {len(self.wrong)} wrong"
+
+
+def disturbed(here: Stand, flow: Flow, point: int, turn: int) -> Ending:
+    """Stop the database while `flow` stands at `point`.
+
+    Every other turn without order (its log is replayed), and two of four turns it is away until
+    the flow has ended.
+    """
+    how: Stop = "immediate" if turn % 2 else "fast"
+    away = turn // 2 % 2
+    with flows.begun(flow, point, stand_still) as process:
+        if not process.stopped():
+            return process.ended()
+        here.stop(how)
+        if not away:
+            here.start()
+        process.send(signal.SIGCONT)
+        try:
+            return process.ended()
+        finally:
+            if away:
+                here.start()
+
+
+def test_an_extraction(
+    killing: Killing, here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure
+) -> None:
+    story = Story("an extraction")
+    assert len(killing.points) >= FEWEST
+    points = range(len(killing.points))
+    # What is published stands behind the last commit but one: there each way to stop is tried.
+    for turn, point in enumerate((*points, *[points[-1]] * 3)):
+        uri, root = here.warehouse(killing.before), tmp_path / f"turn-{turn}"
+        flow = Extraction(uri, str(root), sandbox.url, "killed")
+        story.took(point, disturbed(here, flow, point, turn))
+        left = killing.look(uri)
+        if left not in (killing.was, killing.will_be):
+            story.found(point, ["something between before and after shows"])
+        story.found(
+            point, [f"half-written: {each.name}" for each in root.rglob("*") if broken(each)]
+        )
+        flows.well(flow)
+        if killing.look(uri) != killing.will_be:
+            story.found(point, ["the next run ended with another table"])
+        story.found(point, killing.records(uri, published=left == killing.will_be))
+        here.drop(uri)
+    figure(str(story))
+    assert story.wrong == []
+
+
+def test_a_sync_of_contacts(here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure) -> None:
+    story = Story("a sync of contacts")
+    points = flows.run(ContactSync(here.warehouse(), str(tmp_path), sandbox.url)).points
+    for turn, point in enumerate(range(0, points, max(1, points // MOST))):
+        uri = here.warehouse()
+        flow = ContactSync(uri, str(tmp_path / f"{point}"), sandbox.url)
+        story.took(point, disturbed(here, flow, point, turn))
+        flows.well(flow)
+        engine = database.connect(uri)
+        with engine.connect() as connection:
+            story.found(point, truth.contacts(connection, sandbox))
+            story.found(point, truth.stuck(connection))
+        engine.dispose()
+        here.drop(uri)
+    figure(str(story))
+    assert story.wrong == []
+
+
+def test_a_drop_being_created(here: Stand, sandbox: Sandbox, drop: Drop, figure: Figure) -> None:
+    story = Story("the creation of a drop")
+    steps = flows.run(Creation(drop())).points
+    for turn, step in enumerate(range(1, steps, max(1, steps // MOST))):
+        run = drop()
+        story.took(step, disturbed(here, Creation(run), step, turn))
+        endings = flows.finished(Creation(run))
+        codes = [endings[-1].code]
+        story.found(step, grid.wrong(sandbox, run, KEYS, codes))
+        here.drop(run.warehouse)
+    figure(str(story))
+    assert story.wrong == []
