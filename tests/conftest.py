@@ -7,6 +7,7 @@ Airflow stay together and begin first, as they take longest. A proof's figures e
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -39,6 +40,16 @@ PROJECT = Path(__file__).parent.parent
 os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="bms-airflow-home-")
 atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 AIRFLOW = PROJECT / "tests" / "e2e"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take a SIGTERM for Ctrl-C, so that what fixtures have started ends with the run.
+
+    But for the process that hands tests to others: these notice its end, and have longer for theirs
+    than it would give them.
+    """
+    if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
