@@ -18,7 +18,7 @@ SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^### ", RUNBOOK, flags=re.MULTILINE)[1:]
 }
 CHECKED = [reasons.ALARMS, reasons.BREACHES, reasons.MIRROR, reasons.AUDIT]
-PLAIN = [reasons.ROW_FAULTS, faults.WAITING]
+PLAIN = [reasons.ROW_FAULTS, faults.WAITING, faults.WITHDRAWN]
 
 
 @pytest.mark.parametrize("code", sorted({code for codes in CHECKED for code in codes}))

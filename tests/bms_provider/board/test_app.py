@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import Engine, text
 
+from bms_flows.drops.faults import WITHDRAWN
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
 from tests.bms_provider.board.conftest import Visit
@@ -76,6 +77,16 @@ def test_a_folder_outside_the_reports_is_none(visit: Visit, report: int, warehou
     with warehouse.begin() as connection:
         connection.execute(text("""update bms."drop" set report = 'reports/../'"""))
     assert visit("user").get(f"/bms/drops/{report}/files/secret.csv").status_code == 404
+
+
+def test_a_withdrawn_drop_says_why(visit: Visit, report: int, warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""update bms."drop" set state = 'withdrawn', reason = 'changed'""")
+        )
+    page = visit("viewer").get(f"/bms/drops/{report}").text
+    assert WITHDRAWN["changed"].meaning in page
+    assert WITHDRAWN["changed"].remedy in page
 
 
 def test_a_report_is_saved_and_never_shown(visit: Visit, report: int) -> None:
