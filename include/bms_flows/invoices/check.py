@@ -5,11 +5,12 @@ against what that weekday usually brings.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from statistics import median
 
+from bms.dates import parse_date
 from bms_flows.invoices.window import DAY, Window
 from bms_flows.reasons import BREACHES
 
@@ -135,6 +136,18 @@ def empty_end(found: Found, holidays: Collection[date]) -> date | None:
         if each.window.end.weekday() < SATURDAY and each.window.end not in holidays
     ]
     return max(ends) if ends and not any(found.days.get(day) for day in ends) else None
+
+
+def among(day: date, dates: Iterable[str | None], zone: str) -> bool:
+    """Tell whether `dates`, as they came, name a day; one that can't be read names none."""
+
+    def names(given: str | None) -> bool:
+        try:
+            return parse_date(given, zone) == day
+        except ValueError:
+            return False
+
+    return any(names(given) for given in dates)
 
 
 def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:

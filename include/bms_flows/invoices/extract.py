@@ -9,10 +9,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from bms.client import Client
-from bms.dates import parse_date
 from bms_flows import runs
 from bms_flows.invoices import history
-from bms_flows.invoices.check import Breach, Tolerance, check, empty_end
+from bms_flows.invoices.check import Breach, Tolerance, among, check, empty_end
 from bms_flows.invoices.lane import Lane
 from bms_flows.invoices.lease import Lease, leased
 from bms_flows.invoices.load import Load
@@ -131,6 +130,5 @@ async def _left_out(client: Client, id_entity: int, day: date, settings: Setting
     answer = await client.list_client_invoices(
         id_entity=id_entity, start_date=day, end_date=day + DAY
     )
-    zone = client.settings.time_zone
-    listed = (getattr(each, settings.invoice_range_date) for each in answer.records)
-    return any(parse_date(given, zone) == day for given in listed)
+    dates = (getattr(each, settings.invoice_range_date) for each in answer.records)
+    return among(day, dates, client.settings.time_zone)

@@ -12,6 +12,7 @@ from bms_flows.invoices.check import (
     History,
     Tolerance,
     WindowFound,
+    among,
     at_most,
     check,
     empty_end,
@@ -136,3 +137,9 @@ def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:
         days[day] = count
         day += DAY
     assert false_alarms <= 1
+
+
+def test_a_date_that_can_not_be_read_names_no_day() -> None:
+    """Such a row is set aside; asked whether a day was left out, it is no answer and no error."""
+    assert not among(MONDAY, ["31/03/2026", None, ""], "Europe/Paris")
+    assert among(MONDAY, ["31/03/2026", MONDAY.isoformat()], "Europe/Paris")
