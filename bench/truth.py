@@ -58,7 +58,7 @@ def _compared(
 ) -> Iterator[str]:
     if lost := true.keys() - here.keys():
         yield f"lost: {len(lost)} {name}s"
-    if more := here.keys() - true.keys():
+    if more := [key for key in here.keys() - true.keys() if not here[key].get("_gone_reason")]:
         yield f"too many: {len(more)} {name}s"
     for key in true.keys() & here.keys():
         other = [each for each in fields if _plain(here[key][each]) != _plain(true[key][each])]

@@ -1,9 +1,7 @@
 """PostgreSQL stopped in mid-load, at any point: in order or not, back at once or only later."""
 
 import signal
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,36 +15,13 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from tests.bms_flows.creation import grid
 from tests.proof.conftest import KEYS, Drop
+from tests.proof.story import Story
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
 
 Figure = Callable[[str], None]
 MOST = 13
 """Points taken of a sync and of a creation, about."""
-
-
-@dataclass
-class Story:
-    """What came of one flow whose database stopped at many points."""
-
-    what: str
-    wrong: list[str] = field(default_factory=list)
-    endings: Counter[str] = field(default_factory=Counter)
-
-    def took(self, point: int, ending: Ending) -> None:
-        """Take in how the flow ended."""
-        said = ending.text.partition(":")[0]
-        self.endings[f"{ending.kind}, {said}" if said else "went on"] += 1
-        if not ending.lawful:
-            self.wrong.append(f"{point}: {ending.code} {ending.kind}: {ending.text[:200]}")
-
-    def found(self, point: int, wrong: Iterator[str] | list[str]) -> None:
-        """Take in what is wrong afterwards."""
-        self.wrong += [f"{point}: {each}" for each in wrong]
-
-    def __str__(self) -> str:
-        ends = ", ".join(f"{count} {name}" for name, count in sorted(self.endings.items()))
-        return f"PostgreSQL stopped in {self.what}: {self.endings.total()} points, {ends}; {len(self.wrong)} wrong"
 
 
 def disturbed(here: Stand, flow: Flow, point: int, turn: int) -> Ending:
@@ -74,7 +49,7 @@ def disturbed(here: Stand, flow: Flow, point: int, turn: int) -> Ending:
 def test_an_extraction(
     killing: Killing, here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
-    story = Story("an extraction")
+    story = Story("PostgreSQL stopped in an extraction")
     assert len(killing.points) >= FEWEST
     points = range(len(killing.points))
     # What is published stands behind the last commit but one: there each way to stop is tried.
@@ -98,7 +73,7 @@ def test_an_extraction(
 
 
 def test_a_sync_of_contacts(here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure) -> None:
-    story = Story("a sync of contacts")
+    story = Story("PostgreSQL stopped in a sync of contacts")
     points = flows.run(ContactSync(here.warehouse(), str(tmp_path), sandbox.url)).points
     for turn, point in enumerate(range(0, points, max(1, points // MOST))):
         uri = here.warehouse()
@@ -116,7 +91,7 @@ def test_a_sync_of_contacts(here: Stand, sandbox: Sandbox, tmp_path: Path, figur
 
 
 def test_a_drop_being_created(here: Stand, sandbox: Sandbox, drop: Drop, figure: Figure) -> None:
-    story = Story("the creation of a drop")
+    story = Story("PostgreSQL stopped in the creation of a drop")
     steps = flows.run(Creation(drop())).points
     for turn, step in enumerate(range(1, steps, max(1, steps // MOST))):
         run = drop()

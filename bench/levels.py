@@ -1,0 +1,35 @@
+"""Figures that should stay flat over time: what a process holds, and how a series ends beside its beginning."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+import psutil
+
+GROWTH: Final = 1.5
+"""What the last tenth of a series may be of its first."""
+
+
+def memory(process: psutil.Process) -> float:
+    """Return MB that a process has, its share of what it shares; 0 for one that has just ended."""
+    try:
+        return float(process.memory_full_info().pss) / 1e6
+    except psutil.Error:
+        return 0.0
+
+
+def tenths(series: Sequence[float]) -> tuple[float, float, float]:
+    """Return the medians of the first tenth, of all and of the last tenth."""
+    tenth = max(1, len(series) // 10)
+    return median(series[:tenth]), median(series), median(series[-tenth:])
+
+
+def grown(series: Sequence[float]) -> bool:
+    """Tell whether a series grows, beyond one."""
+    first, _, last = tenths(series)
+    return last > GROWTH * first + 1
+
+
+def line(name: str, series: Sequence[float]) -> str:
+    """Return a series as a line of a table."""
+    return f"| {name} | " + " | ".join(f"{each:,.0f}" for each in tenths(series)) + " |"
