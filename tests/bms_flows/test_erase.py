@@ -108,6 +108,21 @@ def test_what_is_private_of_an_employee_is_erased_too(
     assert CANARY not in everything(warehouse, tmp_path)
 
 
+def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """A consultant's skills have ids too."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            text(
+                """insert into bms.quarantine values ('consultant', 0, '9', 'bad_text', null,
+                '{"id": 9, "skills": [{"id": 12}]}', null, 1, now(), now())"""
+            )
+        )
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["consultant"], "12")
+    assert not any(found.rows.values())
+
+
 def test_the_command_shows_what_it_would_do_and_does_it_when_told(
     warehouse: Engine,
     warehouse_uri: str,
