@@ -13,6 +13,14 @@ from bms_warehouse.tables.schema import SCHEMA
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 VERSION_TABLE = "schema_version"
+SESSION = {
+    "timezone": "UTC",
+    # A session whose machine is gone ends within two minutes, and what it holds is free: locks of
+    # rows, the hold on a mirror. By the system's own settings that takes two hours.
+    "tcp_keepalives_idle": 60,
+    "tcp_keepalives_interval": 10,
+    "tcp_keepalives_count": 6,
+}
 _MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
 
 
@@ -26,7 +34,7 @@ def connect(uri: str, **options: object) -> Engine:
     engine = create_engine(
         url,
         connect_args={
-            "options": "-c timezone=UTC",
+            "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
             "application_name": "bms",
             "cursor_factory": Cursor,
         },

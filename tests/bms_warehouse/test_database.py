@@ -47,3 +47,11 @@ def test_every_table_and_column_is_explained(warehouse: Engine) -> None:
 def test_sessions_speak_utc(warehouse: Engine) -> None:
     with warehouse.connect() as connection:
         assert connection.scalar(text("show timezone")) == "UTC"
+
+
+def test_a_session_whose_machine_is_gone_ends_within_minutes(warehouse: Engine) -> None:
+    query = text("select name, reset_val from pg_settings where name like 'tcp_keepalives_%'")
+    with warehouse.connect() as connection:
+        found = {name: int(value) for name, value in connection.execute(query)}
+    idle, between, times = (found[f"tcp_keepalives_{n}"] for n in ("idle", "interval", "count"))
+    assert 0 < idle + between * times <= 120
