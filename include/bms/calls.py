@@ -73,8 +73,12 @@ class Calls:
         values: Mapping[str, str | int] | None = None,
         query: Mapping[str, str | int | bool | None] | None = None,
         body: Mapping[str, Any] | None = None,
+        leaving: Callable[[], None] | None = None,
     ) -> T:
-        """Send one request of an endpoint with a token; renew the token once if it is refused."""
+        """Send one request of an endpoint with a token; renew the token once if it is refused.
+
+        `leaving` is called each time that it is about to be sent; what it raises is raised.
+        """
         path = endpoint.fill(values or {})
         words = {name: wire_text(v) for name, v in (query or {}).items() if v is not None}
         content = None if body is None else JSON.encode(body)
@@ -85,7 +89,7 @@ class Calls:
             token = await self._tokens.take(instead_of=refused)
             require_scope(endpoint, token.scopes)
             answer = await self._transport.send(
-                endpoint, path, query=words, body=content, bearer=token.value
+                endpoint, path, query=words, body=content, bearer=token.value, leaving=leaving
             )
             if answer.status == HTTPStatus.UNAUTHORIZED and refused is None:
                 refused = token

@@ -34,6 +34,9 @@ InvoiceLanguage = Literal["EN", "FR"]
 
 T = TypeVar("T")
 
+Leaving = Callable[[], None]
+"""Called when a create is about to be sent, after any wait; if it raises, nothing is sent."""
+
 
 class Client:
     """Calls the service; an async context manager for one event loop.
@@ -131,11 +134,13 @@ class Client:
             values={"guid_employee": guid_employee},
         )
 
-    async def create_employee(self, body: Mapping[str, Any]) -> CreatedEmployee:
+    async def create_employee(
+        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+    ) -> CreatedEmployee:
         """Create an employee (POST /v1/HR/employees) from an employee creation body."""
         endpoint = BY_NAME["create_employee"]
         return await self._calls.request(
-            endpoint, partial(read_created_employee, endpoint), body=body
+            endpoint, partial(read_created_employee, endpoint), body=body, leaving=leaving
         )
 
     async def list_client_invoices(
@@ -218,11 +223,13 @@ class Client:
             BY_NAME["read_contact"], self._contacts.detail, values={"id_contact": int(id_contact)}
         )
 
-    async def create_contact(self, body: Mapping[str, Any]) -> CreatedId:
+    async def create_contact(
+        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+    ) -> CreatedId:
         """Create a contact (POST /v1/CRM/contacts) from a contact creation body."""
         endpoint = BY_NAME["create_contact"]
         return await self._calls.request(
-            endpoint, partial(read_created_id, endpoint, "id_contact"), body=body
+            endpoint, partial(read_created_id, endpoint, "id_contact"), body=body, leaving=leaving
         )
 
     async def list_consultants(
@@ -254,9 +261,14 @@ class Client:
             values={"id_consultant": int(id_consultant)},
         )
 
-    async def create_consultant(self, body: Mapping[str, Any]) -> CreatedId:
+    async def create_consultant(
+        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+    ) -> CreatedId:
         """Create a consultant (POST /v1/CRM/Consultants) from a consultant creation body."""
         endpoint = BY_NAME["create_consultant"]
         return await self._calls.request(
-            endpoint, partial(read_created_id, endpoint, "id_consultant"), body=body
+            endpoint,
+            partial(read_created_id, endpoint, "id_consultant"),
+            body=body,
+            leaving=leaving,
         )

@@ -2,7 +2,7 @@
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -96,9 +96,11 @@ class Transport:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         bearer: str | None = None,
+        leaving: Callable[[], None] | None = None,
     ) -> Answer:
         """Send one request and read its whole answer, whatever its status.
 
+        `leaving` is called when it is its turn; if it raises, nothing is sent.
         Raises `ConnectionFailed` or `Timeout`, which say whether the request may have been sent,
         `Redirected`, and what `too_large` returns for an answer past all bounds. A redirect is
         followed for a GET to the same scheme, host and port only.
@@ -114,6 +116,8 @@ class Transport:
             headers["Authorization"] = f"Bearer {bearer}"
         url = URL(self._settings.url(path)).with_query(query)
         async with self._in_flight:
+            if leaving is not None:
+                leaving()
             for _ in range(MOST_REDIRECTS + 1):
                 answer, location = await self._exchange(session, endpoint, url, body, headers)
                 if answer.status not in REDIRECTS:

@@ -50,9 +50,7 @@ class Employees:
 
     async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
         """Create an employee."""
-        await self._writer.access()  # a token is fetched before the fence, not after it
-        fence()
-        made = await self._writer.create_employee(body)
+        made = await self._writer.create_employee(body, leaving=fence)
         return Made(made.guid_employee, made.id_employee, made.is_standby)
 
     async def read(self, remote_id: str) -> Any | None:
@@ -100,7 +98,7 @@ class Crm(ABC):
         """Return the lists that together show every record."""
 
     @abstractmethod
-    async def _post(self, body: Mapping[str, Any]) -> CreatedId:
+    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
         """Send a create."""
 
     @abstractmethod
@@ -139,9 +137,7 @@ class Crm(ABC):
         What the answer looks like is not shown by the interface, so an id counts once its record
         was seen: half of a number is a number too.
         """
-        await self._writer.access()  # a token is fetched before the fence, not after it
-        fence()
-        made = await self._post(body)
+        made = await self._post(body, fence)
         try:
             record = await self.read(str(made.id))
         except BmsError:
@@ -203,8 +199,8 @@ class Contacts(Crm):
             ),
         ]
 
-    async def _post(self, body: Mapping[str, Any]) -> CreatedId:
-        return await self._writer.create_contact(body)
+    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
+        return await self._writer.create_contact(body, leaving=fence)
 
     async def _detail(self, number: int) -> Any:
         return (await self._reader.read_contact(number)).record
@@ -226,8 +222,8 @@ class Consultants(Crm):
             lambda number, size: self._reader.list_consultants(page_number=number, page_size=size)
         ]
 
-    async def _post(self, body: Mapping[str, Any]) -> CreatedId:
-        return await self._writer.create_consultant(body)
+    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
+        return await self._writer.create_consultant(body, leaving=fence)
 
     async def _detail(self, number: int) -> Any:
         return (await self._reader.read_consultant(number)).record

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
 from bms_flows.creation.apply import RowsHeld
@@ -105,3 +106,19 @@ def test_every_fault_of_a_create_ends_with_one_record_each(
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
     assert ended(outcomes).keys() <= {"created", "adopted"}
     assert FAULTS[fault] in ended(outcomes)
+
+
+def test_a_create_that_waited_too_long_for_its_turn_is_not_sent(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    """It leaves within half of what a create may take or never: settling counts on that."""
+    numbers = [f"90000{n}" for n in range(1, 7)]
+    people = csv(*(f"{number};Martin{number};Paul;2026-05-01;" for number in numbers))
+    sandbox.set_fault("latency", "create_employee", count=3, seconds=0.4)
+    outcomes = run(drop(people, concurrency=1), create_timeout_s=1.0, lease_s=5)
+    assert ended(outcomes) == {"created": 6}
+    assert made(sandbox) == dict.fromkeys(numbers, 1)
+    with warehouse.connect() as connection:
+        what = Counter(connection.scalars(text("select what from bms.creation_event")))
+    assert what["withdrawn"] > 0
+    assert "unknown" not in what
