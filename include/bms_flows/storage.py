@@ -10,6 +10,7 @@ from upath import UPath
 
 LOCAL = ("", "file", "local")
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class DataRootRefused(Exception):
@@ -41,6 +42,29 @@ def below(root: UPath) -> Iterator[None]:
         ) from None
 
 
+class DiskFull(Exception):
+    """There is no room for a file; the text names its folder."""
+
+    retriable = True
+
+
+@contextmanager
+def room(path: UPath) -> Iterator[None]:
+    """Have the block, which writes `path`, raise `DiskFull` where there is no room.
+
+    An error of writing names no file by itself. The folder is named, as in `below`.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise DiskFull(
+            f"no room to write in {path.parent}: {os.strerror(error.errno)}; make room there and "
+            "try again: what was half-written is gone"
+        ) from None
+
+
 def _own(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
@@ -53,12 +77,13 @@ def whole(path: UPath) -> Iterator[IO[bytes]]:
     once it is closed, so that one is thrown away instead.
     """
     if path.protocol in LOCAL:
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.part")
         try:
-            with open(part.path, "wb", opener=_own) as stream:
-                yield stream
-            part.rename(path)
+            with room(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open(part.path, "wb", opener=_own) as stream:
+                    yield stream
+                part.rename(path)
         finally:
             part.unlink(missing_ok=True)
         return

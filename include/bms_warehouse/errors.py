@@ -11,6 +11,8 @@ TRANSIENT = ("08", "40", "53", "55", "57")
 """Classes of SQLSTATE that may pass: connection, rollback, resources, locks, shutdown."""
 
 
+DISK_FULL = "53100"
+
 NOT_MIGRATED = ("3F000", "42P01", "42703")
 """SQLSTATEs of a schema, table or column that isn't there."""
 
@@ -34,10 +36,17 @@ class WarehouseError(psycopg.Error):
             f"at {place}" if place else "",
             f"by {error.diag.constraint_name}" if error.diag.constraint_name else "",
         ]
-        migrate = "; bring the warehouse up to date: python -m bms_warehouse migrate"
-        remedy = migrate if error.sqlstate in NOT_MIGRATED else ""
-        super().__init__(" ".join(part for part in parts if part) + remedy)
+        super().__init__(" ".join(part for part in parts if part) + _remedy(error.sqlstate))
         self.sqlstate = error.sqlstate
+
+
+def _remedy(sqlstate: str) -> str:
+    """Return what to do about an error, led by a semicolon, where that is known."""
+    if sqlstate in NOT_MIGRATED:
+        return "; bring the warehouse up to date: python -m bms_warehouse migrate"
+    if sqlstate == DISK_FULL:
+        return "; make room on PostgreSQL's disk (its log names the file) and try again"
+    return ""
 
 
 @contextmanager

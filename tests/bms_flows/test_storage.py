@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from bms_flows.storage import DataRootRefused, below, whole
+from bms_flows.storage import DataRootRefused, DiskFull, below, whole
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +106,12 @@ def test_a_store_that_refuses_names_no_path() -> None:
 def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
     with pytest.raises(type(error)), below(UPath(tmp_path)):
         raise error
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "Dupont.csv.part").symlink_to("/dev/full")
+    with pytest.raises(DiskFull) as told, whole(UPath(tmp_path) / "Dupont.csv") as stream:
+        stream.write(b"x")
+    assert f"no room to write in {tmp_path}: No space left on device; make room" in str(told.value)
+    assert told.value.retriable
+    assert list(tmp_path.iterdir()) == []

@@ -63,3 +63,10 @@ def test_a_broken_connection_may_be_tried_again(warehouse: Engine) -> None:
     assert broken.value.retriable
     with warehouse.connect() as connection:
         assert connection.scalar(text("select 1")) == 1
+
+
+def test_a_full_disk_says_where_to_make_room(warehouse: Engine) -> None:
+    full = "do $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$"
+    with pytest.raises(WarehouseError, match="PostgreSQL's disk") as told, warehouse.begin() as one:
+        one.execute(text(full))
+    assert told.value.retriable

@@ -14,7 +14,7 @@ from upath import UPath
 
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import inside, local, see
-from bms_flows.storage import whole
+from bms_flows.storage import room, whole
 
 TAKEN: Final = ".taken-"
 """Begins the name under which a local file waits, out of everybody's sight, to be archived."""
@@ -34,16 +34,17 @@ def private(path: UPath) -> Iterator[IO[bytes]]:
         with whole(path) as stream:
             yield stream
         return
-    here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # A name of its own: a run that stood still must not publish what another has half written.
     part = here.with_name(f"{here.name}.{uuid.uuid4().hex}.part")
     try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(here)
+        with room(path):
+            here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(here)
     finally:
         part.unlink(missing_ok=True)
 
