@@ -33,12 +33,11 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
     if to is None or planned is None:
         return
     with workplace.open_workplace() as place:
-        drop = claim.get(place.warehouse, planned["drop"])
-        if drop.report is None:
-            return
+        drop, run = claim.get(place.warehouse, planned["drop"]), context["dag_run"]
+        if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
+            return  # what stands there is an earlier run's word, or another's
         folder = place.path(drop.report)
         certificate = msgspec.json.decode((folder / CERTIFICATE).read_bytes())
-        run = context["dag_run"]
         message = notice(
             drop,
             inbox,

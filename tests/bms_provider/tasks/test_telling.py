@@ -83,6 +83,19 @@ def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages:
     assert messages.texts == []
 
 
+def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_again(
+    drop: Drop, warehouse: Engine, messages: Webhook
+) -> None:
+    held = claim.reopen(warehouse, drop.id, "manual__1")
+    telling.tell("employee", context(held))  # its report is of before
+    with warehouse.begin() as connection:
+        claim.finish(connection, held, "applied", report=drop.report)
+    telling.tell("employee", context(drop))  # its run was taken over
+    assert messages.texts == []
+    telling.tell("employee", context(held))
+    assert len(messages.texts) == 1
+
+
 @pytest.mark.parametrize("to", ["nowhere", "closed", "rh@example.com"])
 def test_a_message_that_can_not_be_sent_is_said_and_changes_nothing(
     to: str,

@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, make_url
+from sqlalchemy import Engine, insert, make_url, select
 from upath import UPath
 
 from bms_flows import alarms
+from bms_flows.drops import waiting
+from bms_flows.drops.inbox import Seen
 from bms_flows.notice import NotTaken
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace
 from bms_provider import notices, policy
 from bms_provider.tasks import watch
-from bms_warehouse.tables import run
+from bms_warehouse.tables import drop, run
 from tests.listeners import Webhook, webhook
 
 NOW = datetime.now(UTC)
@@ -130,6 +133,19 @@ def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, s
     call(state)
     assert open_alarms(warehouse) == []
     assert messages.texts == []
+
+
+def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(
+    warehouse: Engine, data_root: Path
+) -> None:
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    seen = Seen("a.csv", 1, "1")
+    waiting.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
+    watch.watch()
+    with warehouse.connect() as connection:
+        found = connection.execute(select(drop.c.state, drop.c.reason)).all()
+    assert found == [("withdrawn", "gone")]
 
 
 def test_without_a_channel_the_alarm_stands_and_waits_for_one(
