@@ -1,4 +1,4 @@
-"""The environments of the peers: one each, made at first use below `.local/peers`, thrown away with it."""
+"""The environments of the peers, and of what attacks the sandbox: one each, made at first use below `.local/peers`, thrown away with it."""
 
 import hashlib
 import subprocess

@@ -1,5 +1,6 @@
 """The described service as a FastAPI application, behind the gate."""
 
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -10,7 +11,15 @@ from starlette.exceptions import HTTPException
 from bms_sandbox.control import control_app
 from bms_sandbox.errors import ServiceError, error_reply
 from bms_sandbox.gate import Gate
-from bms_sandbox.operations import OPERATIONS, consultants, contacts, employees, invoices, token
+from bms_sandbox.operations import (
+    OPERATIONS,
+    consultants,
+    contacts,
+    employees,
+    invoices,
+    methods_of,
+    token,
+)
 from bms_sandbox.operations.shapes import response
 from bms_sandbox.service import Service
 
@@ -53,8 +62,12 @@ def service_app(service: Service) -> FastAPI:
             responses={"4XX": {"description": "Refused; statuses and bodies are a dialect's."}},
         )
 
-    async def refuse(_: Request, error: Exception) -> Response:
-        return response(error_reply(_as_service_error(error), service.dialect))
+    async def refuse(request: Request, error: Exception) -> Response:
+        refusal = _as_service_error(error)
+        if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            # The framework's own header names the methods of one route at a path, not of all.
+            refusal.headers["allow"] = ", ".join(methods_of(request.scope["path"]))
+        return response(error_reply(refusal, service.dialect))
 
     for kind in (ServiceError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refuse)

@@ -35,7 +35,10 @@ class Wire:
             value = row[name]
             if value is None and absent:
                 continue
-            fields[name] = self._formatted(value) if isinstance(value, date) else value
+            if isinstance(value, date):
+                fields[name] = self._formatted(value)
+            else:
+                fields[name] = _present(value) if absent else value
         return self._encode(fields | EXTRA if self.dialect.extra_fields else fields)
 
     def joined(self, rows: Iterable[Row], names: Sequence[str]) -> bytes:
@@ -68,3 +71,13 @@ class Wire:
             case "utc_ms":
                 utc = value.astimezone(UTC).replace(tzinfo=None)
                 return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+def _present(value: Any) -> Any:
+    """Return `value` without the members of objects that have no value, however deep they are."""
+    match value:
+        case dict():
+            return {name: _present(each) for name, each in value.items() if each is not None}
+        case list():
+            return [_present(each) for each in value]
+    return value

@@ -257,3 +257,18 @@ def test_paths_and_methods_are_exact(caller: Caller, method: str, path: str, sta
     answer = caller.call(method, path)
     assert answer.status == status
     assert set(answer.json()) == {"code", "message", "errors"}
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/token", "POST"),
+        ("/v1/HR/employees", "POST, GET"),
+        ("/v1/CRM/contacts", "GET, POST"),
+        ("/v1/CRM/contacts/1001", "GET"),
+    ],
+)
+def test_a_method_that_is_not_there_is_told_which_are(
+    caller: Caller, path: str, methods: str
+) -> None:
+    assert caller.call("PATCH", path).headers["allow"] == methods

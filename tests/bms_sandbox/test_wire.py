@@ -56,6 +56,13 @@ def test_nulls_are_written_or_left_out() -> None:
     assert written(("id", "none"), nulls="absent") == b'{"id":1}'
 
 
+def test_nulls_within_a_list_are_written_or_left_out_too() -> None:
+    row = {"skills": [{"id": 1, "level": None}]}
+    for reading, expected in (("null", row), ("absent", {"skills": [{"id": 1}]})):
+        wire = Wire(Dialect().changed({"nulls": reading}))
+        assert json.loads(wire.row(row, ("skills",))) == expected
+
+
 def test_extra_fields_come_beside_the_known_ones() -> None:
     fields = json.loads(written(("id",), extra_fields=True))
     assert fields["id"] == 1

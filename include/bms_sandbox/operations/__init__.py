@@ -46,3 +46,8 @@ def operation_of(method: str, path: str) -> Operation | None:
         if operation.method == method and operation.pattern.fullmatch(path):
             return operation
     return None
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """Return the methods of the operations at `path`."""
+    return tuple(o.method for o in OPERATIONS if o.pattern.fullmatch(path))

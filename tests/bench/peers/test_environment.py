@@ -5,7 +5,7 @@ from bench.comparison_report import Peer
 from bench.peers.environment import HERE, versions_of
 
 
-@pytest.mark.parametrize("name", sorted({peer.environment for peer in PEERS}))
+@pytest.mark.parametrize("name", sorted({peer.environment for peer in PEERS} | {"schemathesis"}))
 def test_every_package_of_a_lock_has_one_exact_version_and_hashes(name: str) -> None:
     entries = (HERE / "requirements" / f"{name}.lock").read_text().replace("\\\n", "").splitlines()
     assert entries
