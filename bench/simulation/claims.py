@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bench.simulation.clock import EPOCH
-from bms_flows.drops.claim import LIFE, ClaimLost, Drop, DropTaken, Ending, minted
+from bms_flows.drops.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken, Ending, minted
 from bms_flows.drops.inbox import Seen
 
 
@@ -37,6 +37,13 @@ class MemoryClaims:
             return known
         self._free(known, wanted)
         return self._hold(known.id, wanted)
+
+    def enter_again(self, ended: Drop) -> Drop:
+        """Take a file that lies there as it did when its drop ended, as `claim.enter_again`."""
+        known = self.rows[ended.id]
+        if known.state in ENDED:
+            self.rows[known.id] = replace(known, stamp=f"{known.stamp} of drop {known.id}")
+        return self.enter(ended.resource, ended.seen)
 
     def reopen(self, number: int, dag_run_id: str) -> Drop:
         """Take a drop again, whatever became of it, as `claim.reopen`."""

@@ -28,7 +28,7 @@ from bench.simulation.claims import MemoryClaims
 from bench.simulation.process import Killed
 from bench.simulation.witness import Witness, draws
 from bms_flows.drops import custody, inbox
-from bms_flows.drops.claim import LIFE, ClaimLost, Drop, DropTaken
+from bms_flows.drops.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken
 from bms_flows.drops.custody import DropGone
 
 EFFECTS: Final = {"open", "os.link", "os.rename", "os.remove"}
@@ -138,7 +138,9 @@ class World:
                 custody.give_back(UPath(self.inbox), self.claims.rows[number])
         for seen in inbox.look(UPath(self.inbox)).values():
             with suppress(DropTaken):
-                self.claims.enter(RESOURCE, seen)
+                drop = self.claims.enter(RESOURCE, seen)
+                if drop.state in ENDED:  # it lies there again, as it was
+                    self.claims.enter_again(drop)
         for drop in list(self.claims.rows.values()):
             if drop.state == "open":
                 self.run(drop.id, drop.dag_run_id)
@@ -153,8 +155,9 @@ class World:
             self.witness.counts[f"tries ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
             self.witness.tell(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
-            if isinstance(end, DropGone) and self.quiet:
-                self.claims.finish(self.claims.rows[number], "withdrawn")
+            if isinstance(end, DropGone):
+                with suppress(ClaimLost):
+                    self.claims.finish(self.claims.rows[number], "withdrawn")
         finally:
             self.depth -= 1
             self.dying = False
