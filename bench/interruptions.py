@@ -9,6 +9,7 @@ import functools
 import io
 import itertools
 import os
+import resource
 import signal
 from asyncio import selector_events
 from collections.abc import Callable
@@ -67,6 +68,11 @@ def kill() -> None:
 def stand_still() -> None:
     """Stop this process until somebody sends it SIGCONT."""
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def fill_disk() -> None:
+    """Leave this process no room in any file."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 def watch(at: int | None, act: Callable[[], None] = kill) -> list[str]:

@@ -40,19 +40,32 @@ class Stand:
         database.migrate(template)
         template.dispose()
 
-    def warehouse(self, like: str | None = None) -> str:
-        """Return the URI of a new warehouse: empty, or a copy of the one at `like`."""
+    def warehouse(self, like: str | None = None, tables: str = "pg_default") -> str:
+        """Return the URI of a new warehouse: empty, or a copy of the one at `like`, in a tablespace."""
         self._made += 1
         name = f"bench_{self._made}"
         template = make_url(like).database if like else "bms_template"
         # Copied through the log (the default), a sequence that then crashes gives its numbers twice.
-        self._execute(f"create database {name} template {template} strategy file_copy")
+        self._execute(
+            f"create database {name} template {template} strategy file_copy tablespace {tables}"
+        )
         return self._named(name)
 
     def drop(self, uri: str) -> None:
         """Remove a warehouse, and give the disk its space back."""
         self._execute(f"drop database {make_url(uri).database} with (force)")
         self._execute("checkpoint")
+
+    def on_disk(self, folder: Path) -> str:
+        """Return the name of a tablespace in an empty folder."""
+        data = self._server.data.stat()
+        os.chown(folder, data.st_uid, data.st_gid)
+        self._execute(f"create tablespace {folder.name} location '{folder}'")
+        return folder.name
+
+    def off_disk(self, tables: str) -> None:
+        """Remove a tablespace that nothing is in any more."""
+        self._execute(f"drop tablespace {tables}")
 
     def stop(self, how: Stop = "fast") -> None:
         """Stop the server: sessions are ended (`fast`), or all is left as it lies (`immediate`)."""

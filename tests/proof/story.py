@@ -17,7 +17,9 @@ class Story:
 
     def took(self, point: object, ending: Ending) -> None:
         """Take in how a disturbed process ended: it went on, or failed with an error that may pass."""
-        said = ending.text.partition(":")[0]
+        said = ending.text.partition(":")[0].partition(" in ")[
+            0
+        ]  # not where, that is each time another
         self.endings[f"{ending.kind}, {said}" if said else ending.kind or "went on"] += 1
         if not ending.lawful:
             self.found(point, [f"{ending.code} {ending.kind}: {ending.text[:200]}"])
