@@ -54,7 +54,7 @@ class MemoryClaims:
         return self._hold(number, dag_run_id)
 
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-        """Keep what the file held; return the latest applied drop of the same, as `claim.record`."""
+        """Keep what the file held; return the latest applied drop of the same, as `closing.record`."""
         self._renew(held)
         self.rows[held.id] = replace(self.rows[held.id], sha256=sha256, archive=archive)
         earlier = [
@@ -66,7 +66,7 @@ class MemoryClaims:
         return max(earlier, key=lambda each: each.id, default=None)
 
     def finish(self, held: Drop, ending: Ending, *, same_as: int | None = None) -> None:
-        """Say how the drop ended, as `claim.finish`."""
+        """Say how the drop ended, as `closing.finish`."""
         self._renew(held)
         self.rows[held.id] = replace(self.rows[held.id], state=ending, same_as=same_as)
 

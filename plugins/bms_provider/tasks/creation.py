@@ -19,7 +19,7 @@ from bms_flows.creation.review import BadDecision
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim, report
+from bms_flows.drops import claim, closing, report
 from bms_flows.drops.inbox import head
 from bms_flows.drops.outcome import counts
 from bms_flows.workplace import recorded
@@ -63,16 +63,16 @@ def plan(name: str) -> dict[str, Any]:
             try:
                 return _decided(place, name, held, params)
             except BadDecision:
-                claim.put_back(place.warehouse, held)
+                closing.put_back(place.warehouse, held)
                 raise
         sheet, original = inbox.taken(place, name, held)
-        earlier = claim.record(
+        earlier = closing.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
         claim.started(place.warehouse, held.id)
         if earlier:
             with place.warehouse.begin() as connection:
-                claim.finish(
+                closing.finish(
                     connection, held, "repeated", report=earlier.report, same_as=earlier.id
                 )
             return _nothing(held, f"the same content as drop {earlier.id}: see its report")
@@ -204,7 +204,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
         place.warehouse.begin() as connection,
     ):
         # Certificates form a chain: while this one is made, no other of the resource is.
-        claim.previous_certificate(connection, name)
+        closing.previous_certificate(connection, name)
         outcomes, content, matched, compared = _run(place, name, counters, certificate)
         matches.keep(connection, name, drop, matched)
         others = {}
@@ -213,7 +213,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
         written = report.write(folder, head(original), sheet, outcomes, content, others)
         ended = dict(counts(outcomes))
         finished = ended["waiting"] == 0
-        claim.finish(
+        closing.finish(
             connection,
             held,
             "applied" if finished else "not_applied",

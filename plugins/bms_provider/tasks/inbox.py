@@ -12,7 +12,7 @@ from airflow.sdk import get_current_context
 
 from bms_flows import runs
 from bms_flows.creation.remotes import REMOTES
-from bms_flows.drops import claim, custody, inbox, templates, waiting
+from bms_flows.drops import claim, closing, custody, inbox, templates, waiting
 from bms_flows.drops.reading import read
 from bms_flows.drops.settings import Settings
 from bms_flows.drops.sheet import UNDECLARED
@@ -113,7 +113,7 @@ def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
     try:
         original = custody.take(folder, place.data_root / "archive" / folder_name(name), held)
     except custody.DropGone:
-        claim.withdraw(place.warehouse, held, _why_gone(folder, held))
+        closing.withdraw(place.warehouse, held, _why_gone(folder, held))
         raise
     sheet = read(inbox.head(original), original.name, REMOTES[name].resource, _declared(name))
     return replace(sheet, sha256=custody.digest(original)), original

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bench.simulation.claims import MemoryClaims
-from bms_flows.drops import claim
+from bms_flows.drops import claim, closing
 from bms_flows.drops.claim import ClaimLost, Drop, DropTaken, Ending
 from bms_flows.drops.inbox import Seen
 
@@ -40,11 +40,11 @@ class RealClaims:
         return claim.reopen(self.warehouse, number, dag_run_id)
 
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-        return claim.record(self.warehouse, held, sha256=sha256, archive=archive)
+        return closing.record(self.warehouse, held, sha256=sha256, archive=archive)
 
     def finish(self, held: Drop, ending: Ending) -> None:
         with self.warehouse.begin() as connection:
-            claim.finish(connection, held, ending)
+            closing.finish(connection, held, ending)
 
     def wait(self, span: timedelta) -> None:
         with self.warehouse.begin() as connection:

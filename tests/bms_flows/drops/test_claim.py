@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import Engine, select, update
 
-from bms_flows.drops import claim
+from bms_flows.drops import claim, closing
 from bms_flows.drops.claim import ClaimLost, Drop, DropTaken
 from bms_flows.drops.inbox import Seen
 from bms_warehouse.tables import drop
@@ -28,7 +28,7 @@ def expire(warehouse: Engine, taken: Drop) -> None:
 
 def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **kept: str) -> None:
     with warehouse.begin() as connection:
-        claim.finish(connection, taken, ending, **kept)  # type: ignore[arg-type]
+        closing.finish(connection, taken, ending, **kept)  # type: ignore[arg-type]
 
 
 def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
@@ -121,22 +121,22 @@ def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
 
 def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> None:
     first = claim.enter(warehouse, "employee", SEEN)
-    assert claim.record(warehouse, first, sha256="ab", archive="x") is None
+    assert closing.record(warehouse, first, sha256="ab", archive="x") is None
     finish(warehouse, first, report="r")
     second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
-    earlier = claim.record(warehouse, second, sha256="ab", archive="y")
+    earlier = closing.record(warehouse, second, sha256="ab", archive="y")
     assert earlier is not None
     assert (earlier.id, earlier.report) == (first.id, "r")
     third = claim.enter(warehouse, "contact", SEEN)
-    assert claim.record(warehouse, third, sha256="ab", archive="z") is None
+    assert closing.record(warehouse, third, sha256="ab", archive="z") is None
 
 
 def test_content_that_was_not_applied_is_worked_on_anew(warehouse: Engine) -> None:
     first = claim.enter(warehouse, "employee", SEEN)
-    claim.record(warehouse, first, sha256="ab", archive="x")
+    closing.record(warehouse, first, sha256="ab", archive="x")
     finish(warehouse, first, "not_applied")
     second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
-    assert claim.record(warehouse, second, sha256="ab", archive="y") is None
+    assert closing.record(warehouse, second, sha256="ab", archive="y") is None
 
 
 def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> None:
@@ -162,8 +162,8 @@ def test_each_certificate_follows_another(warehouse: Engine) -> None:
     def end(number: int) -> str | None:
         taken = claim.enter(warehouse, "employee", replace(SEEN, stamp=str(number)))
         with warehouse.begin() as connection:
-            before = claim.previous_certificate(connection, "employee")
-            claim.finish(connection, taken, "applied", certificate=str(number))
+            before = closing.previous_certificate(connection, "employee")
+            closing.finish(connection, taken, "applied", certificate=str(number))
         return before
 
     with ThreadPoolExecutor(4) as threads:
@@ -203,17 +203,17 @@ def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine
     finish(warehouse, taken, report="r", certificate="c")
     before = claim.get(warehouse, taken.id)
     held = claim.reopen(warehouse, taken.id, "manual__1")
-    claim.withdraw(warehouse, held, "not_kept")
+    closing.withdraw(warehouse, held, "not_kept")
     assert claim.get(warehouse, taken.id) == replace(before, dag_run_id="manual__1")
     with pytest.raises(ClaimLost):
-        claim.put_back(warehouse, held)
+        closing.put_back(warehouse, held)
 
 
 def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN)
-    claim.put_back(warehouse, taken)
+    closing.put_back(warehouse, taken)
     assert claim.get(warehouse, taken.id) == taken
-    claim.withdraw(warehouse, taken, "gone")
+    closing.withdraw(warehouse, taken, "gone")
     with warehouse.connect() as connection:
         assert connection.execute(select(drop.c.state, drop.c.reason)).one() == (
             "withdrawn",
@@ -231,4 +231,4 @@ def test_a_drop_taken_again_keeps_its_place_in_the_chain(warehouse: Engine) -> N
     first, _ = end("1"), end("2")
     claim.reopen(warehouse, first.id, "manual__1")
     with warehouse.begin() as connection:
-        assert claim.previous_certificate(connection, "employee") == "2"
+        assert closing.previous_certificate(connection, "employee") == "2"

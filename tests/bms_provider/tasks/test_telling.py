@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from bms_flows.drops import claim
+from bms_flows.drops import claim, closing
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import Seen
 from bms_provider.tasks import telling
@@ -46,7 +46,7 @@ def drop(warehouse: Engine, data_root: Path) -> Drop:
     certificate = {"counts": COUNTS, "plan": {"id": "ab" * 32}}
     (data_root / report / "certificate.json").write_text(json.dumps(certificate))
     with warehouse.begin() as connection:
-        claim.finish(connection, taken, "applied", report=report, certificate="ab")
+        closing.finish(connection, taken, "applied", report=report, certificate="ab")
     return claim.get(warehouse, taken.id)
 
 
@@ -89,7 +89,7 @@ def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_ag
     held = claim.reopen(warehouse, drop.id, "manual__1")
     telling.tell("employee", context(held))  # its report is of before
     with warehouse.begin() as connection:
-        claim.finish(connection, held, "applied", report=drop.report)
+        closing.finish(connection, held, "applied", report=drop.report)
     telling.tell("employee", context(drop))  # its run was taken over
     assert messages.texts == []
     telling.tell("employee", context(held))
