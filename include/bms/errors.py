@@ -13,7 +13,8 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 ├── ServiceUnavailable       5xx or 408 past the retry budget; .retry_after
 ├── ConnectionFailed         no connection, or it broke; .sent
 ├── Timeout                  no whole answer in time; .sent
-├── MalformedAnswer          an answer that is not the JSON the interface describes, or has no end
+├── MalformedAnswer          an answer that is not the JSON the interface describes
+│   └── TooLarge             longer than any such answer; not read to its end
 ├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
 └── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
 
@@ -154,6 +155,12 @@ class MalformedAnswer(BmsError):
     retriable = True
 
 
+class TooLarge(MalformedAnswer):
+    """An answer longer than any of its kind: asked for again it would be as long."""
+
+    retriable = False
+
+
 class InvalidRecords(BmsError):
     """Rows without a usable key or money field; names row, field and code, never a value."""
 
@@ -192,12 +199,13 @@ REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
 
 def too_large(endpoint: Endpoint, largest: int) -> BmsError:
     """Return the error of an answer longer than `largest` bytes; its end was not read."""
+    text = f"answered more than {largest} bytes"
     if endpoint.name == "list_client_invoices":
-        return RangeRefused(
-            endpoint, f"answered more than {largest} bytes; a shorter range may pass"
-        )
-    return MalformedAnswer(
-        endpoint, f"answered more than {largest} bytes, which no such answer has"
+        return RangeRefused(endpoint, f"{text}; a shorter range may pass")
+    if endpoint.paged:
+        return TooLarge(endpoint, f"{text}; a smaller page_size may pass")
+    return TooLarge(
+        endpoint, f"{text}, which no such answer has; look at base_url and what is on the way there"
     )
 
 

@@ -13,6 +13,7 @@ from bms.errors import (
     ServiceUnavailable,
     Throttled,
     Timeout,
+    TooLarge,
 )
 
 BASE: Final = 0.5
@@ -57,6 +58,7 @@ DOUBTS: Final[dict[type[BmsError], str]] = {
     ServiceUnavailable: "server error",
     Throttled: "throttled",
     MalformedAnswer: "unreadable answer",
+    TooLarge: "answer too large",
     Redirected: "redirected",
 }
 

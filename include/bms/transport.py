@@ -1,5 +1,6 @@
 """One request on the wire and its whole answer; knows nothing of repeating or of tokens' lives."""
 
+import io
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -189,14 +190,16 @@ class Transport:
         raise failure
 
     async def _whole(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> bytes:
-        """Return the body; raise what a body without end means."""
-        pieces, size = [], 0
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > self._largest:
-                raise too_large(endpoint, self._largest)
-            pieces.append(piece)
-        return b"".join(pieces)
+        """Return the body; raise what one past all bounds means, before it is read where it says so."""
+        if (response.content_length or 0) > self._largest:
+            raise too_large(endpoint, self._largest)
+        # Joined as it comes, so never held twice; and let go with the buffer, not held by an error.
+        with io.BytesIO() as whole:
+            async for piece in response.content.iter_any():
+                if whole.tell() + len(piece) > self._largest:
+                    raise too_large(endpoint, self._largest)
+                whole.write(piece)
+            return whole.getvalue()
 
     def _same_origin(self, url: URL, location: str | None) -> URL | None:
         """Return where a redirect points, or None if it leads away from the service's own origin."""

@@ -1,12 +1,22 @@
 """The way to the warehouse: an engine from a URI, and the schema brought up to date."""
 
+from datetime import datetime
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+    text,
+)
 
 from bms_warehouse.errors import Cursor, unwrapped
 from bms_warehouse.tables.schema import SCHEMA
@@ -20,6 +30,8 @@ SESSION = {
     "tcp_keepalives_idle": 60,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 6,
+    # So does one whose process stands still in the middle of a transaction.
+    "idle_in_transaction_session_timeout": "10min",
 }
 _MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
 
@@ -43,6 +55,12 @@ def connect(uri: str, **options: object) -> Engine:
     )
     event.listen(engine, "handle_error", unwrapped)
     return engine
+
+
+def clock(connection: Connection) -> datetime:
+    """Return the database's time: the one that all workers share, whatever their own clocks say."""
+    now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return now
 
 
 def _config(connection: Connection | None = None) -> Config:

@@ -7,8 +7,8 @@ from typing import Any, Self
 import psycopg
 from sqlalchemy.engine import ExceptionContext
 
-TRANSIENT = ("08", "40", "53", "55", "57")
-"""Classes of SQLSTATE that may pass: connection, rollback, resources, locks, shutdown."""
+TRANSIENT = ("08", "25P03", "40", "53", "55", "57")
+"""SQLSTATEs that may pass, by how they begin: connection, stood still, rollback, resources, locks, shutdown."""
 
 
 DISK_FULL = "53100"

@@ -86,7 +86,8 @@ async def begin(
     """Enter what was agreed to in the ledger; or return the new plan that needs a new yes.
 
     Everything the plan was bound to is looked at again. Where something has moved, the drop is
-    planned anew, and that plan is applied only if it creates no more rows and no other data.
+    planned anew, and that plan is applied only if it creates no more rows and no other data than
+    a person agreed to; or if it is one, as the first was, about which the setting asks nobody.
     """
     agreed = await asyncio.to_thread(kept, bench, drop_id, plan_id)
     if agreed.state == "applied":
@@ -98,7 +99,8 @@ async def begin(
     if plan.id != plan_id:
         decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
         await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
-        if not plan.within(agreed.creates):
+        by_setting = str(agreed.decided_by).startswith(SETTING)
+        if not plan.within(agreed.creates) and (decision.ask or not by_setting):
             why = difference(agreed.creates, plan)
             return Proposal(plan, Decision(True, why, decision.breaches))
         agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")

@@ -66,6 +66,8 @@ def previous_certificate(connection: Connection, resource: str) -> str | None:
 
     Other runs wait here until the caller's transaction has ended, so that no two follow the same.
     """
+    # The caller reads back what it created, thousands of records perhaps, before it goes on here.
+    connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
     connection.execute(
         text("select pg_advisory_xact_lock(hashtext('bms.drop certificate'), hashtext(:resource))"),
         {"resource": resource},

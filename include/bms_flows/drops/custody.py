@@ -102,6 +102,14 @@ def give_back(inbox: UPath, drop: Drop) -> None:
             _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
 
 
+def let_go(inbox: UPath, number: int) -> None:
+    """Let files that were set aside for a drop that nobody knows, of another warehouse say, lie in the inbox again."""
+    here = local(inbox)
+    for aside in sorted(here.glob(f"{TAKEN}{number}-*")) if here else ():
+        name = aside.name.removeprefix(f"{TAKEN}{number}-").partition("-")[2]
+        _give_back(aside, aside.with_name(name), aside.with_name(f"{number}-{name}"))
+
+
 def _give_back(aside: Path, *names: Path) -> None:
     for name in names:
         try:

@@ -43,6 +43,10 @@ class Merging:
 
     def add(self, rows: pa.Table) -> None:
         """Take rows that are new or differ; they are merged once there are enough of them."""
+        if not rows.num_rows:
+            # Years without a change: a session that asked nothing for long would be ended.
+            self.connection.execute(text("select 1"))
+            return
         loads.stage(self.connection, client_invoice, _as_csv_takes_it(rows))
         self._staged += rows.num_rows
         if self._staged >= BATCH:

@@ -52,7 +52,13 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         templates.provide(folder, REMOTES[name].resource, _declared(name))
         for number in custody.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
-            if (drop := claim.get(place.warehouse, number)).state != "open":
+            try:
+                drop = claim.get(place.warehouse, number)
+            except claim.NoSuchDrop:
+                log.warning("files were set aside for drop %s, which nobody knows", number)
+                custody.let_go(folder, number)
+                continue
+            if drop.state != "open":
                 custody.give_back(folder, drop)
         before = inbox.look(folder)
         lying = before

@@ -81,14 +81,40 @@ def test_a_plan_that_would_create_more_goes_back_with_the_difference(
             start_date="2026-05-15",
         )
         run = drop(TWO)
-        async with bench(run, warehouse) as (place, sheet):
+        async with bench(run, warehouse, approval="always") as (place, sheet):
             planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
             assert planned.plan.counts["create"] == 1
+            proposal.agree(place, run.drop_id, planned.plan.id, "ada")
             sandbox.delete("employees", there["guid_employee"])
-            again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+            # The setting is another by now: what a person agreed to is theirs all the same.
+            now = replace(place, settings=replace(place.settings, approval="never"))
+            again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
             assert isinstance(again, Proposal)
             assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
             assert sandbox.truth()["created"]["employees"] == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("approval", "asked"), [("never", False), (2, False), (1, True)])
+def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
+) -> None:
+    async def main() -> None:
+        there = sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number="900001",
+            last_name="Lefèvre",
+            first_name="Aurélie",
+            start_date="2026-05-15",
+        )
+        run = drop(TWO)
+        async with bench(run, warehouse, approval=approval) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+            sandbox.delete("employees", there["guid_employee"])
+            again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+            assert isinstance(again, Proposal) is asked
 
     asyncio.run(main())
 

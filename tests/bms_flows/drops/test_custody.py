@@ -197,6 +197,23 @@ def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
     assert [*custody.strays(inbox)] == []
 
 
+def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again(
+    tmp_path: Path,
+) -> None:
+    here = tmp_path
+    for unique, name in (("ab", "a.csv"), ("cd", "a.csv"), ("ef", "ma paie-mai.csv")):
+        (here / f"{custody.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())
+    (here / f"{custody.TAKEN}99-ab-b.csv").touch()
+    custody.let_go(UPath(here), 9)
+    lying = {each.name: each.read_bytes() for each in here.iterdir()}
+    assert lying == {
+        "a.csv": b"ab",
+        "9-a.csv": b"cd",
+        "ma paie-mai.csv": b"ef",
+        f"{custody.TAKEN}99-ab-b.csv": b"",
+    }
+
+
 def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
     path = UPath(tmp_path / "reports" / "a.csv")
     with custody.private(path) as slower:

@@ -17,6 +17,7 @@ from bms_flows.creation.review import BadDecision
 from bms_flows.drops.claim import TakenOver
 from bms_flows.drops.custody import DropGone
 from bms_provider import workplace
+from bms_flows.drops import custody
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
 
@@ -131,6 +132,17 @@ def drop_row(warehouse: Engine, number: int = 1) -> Any:
         return connection.execute(
             text('select * from bms."drop" where id = :n'), {"n": number}
         ).one()
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_a_file_set_aside_for_a_drop_that_nobody_knows_is_taken(
+    dropped: str, data_root: Path
+) -> None:
+    """The warehouse is a new one, the inbox is not."""
+    file = data_root / "inbox" / "employees" / dropped
+    file.rename(file.with_name(f"{custody.TAKEN}41-ab-{dropped}"))
+    assert dispatched() == [1]
+    assert file.exists()
 
 
 def test_the_very_same_file_dropped_again_is_answered(
