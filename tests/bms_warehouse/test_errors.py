@@ -10,7 +10,9 @@ from bms_flows import runs
 from bms_flows.runs import Step
 from bms_warehouse import database, loads
 from bms_warehouse.errors import WarehouseError
+from bms_warehouse.loads import driver
 from bms_warehouse.tables import client_invoice, code_name
+from stack.processes import until
 
 CANARY = "Zoé Canari"
 
@@ -69,4 +71,16 @@ def test_a_full_disk_says_where_to_make_room(warehouse: Engine) -> None:
     full = "do $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$"
     with pytest.raises(WarehouseError, match="PostgreSQL's disk") as told, warehouse.begin() as one:
         one.execute(text(full))
+    assert told.value.retriable
+
+
+def test_a_session_that_stood_still_in_a_transaction_may_be_tried_again(warehouse: Engine) -> None:
+    with warehouse.connect() as connection:
+        connection.execute(text("set idle_in_transaction_session_timeout = '1ms'"))
+        pid = {"pid": driver(connection).info.backend_pid}
+        there = text("select count(*) from pg_stat_activity where pid = :pid")
+        with warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
+            assert until(lambda: not other.scalar(there, pid), 10)
+        with pytest.raises(WarehouseError, match="25P03") as told:
+            connection.execute(text("select 1"))
     assert told.value.retriable
