@@ -14,10 +14,10 @@ from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
 from bms_flows.creation.review import BadDecision
+from bms_flows.drops import custody
 from bms_flows.drops.claim import TakenOver
 from bms_flows.drops.custody import DropGone
 from bms_provider import workplace
-from bms_flows.drops import custody
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
 
