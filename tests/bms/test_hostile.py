@@ -16,7 +16,14 @@ from bms.auth import read_token
 from bms.counters import Counters
 from bms.decoding import DEEPEST, RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
-from bms.errors import AmbiguousWrite, BmsError, InvalidRecords, MalformedAnswer, RangeRefused
+from bms.errors import (
+    AmbiguousWrite,
+    BmsError,
+    InvalidRecords,
+    MalformedAnswer,
+    RangeRefused,
+    TooLarge,
+)
 from bms.records import ClientInvoice, ContactItem
 from bms.transport import Transport
 from tests.bms.fake_services import INVOICE, Odd, Open
@@ -170,7 +177,11 @@ async def bomb(_request: web.Request) -> web.StreamResponse:
     return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
 
 
-@pytest.mark.parametrize("answer", [without_end, bomb])
+async def announced(_request: web.Request) -> web.StreamResponse:
+    return web.Response(body=b" " * (5 * MIB))
+
+
+@pytest.mark.parametrize("answer", [without_end, bomb, announced])
 async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) -> None:
     odd.answer = answer
     transport = Transport(odd.settings(timeout=30.0), Counters(), largest=4 * MIB)
@@ -178,8 +189,10 @@ async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) ->
     try:
         with pytest.raises(RangeRefused, match="shorter range"):
             await transport.send(INVOICES, "/x")
-        with pytest.raises(MalformedAnswer, match="more than 4194304 bytes"):
+        with pytest.raises(TooLarge, match="more than 4194304 bytes; a smaller page_size"):
             await transport.send(CONTACTS, "/x")
+        with pytest.raises(TooLarge, match="look at base_url"):
+            await transport.send(BY_NAME["list_employees"], "/x")
     finally:
         await transport.close()
 

@@ -22,6 +22,7 @@ from bms.errors import (
     ServiceUnavailable,
     Throttled,
     Timeout,
+    TooLarge,
     Unauthorized,
 )
 from bms.retry import BASE, Doubt, GiveUp, Policy, Repeat, backoff, decide, retry_after
@@ -34,6 +35,7 @@ LOST = ConnectionFailed(E, "x", sent=True)
 UNSENT_TIMEOUT = Timeout(E, "x", sent=False)
 TIMEOUT = Timeout(E, "x", sent=True)
 MALFORMED = MalformedAnswer(E, "x")
+TOO_LARGE = TooLarge(E, "x")
 REDIRECTED = Redirected(E, "x", status=302)
 FINAL = [
     MissingScope(E, "write:employee", []),
@@ -66,7 +68,7 @@ def test_a_read_is_repeated_up_to_its_attempts(error: BmsError) -> None:
     assert asked(error, safe=True, attempt=3) == GiveUp()
 
 
-@pytest.mark.parametrize("error", [*FINAL, REDIRECTED], ids=name)
+@pytest.mark.parametrize("error", [*FINAL, REDIRECTED, TOO_LARGE], ids=name)
 def test_a_read_that_was_answered_for_good_is_not_repeated(error: BmsError) -> None:
     assert asked(error, safe=True) == GiveUp()
 
@@ -85,6 +87,7 @@ def test_a_create_that_was_never_sent_is_repeated(error: BmsError) -> None:
         (LOST, "connection lost"),
         (TIMEOUT, "no answer in time"),
         (MALFORMED, "unreadable answer"),
+        (TOO_LARGE, "answer too large"),
         (REDIRECTED, "redirected"),
     ],
     ids=name,
