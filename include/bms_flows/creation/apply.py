@@ -10,7 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from bms_flows.creation import states
 from bms_flows.creation.crew import Crew
@@ -33,6 +33,22 @@ class RowsHeld(Exception):
     def __init__(self, rows: int, retry_after: float) -> None:
         self.retry_after = retry_after
         super().__init__(f"{rows} rows are being worked on by another task")
+
+
+class NothingSent(Exception):
+    """Time after time no create got as far as being sent; a later try may find the service quicker."""
+
+    retriable = True
+
+    def __init__(self, rows: int, within: float) -> None:
+        super().__init__(
+            f"none of {rows} rows could be sent within {within:g} s of its turn: the service or its"
+            " token endpoint is too slow, or this machine is; nothing is in doubt"
+        )
+
+
+MOST_IN_VAIN: Final = 3
+"""Times in a row that all rows may be sent and come back unsent."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,7 @@ class Applier:
         return await self._standing(rows)
 
     async def _work(self, rows: Sequence[int]) -> Exception | None:
+        in_vain, before = 0, frozenset[int]()
         while True:
             await self._renew(rows)  # this process may have stood still
             mine = [
@@ -68,7 +85,11 @@ class Applier:
             ]
             bodies = await self.ledger.bodies([entry.id for entry in mine])
             ready = await self._sendable(mine, bodies)
+            in_vain = in_vain + 1 if ready.keys() == before else 0
+            before = frozenset(ready)
             if ready:
+                if in_vain == MOST_IN_VAIN:
+                    return NothingSent(len(ready), self.settings.send_within_s)
                 failure = await self._send(ready)
                 if failure is not None:
                     return failure

@@ -2,6 +2,7 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from bench.simulation.process import Process
 from bench.simulation.service import SimulatedService, drawn, person
 from bench.simulation.witness import Witness
 from bms.errors import ConnectionFailed
-from bms_flows.creation.apply import RowsHeld
+from bms_flows.creation.apply import NothingSent, RowsHeld
 from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.settings import Settings
 
@@ -67,6 +68,25 @@ def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts(
         assert len(service.sent) == 5
         assert ledger.rows[row].reason == "attempts_used"
         assert [*hurried(ledger, SETTINGS)] == []
+
+    play(main())
+
+
+def test_rows_that_never_get_as_far_as_being_sent_end_the_task_and_are_in_no_doubt() -> None:
+    class Hanging(Process):
+        """Its token endpoint doesn't answer: a create never reaches its fence."""
+
+        async def create(self, body: Any, fence: Any) -> Any:  # noqa: ARG002 - as its base
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+        for n in range(3):
+            ledger.add(person(n))
+        with pytest.raises(NothingSent, match="none of 3 rows"):
+            await applier(Hanging(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert {entry.state for entry in ledger.rows.values()} == {State.READY}
+        assert not service.sent
 
     play(main())
 
