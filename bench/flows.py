@@ -58,11 +58,14 @@ class Extraction:
     run: str = "first"
     lease_s: float | None = None
     """Seconds that its days stay its own without a sign of life, in place of `lease.LIFE`."""
+    still_s: float | None = None
+    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
 
     def __call__(self, at: int | None, act: Act) -> int:
         """Extract."""
         if self.lease_s is not None:
             lease.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
+        _stands_still(self.still_s)
         reached = watch(at, act)
         kill_invoices.extract(self.warehouse, self.data_root, self.url, self.run)
         return len(reached)
@@ -100,13 +103,22 @@ class Creation:
     """A drop's way from plan to certificate."""
 
     drop: onboarding.Run
+    still_s: float | None = None
+    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
 
     def __call__(self, at: int | None, act: Act) -> int:
         """Create."""
+        _stands_still(self.still_s)
         steps = onboarding.Steps(at, act)
         steps.wrap_sends()
         asyncio.run(onboarding.onboard(self.drop, steps.wrap_commits))
         return steps.done
+
+
+def _stands_still(seconds: float | None) -> None:
+    if seconds is not None:
+        limit = {"idle_in_transaction_session_timeout": f"{seconds * 1000:.0f}ms"}
+        database.SESSION.update(limit)  # of this process alone
 
 
 def service(url: str, **given: Any) -> ClientSettings:
@@ -153,10 +165,10 @@ class Ending:
 class Process:
     """A flow at work."""
 
-    def __init__(self, flow: Flow, at: int | None = None, act: Act = kill) -> None:
-        here, there = CONTEXT.Pipe(duplex=False)
+    def __init__(self, flow: Flow, at: int | None, act: Act, context: Any) -> None:
+        here, there = context.Pipe(duplex=False)
         self._said = here
-        self._process = CONTEXT.Process(target=_work, args=(flow, at, act, there))
+        self._process = context.Process(target=_work, args=(flow, at, act, there))
         self._process.start()
         there.close()
 
@@ -201,9 +213,14 @@ class Process:
 
 
 @contextmanager
-def begun(flow: Flow, at: int | None = None, act: Act = kill) -> Iterator[Process]:
-    """Begin a flow for the block; what is left of it at the end is killed."""
-    process = Process(flow, at, act)
+def begun(
+    flow: Flow, at: int | None = None, act: Act = kill, context: Any = None
+) -> Iterator[Process]:
+    """Begin a flow for the block; what is left of it at the end is killed.
+
+    `context` is how multiprocessing makes the process, by default from one that has all loaded.
+    """
+    process = Process(flow, at, act, context or CONTEXT)
     try:
         yield process
     finally:
@@ -211,9 +228,9 @@ def begun(flow: Flow, at: int | None = None, act: Act = kill) -> Iterator[Proces
         process.ended()
 
 
-def run(flow: Flow, at: int | None = None, act: Act = kill) -> Ending:
+def run(flow: Flow, at: int | None = None, act: Act = kill, context: Any = None) -> Ending:
     """Run a flow to its end."""
-    with begun(flow, at, act) as process:
+    with begun(flow, at, act, context) as process:
         return process.ended()
 
 

@@ -10,8 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.creation.entry import Entry, Move, State, Unlawful
 from bms_flows.creation.identity import packed
-from bms_flows.creation.ledger import clock, locked_rows, write
+from bms_flows.creation.ledger import locked_rows, write
 from bms_flows.creation.states import reopen
+from bms_warehouse.database import clock
 from bms_warehouse.tables import creation, creation_body
 
 

@@ -18,7 +18,6 @@ from sqlalchemy import (
     Row,
     Text,
     any_,
-    func,
     insert,
     literal,
     select,
@@ -28,6 +27,7 @@ from sqlalchemy import bindparam as bind
 
 from bms_flows.creation.entry import OPEN, Entry, Move, State, Unlawful
 from bms_flows.creation.identity import unpacked
+from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 
@@ -218,9 +218,3 @@ def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
     given["evidence"] = tuple(given["evidence"])
     given["candidates"] = tuple(given["candidates"])
     return Entry(**given)
-
-
-def clock(connection: Connection) -> datetime:
-    """Return the database's time."""
-    now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
-    return now

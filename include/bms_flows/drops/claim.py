@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, get_args
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.drops.inbox import Seen
+from bms_warehouse.database import clock
 from bms_warehouse.tables import drop
 
 LIFE = timedelta(minutes=10)
@@ -102,8 +103,8 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
     `DropTaken` while another run holds it; one whose lease has run out is taken over.
     Where the file lies there although its drop has ended, `enter_again` is meant.
     """
-    now = datetime.now(UTC)
     with engine.begin() as connection:
+        now = clock(connection)
         number = connection.execute(
             insert(drop)
             .values(
@@ -133,7 +134,7 @@ def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | 
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:
         return Drop.of(row)
-    if row["expires_at"] > datetime.now(UTC):
+    if row["expires_at"] > clock(connection):
         raise DropTaken(f"drop {row['id']} is held by run {row['dag_run_id']}")
     return _hold(connection, row["id"], wanted)
 
@@ -171,7 +172,7 @@ def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> 
         connection.execute(
             update(drop)
             .where(drop.c.id == number)
-            .values(dag_run_id=dag_run_id, expires_at=datetime.now(UTC) + LIFE, **also)
+            .values(dag_run_id=dag_run_id, expires_at=clock(connection) + LIFE, **also)
             .returning(*drop.columns)
         )
         .mappings()
@@ -190,7 +191,7 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
             .mappings()
             .one()
         )
-        live = row["state"] == "open" and row["expires_at"] > datetime.now(UTC)
+        live = row["state"] == "open" and row["expires_at"] > clock(connection)
         if live and row["dag_run_id"] != dag_run_id:
             raise DropTaken(f"drop {number} is held by run {row['dag_run_id']}")
         before = row["state"] in ENDED and row["state"] != "withdrawn"
@@ -243,7 +244,7 @@ def started(engine: Engine, number: int) -> None:
         connection.execute(
             update(drop)
             .where(drop.c.id == number, drop.c.started_at.is_(None))
-            .values(started_at=datetime.now(UTC))
+            .values(started_at=clock(connection))
         )
 
 
@@ -252,7 +253,7 @@ def renew(connection: Connection, held: Drop) -> None:
     renewed = connection.execute(
         update(drop)
         .where(drop.c.id == held.id, drop.c.dag_run_id == held.dag_run_id, drop.c.state == "open")
-        .values(expires_at=datetime.now(UTC) + LIFE)
+        .values(expires_at=clock(connection) + LIFE)
     )
     if renewed.rowcount != 1:
         raise ClaimLost(f"drop {held.id} was taken over or ended by another run")

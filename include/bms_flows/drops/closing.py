@@ -1,10 +1,9 @@
 """How a drop ends: what it held is kept, its certificate takes its place in the chain, its state says how."""
 
-from datetime import UTC, datetime
-
 from sqlalchemy import Connection, Engine, select, text, update
 
 from bms_flows.drops.claim import Drop, Ending, renew
+from bms_warehouse.database import clock
 from bms_warehouse.tables import drop
 
 
@@ -102,6 +101,6 @@ def finish(
             certificate=certificate,
             same_as=same_as,
             reason=reason,
-            finished_at=datetime.now(UTC),
+            finished_at=clock(connection),
         )
     )

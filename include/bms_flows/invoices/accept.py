@@ -14,6 +14,7 @@ from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.raw import answered, replay
 from bms_flows.landing import Landing
 from bms_flows.workplace import Workplace, recorded
+from bms_warehouse.database import clock
 from bms_warehouse.tables import run
 
 
@@ -34,7 +35,7 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
         date_of, raw = place.settings.invoice_range_date, place.path(kept["raw"])
         since = answered(raw) - unit.days
         load = Load(before, unit.id_entity, kept["zone"], date_of, without=since)
-        merging = Merging(connection, run_id, names)
+        merging = Merging(connection, run_id, names, clock(connection))
         for window, answer in replay(raw):
             merging.add(load.take(window, answer).differing)
         lease.fence(connection)

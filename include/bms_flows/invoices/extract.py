@@ -25,6 +25,7 @@ from bms_flows.invoices.window import DAY, Window
 from bms_flows.landing import Landing, keep_raw, parquet_file
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace, recorded
+from bms_warehouse.database import clock
 
 
 class Suspect(RuntimeError):
@@ -68,7 +69,8 @@ async def extract_unit(
                 load = Load(before, unit.id_entity, zone, settings.invoice_range_date)
                 with writing.begin() as transaction:
                     lease.writes(writing)
-                    merging = Merging(writing, run_id, Languages(language, settings.language))
+                    names = Languages(language, settings.language)
+                    merging = Merging(writing, run_id, names, clock(writing))
                     ahead = client.settings.concurrency
                     answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
                     await _take_in(answers, load, merging, landing, lease, progress)

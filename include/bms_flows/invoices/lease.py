@@ -1,23 +1,25 @@
 """Days of an entity are worked on by one run at a time, whatever the schedulers do."""
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import Connection, Engine, and_, delete, func, insert, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Range
 
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import DAY
+from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import client_invoice_lease as lease
 
 LIFE = timedelta(minutes=10)
 """A lease not renewed for so long may be taken over; answers taken in renew it."""
 
-RENEWAL = timedelta(minutes=1)
-"""How often at most."""
+RENEWAL_S = 60.0
+"""Seconds between two renewals at least."""
 
 EXCLUSION_VIOLATION = "23P01"
 
@@ -41,16 +43,16 @@ class Lease:
 
     run_id: int
     windows: int
-    renewed_at: datetime
+    renewed_at: float
+    """By a clock that nobody sets."""
 
     def renew(self, connection: Connection) -> None:
         """Hold on for another while."""
-        now = datetime.now(UTC)
-        if now - self.renewed_at < RENEWAL:
+        if time.monotonic() - self.renewed_at < RENEWAL_S:
             return
         mine = lease.c.run_id == self.run_id
-        connection.execute(update(lease).where(mine).values(expires_at=now + LIFE))
-        self.renewed_at = now
+        connection.execute(update(lease).where(mine).values(expires_at=clock(connection) + LIFE))
+        self.renewed_at = time.monotonic()
 
     def writes(self, connection: Connection) -> None:
         """Name the session after the step until its transaction ends.
@@ -73,7 +75,7 @@ def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Le
 
     An earlier try of the same `task` is pushed aside: it can publish nothing any more.
     """
-    held = Lease(run_id, len(unit.windows), datetime.now(UTC))
+    held = Lease(run_id, len(unit.windows), time.monotonic())
     try:
         _take(engine, unit, run_id, task)
     except WarehouseError as error:
@@ -90,14 +92,14 @@ def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Le
 
 
 def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
-    now = datetime.now(UTC)
     days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
-    free = and_(
-        lease.c.id_entity == unit.id_entity,
-        or_(*(lease.c.days.op("&&")(each) for each in days)),
-        or_(lease.c.expires_at < now, lease.c.task == task),
-    )
     with engine.begin() as connection:
+        now = clock(connection)
+        free = and_(
+            lease.c.id_entity == unit.id_entity,
+            or_(*(lease.c.days.op("&&")(each) for each in days)),
+            or_(lease.c.expires_at < now, lease.c.task == task),
+        )
         _end_sessions(connection, connection.scalars(select(lease.c.run_id).where(free)))
         connection.execute(delete(lease).where(free))
         connection.execute(

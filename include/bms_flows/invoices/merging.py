@@ -1,7 +1,7 @@
 """Merging what differs into the tables while answers still come, all in one transaction."""
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 from sqlalchemy import Connection, text
@@ -31,8 +31,8 @@ class Merging:
     connection: Connection
     run_id: int
     names: Languages
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """When all of the load's rows count as seen."""
+    at: datetime
+    """When all of the load's rows count as seen, by the database's clock."""
     inserted: int = 0
     changed: int = 0
     unchanged: int = 0

@@ -1,7 +1,7 @@
 """Publishing a run of a mirror: rows, versions, who is gone, quarantine, in one transaction."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,6 +14,7 @@ from bms_flows.mirror.resource import Resource
 from bms_flows.reasons import MIRROR
 from bms_flows.runs import Counts
 from bms_warehouse import loads, mirrors
+from bms_warehouse.database import clock
 
 EVER = (date(1, 1, 1), date(9999, 12, 31))
 
@@ -69,7 +70,7 @@ class Outcome:
 
 def publish(connection: Connection, outcome: Outcome, counters: Counters) -> None:
     """Write all of a run within the caller's transaction, seen now, and record its step."""
-    at, resource, intake = datetime.now(UTC), outcome.resource, outcome.intake
+    at, resource, intake = clock(connection), outcome.resource, outcome.intake
     id_entity = intake.source.constants.get("_entity", 0)
     mirrors.complete_staged(connection, resource.table, resource.only_read)
     merged = loads.merge(

@@ -112,7 +112,7 @@ def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
         taken = expires()
         held.renew(connection)
         assert expires() == taken, "it was taken just now"
-        held.renewed_at -= lease.RENEWAL
+        held.renewed_at -= lease.RENEWAL_S
         held.renew(connection)
         assert expires() > taken
 

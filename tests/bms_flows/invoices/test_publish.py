@@ -14,6 +14,7 @@ from bms_flows.invoices.publish import NotBalanced, publish
 from bms_flows.invoices.tally import Day
 from bms_flows.invoices.window import Window
 from bms_flows.runs import Counts
+from bms_warehouse.database import clock
 
 UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 
@@ -23,8 +24,8 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 )
 def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Counts) -> None:
     with warehouse.begin() as connection:
-        load = Load(connection, 1, "Europe/Paris", "invoice_date", counts)
-        merging = Merging(connection, 1, Languages("FR", "FR"))
+        load = Load(connection, 1, "Europe/Paris", "invoice_date", counts=counts)
+        merging = Merging(connection, 1, Languages("FR", "FR"), clock(connection))
         with pytest.raises(NotBalanced, match="entity 1"):
             publish(load, merging, UNIT)
     with warehouse.connect() as connection:
@@ -43,5 +44,5 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         load = Load(connection, 1, "Europe/Paris", "invoice_date", missing={int(one or 0)})
         load.tally.days.update(dict.fromkeys(UNIT.windows[0], Day()))
         connection.execute(text(moved), {"day": day, "id": one})
-        publish(load, Merging(connection, 1, Languages("FR", "FR")), UNIT)
+        publish(load, Merging(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)
     assert load.counts.vanished == vanished
