@@ -32,11 +32,15 @@ READY = "ready"
 class Postgres:
     """The server below `data`: made, started, asked for, stopped.
 
-    With `tcp`, a port, it listens on loopback too, and there it wants passwords.
+    With `tcp`, a port, it listens on loopback too, and there it wants passwords. Without `lasting`
+    what it wrote survives its own end, however it comes, and not the machine's.
     """
 
-    def __init__(self, data: Path, mark: str, *, tcp: int | None = None) -> None:
+    def __init__(
+        self, data: Path, mark: str, *, tcp: int | None = None, lasting: bool = True
+    ) -> None:
         self.data = data
+        self._lasting = lasting
         self._port = tcp or PORT
         self._addresses = "127.0.0.1" if tcp else ""
         self._draft = data.with_name(f"{data.name}.draft")
@@ -99,6 +103,7 @@ class Postgres:
             f"port={self._port}",
             f"unix_socket_directories={self.socket_folder}",
             "max_connections=200",
+            *(() if self._lasting else ("fsync=off", "full_page_writes=off")),
         )
         self.child = children.start(
             "postgresql",

@@ -115,7 +115,7 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="bms-tests-"))
     mark = f"tests-{os.getpid()}"
     children = Children(mark, folder)
-    server = Postgres(folder / "data", mark)
+    server = Postgres(folder / "data", mark, lasting=False)  # makes a database for each test
     try:
         assert server.initialise(children).process.wait(timeout=60) == 0
         server.adopt()
@@ -150,7 +150,8 @@ def warehouse_uri(postgres: str, migrated: str) -> Iterator[str]:
     name = f"bms_{uuid.uuid4().hex}"
     server = database.connect(postgres, isolation_level="AUTOCOMMIT")
     with server.connect() as connection:
-        connection.execute(text(f"create database {name} template {migrated}"))
+        # Without syncing, copied files cost a fifth of copied pages.
+        connection.execute(text(f"create database {name} template {migrated} strategy file_copy"))
     yield _named(postgres, name)
     with server.connect() as connection:
         connection.execute(text(f"drop database {name} with (force)"))
