@@ -1,45 +1,26 @@
 """What must never be seen in Airflow, planted and looked for: in a run approved, one rejected, one that fails."""
 
-import itertools
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psycopg
 import pytest
 
 from bms_sandbox.serve import Sandbox
-from bms_sandbox.tokens import Credentials
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.canaries import PLANTED, drop, sandbox_of, secrets_of
 
 DAG = "employee_onboarding"
 LIMIT = 600.0
 ASKED_FOR = 4.0
 """Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
-HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;N° de sécu;Salaire de base;E-mail personnel\r\n"
-PLANTED = {
-    "name": ("Canari-Zoe",),
-    "social security number": ("2 94 05 01 053 777 42", "294050105377742"),
-    "salary": ("7391,57", "7391.57"),
-    "e-mail": ("zoe.canari@canari.example",),
-}
 ANSWERS = {"approved": "Approve", "rejected": "Reject"}
 NUMBERS = {"approved": 851, "rejected": 852, "failed": 853}
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(1800)]
-
-
-def content(kind: str) -> bytes:
-    name, number, salary, mail = (texts[0] for texts in PLANTED.values())
-    good = "".join(
-        f"{NUMBERS[kind]}{n:03d};{name};{kind} {n};1;2027-01-04;{number};{salary};{mail}\r\n"
-        for n in range(3)
-    )
-    bad = f"{NUMBERS[kind]}999;{name};;1;31/02/2027;{number};{salary};{mail}\r\n"
-    return (HEADER + good + bad).encode("cp1252")
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +36,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 @pytest.fixture(scope="module")
 def sandbox(stack: Running) -> Sandbox:
-    keys = stack.place.keys()
-    assert stack.sandbox
-    credentials = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
-    return Sandbox(stack.sandbox, credentials)
+    return sandbox_of(stack)
 
 
 def run_of(stack: Running, kind: str) -> str | None:
@@ -81,7 +59,7 @@ class Playing:
         inbox = Path(self.stack.data_root.removeprefix("file://")) / "inbox" / "employees"
         inbox.mkdir(parents=True, exist_ok=True)
         for kind in kinds:
-            (inbox / f"{kind}.csv").write_bytes(content(kind))
+            (inbox / f"{kind}.csv").write_bytes(drop(kind, NUMBERS[kind]))
         until(lambda: self._ended(kinds), LIMIT, lambda: self.airflow.runs(DAG))
         states = self.airflow.runs(DAG)
         return {kind: states[run_of(self.stack, kind) or ""] for kind in kinds}
@@ -121,20 +99,7 @@ def played(stack: Running, airflow: Airflow, sandbox: Sandbox) -> Playing:
 @pytest.fixture(scope="module")
 def planted(sandbox: Sandbox) -> Mapping[str, tuple[str, ...]]:
     """What is looked for, the connection's secret and the beginning of every token among it."""
-    given = sandbox.credentials
-    form = {
-        "client_id": given.client_id,
-        "application_id": given.application_id,
-        "secret": given.secret,
-    }
-    tokens = [
-        httpx.post(f"{sandbox.url}/v1/token", json=form, trust_env=False).json()["access_token"]
-        for _ in range(2)
-    ]
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*tokens, strict=False))
-    common = "".join(one for one, _ in same)
-    assert len(common) > len("eyJhbGciOiJIUzI1NiJ9."), "tokens share more than their header"
-    return {**PLANTED, "secret": (given.secret,), "token": (common,)}
+    return {**PLANTED, **secrets_of(sandbox)}
 
 
 def test_the_runs_asked_before_they_created(played: Playing) -> None:
