@@ -1,0 +1,102 @@
+"""Two workers at once on the same days, the same mirror and the same drop, ten rounds each."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bench import flows, truth
+from bench.flows import ContactSync, Creation, Ending, Extraction, Flow
+from bench.kill_invoices import Killing
+from bench.stand import Stand
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+from tests.bms_flows.creation import grid
+from tests.proof.conftest import KEYS, Drop
+from tests.proof.story import Story
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+
+Figure = Callable[[str], None]
+ROUNDS = 10
+
+
+def at_once(*flow: Flow) -> Sequence[Ending]:
+    """Run flows side by side."""
+    with ExitStack() as stack:
+        processes = [stack.enter_context(flows.begun(each)) for each in flow]
+        return [each.ended() for each in processes]
+
+
+def test_the_same_days(
+    killing: Killing, here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure
+) -> None:
+    """Runs of their own: one reads the days, the other is told that they are taken, or comes later."""
+    story = Story("two extractions of the same days at once")
+    for number in range(ROUNDS):
+        uri, root = here.warehouse(killing.before), str(tmp_path / f"{number}")
+        pair = [Extraction(uri, root, sandbox.url, name) for name in ("one", "other")]
+        for ending in at_once(*pair):
+            story.took(number, ending)
+        for each in pair:
+            story.found(number, [] if flows.finished(each)[-1].well else ["stuck"])
+        if killing.look(uri) != killing.will_be:
+            story.found(number, ["another table"])
+        story.found(number, left_open(uri))
+        here.drop(uri)
+    figure(str(story))
+    assert story.wrong == []
+
+
+def test_the_same_mirror(here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure) -> None:
+    story = Story("two syncs of the same mirror at once")
+    uri, random = here.warehouse(), Random(5)
+    sandbox.set_clock(datetime.now(UTC), frozen=False)  # lists show a change by its moment
+    for number in range(ROUNDS):
+        changed, gone = random.sample(sandbox.rows("contacts"), 2)
+        sandbox.edit("contacts", changed["id"], notes=f"round {number}")
+        sandbox.delete("contacts", gone["id"])
+        sandbox.insert("contacts")
+        pair = [ContactSync(uri, str(tmp_path), sandbox.url, f"{each} {number}") for each in "ab"]
+        endings = at_once(*pair)
+        for ending in endings:
+            story.took(number, ending)
+        if not any(each.well for each in endings):
+            story.found(number, ["neither went on"])
+        engine = database.connect(uri)
+        with engine.connect() as connection:
+            story.found(number, truth.contacts(connection, sandbox))
+            story.found(number, truth.stuck(connection))
+        engine.dispose()
+    figure(str(story))
+    assert story.wrong == []
+
+
+def test_the_same_drop(here: Stand, sandbox: Sandbox, drop: Drop, figure: Figure) -> None:
+    """The service loses an answer meanwhile, so that both have a doubt to settle."""
+    story = Story("two runs of the same drop at once")
+    for number in range(ROUNDS):
+        run = drop()
+        sandbox.set_fault("commit_then_lose_reply", "create_employee", count=1)
+        for ending in at_once(Creation(run), Creation(run)):
+            story.took(number, ending)
+        codes = [flows.finished(Creation(run))[-1].code]
+        story.found(number, grid.wrong(sandbox, run, KEYS, codes))
+        made = Counter(sandbox.truth()["faults"])
+        story.found(number, [] if made["commit_then_lose_reply"] else ["the fault never struck"])
+        here.drop(run.warehouse)
+    figure(str(story))
+    assert story.wrong == []
+
+
+def left_open(uri: str) -> list[str]:
+    """Return what has no end in a warehouse."""
+    engine = database.connect(uri)
+    with engine.connect() as connection:
+        found = list(truth.stuck(connection))
+    engine.dispose()
+    return found
