@@ -144,6 +144,8 @@ async def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -
             bench = Workbench(engine, remote, rules.read(resource), run.settings)
             return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
     finally:
+        # What was cancelled goes on in its thread, with a connection of its own.
+        await asyncio.get_running_loop().shutdown_default_executor()
         engine.dispose()
 
 
