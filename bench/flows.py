@@ -111,7 +111,7 @@ class Creation:
         _stands_still(self.still_s)
         steps = onboarding.Steps(at, act)
         steps.wrap_sends()
-        asyncio.run(onboarding.onboard(self.drop, steps.wrap_commits))
+        onboarding.onboard(self.drop, steps.wrap_commits)
         return steps.done
 
 

@@ -90,7 +90,11 @@ def _arguments(kind: type) -> set[str]:
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name != "request_token"])
 def test_an_operator_takes_what_the_operation_takes(operators: dict[str, Any], name: str) -> None:
     """All pages are read, so that none is asked for by its number; Airflow owns `start_date`."""
-    given = set(inspect.signature(getattr(Client, name)).parameters) - {"self", "page_number", "leaving"}
+    given = set(inspect.signature(getattr(Client, name)).parameters) - {
+        "self",
+        "page_number",
+        "leaving",
+    }
     renamed = {"start_date": "first_day", "end_date": "last_day", "body": "body_path"}
     ours = _arguments(operators[name]) - {"bms_conn_id", "retry_policy", "path"}
     assert {renamed.get(arg, arg) for arg in given} == ours

@@ -1,6 +1,5 @@
 """No room left for a file, at any moment; and a disk of PostgreSQL's that fills up in mid-load."""
 
-import asyncio
 import json
 import subprocess
 from collections.abc import Callable, Iterator
@@ -42,7 +41,7 @@ class Reporting:
 
     def __call__(self, at: int | None, act: Act) -> int:
         """Create, then report."""
-        outcomes = asyncio.run(onboard(self.drop))
+        outcomes = onboard(self.drop)
         reached = watch(at, act)
         report.write(UPath(self.folder), FILE, read(FILE, "a.csv", EMPLOYEE), outcomes, b"{}")
         return len(reached)

@@ -4,7 +4,6 @@ Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is he
 sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
 """
 
-import asyncio
 import itertools
 import multiprocessing
 import signal
@@ -152,7 +151,7 @@ def wrong(
         yield f"lost: {dict(lost)}"
     if not any(codes):
         ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
-        for outcome in asyncio.run(onboard(replace(run, kept=""))):
+        for outcome in onboard(replace(run, kept="")):
             if outcome.state not in ("created", "adopted", "already_there"):
                 yield f"line {outcome.line} ended as {outcome.state}"
             elif ids[outcome.key] != outcome.guid:

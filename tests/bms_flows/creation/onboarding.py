@@ -13,6 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine
+
 from bench.interruptions import kill
 from bms import transport
 from bms.client import Client
@@ -129,24 +131,23 @@ class Steps:
         transport.Transport.send = stepped  # type: ignore[method-assign]  # this process ends with it
 
 
-async def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
     """Take a drop from plan to certificate, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
     on_engine(engine)
+    try:
+        return asyncio.run(_on_a_bench(engine, run))  # waits for threads, too
+    finally:
+        engine.dispose()
+
+
+async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
     resource = REMOTES[run.resource].resource
     sheet = read(run.content, "drop.csv", resource)
-    try:
-        async with (
-            Client(run.service) as reader,
-            Client(replace(run.service, attempts=1)) as writer,
-        ):
-            remote = REMOTES[run.resource](reader, writer, run.settings)
-            bench = Workbench(engine, remote, rules.read(resource), run.settings)
-            return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
-    finally:
-        # What was cancelled goes on in its thread, with a connection of its own.
-        await asyncio.get_running_loop().shutdown_default_executor()
-        engine.dispose()
+    async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
+        remote = REMOTES[run.resource](reader, writer, run.settings)
+        bench = Workbench(engine, remote, rules.read(resource), run.settings)
+        return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
 
 
 async def carried_through(
@@ -181,7 +182,7 @@ def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
     steps = Steps(kill_at)
     steps.wrap_sends()
     try:
-        asyncio.run(onboard(run, steps.wrap_commits))
+        onboard(run, steps.wrap_commits)
     except (RowsHeld, ListUnsettled, BmsError):
         sys.exit(AGAIN)
     if counted is not None:

@@ -1,6 +1,5 @@
 """Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
 
-import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
 def run(this: Run) -> list[Outcome]:
     patient = replace(this.settings, create_timeout_s=20, lease_s=20)
-    return asyncio.run(onboard(replace(this, settings=patient)))
+    return onboard(replace(this, settings=patient))
 
 
 def ended(outcomes: list[Outcome]) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Whole runs on the real sandbox over HTTP and a real PostgreSQL."""
 
-import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +30,7 @@ def made(sandbox: Sandbox) -> dict[str, int]:
 
 
 def run(this: Run, **settings: object) -> list[Outcome]:
-    return asyncio.run(onboard(replace(this, settings=replace(this.settings, **settings))))  # type: ignore[arg-type]  # fields of the settings
+    return onboard(replace(this, settings=replace(this.settings, **settings)))  # type: ignore[arg-type]  # fields of the settings
 
 
 def through(this: Run, tries: int = 5) -> list[Outcome]:
