@@ -4,7 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bench.flows import Ending
+from bench import flows, truth
+from bench.flows import ContactSync, Ending, Extraction
+from bench.kill_invoices import Killing
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
 
 
 @dataclass
@@ -17,9 +21,7 @@ class Story:
 
     def took(self, point: object, ending: Ending) -> None:
         """Take in how a disturbed process ended: it went on, or failed with an error that may pass."""
-        said = ending.text.partition(":")[0].partition(" in ")[
-            0
-        ]  # not where, that is each time another
+        said = ending.text.partition(":")[0].partition(" in ")[0]  # the place is each time another
         self.endings[f"{ending.kind}, {said}" if said else ending.kind or "went on"] += 1
         if not ending.lawful:
             self.found(point, [f"{ending.code} {ending.kind}: {ending.text[:200]}"])
@@ -27,6 +29,26 @@ class Story:
     def found(self, point: object, wrong: Iterable[str]) -> None:
         """Take in what is wrong afterwards."""
         self.wrong += [f"{point}: {each}" for each in wrong]
+
+    def extracted(self, point: object, killing: Killing, flow: Extraction) -> None:
+        """Hold a disturbed extraction against before and after; run it again, and hold that against after."""
+        left = killing.look(flow.warehouse)
+        if left not in (killing.was, killing.will_be):
+            self.found(point, ["something between before and after shows"])
+        flows.well(flow)
+        if killing.look(flow.warehouse) != killing.will_be:
+            self.found(point, ["the next run ended with another table"])
+        published = left == killing.will_be
+        self.found(point, killing.records(flow.warehouse, published=published))
+
+    def synced(self, point: object, flow: ContactSync, sandbox: Sandbox) -> None:
+        """Run a disturbed sync again, and hold its mirror against what is true."""
+        flows.well(flow)
+        engine = database.connect(flow.warehouse)
+        with engine.connect() as connection:
+            self.found(point, truth.contacts(connection, sandbox))
+            self.found(point, truth.stuck(connection))
+        engine.dispose()
 
     def __str__(self) -> str:
         ends = ", ".join(f"{count} {name}" for name, count in sorted(self.endings.items()))

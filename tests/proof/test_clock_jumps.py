@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from bench import flows, truth
+from bench import flows
 from bench.flows import Act, ContactSync, Creation, Extraction, Flow
 from bench.interruptions import stand_still
 from bench.kill_invoices import Killing
@@ -128,12 +128,7 @@ def test_a_sync_of_contacts(
         sandbox.advance(1)  # lists show a change of notes by its second
         for row in sandbox.rows("contacts")[:2]:
             sandbox.edit("contacts", row["id"], notes=f"{seconds} {point}")
-        flows.well(flow)
-        engine = database.connect(uri)
-        with engine.connect() as connection:
-            story.found(point, truth.contacts(connection, sandbox))
-            story.found(point, truth.stuck(connection))
-        engine.dispose()
+        story.synced(point, flow, sandbox)
         here.drop(uri)
     figure(str(story))
     assert story.wrong == []

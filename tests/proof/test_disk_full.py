@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from bench import flows, truth
+from bench import flows
 from bench.flows import Act, ContactSync, Creation, Ending, Extraction
 from bench.interruptions import fill_disk, watch
 from bench.kill_invoices import Killing, broken
@@ -20,7 +20,6 @@ from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops import report
 from bms_flows.drops.reading import read
 from bms_sandbox.serve import Sandbox
-from bms_warehouse import database
 from tests.bms_flows.creation.onboarding import Run, onboard
 from tests.proof.conftest import FILE, Drop
 from tests.proof.story import Story
@@ -77,15 +76,9 @@ def test_where_an_extraction_lands(
     assert len(points) > 8
     for point in points:
         uri, root = here.warehouse(killing.before), tmp_path / f"point-{point}"
-        ending = flows.run(Extraction(uri, str(root), sandbox.url, "killed"), point, fill_disk)
-        full(story, point, ending, root)
-        left = killing.look(uri)
-        if left not in (killing.was, killing.will_be):
-            story.found(point, ["something between before and after shows"])
-        flows.well(Extraction(uri, str(root), sandbox.url, "killed"))
-        if killing.look(uri) != killing.will_be:
-            story.found(point, ["the next run ended with another table"])
-        story.found(point, killing.records(uri, published=left == killing.will_be))
+        flow = Extraction(uri, str(root), sandbox.url, "killed")
+        full(story, point, flows.run(flow, point, fill_disk), root)
+        story.extracted(point, killing, flow)
         here.drop(uri)
     figure(str(story))
     assert story.wrong == []
@@ -98,12 +91,7 @@ def test_where_a_sync_lands(here: Stand, sandbox: Sandbox, tmp_path: Path, figur
         uri, root = here.warehouse(), tmp_path / f"point-{point}"
         flow = ContactSync(uri, str(root), sandbox.url)
         full(story, point, flows.run(flow, point, fill_disk), root)
-        flows.well(flow)
-        engine = database.connect(uri)
-        with engine.connect() as connection:
-            story.found(point, truth.contacts(connection, sandbox))
-            story.found(point, truth.stuck(connection))
-        engine.dispose()
+        story.synced(point, flow, sandbox)
         here.drop(uri)
     figure(str(story))
     assert story.wrong == []
@@ -185,13 +173,7 @@ def test_where_postgresql_keeps_its_tables(
             if not ending.well and "make room" not in ending.text:
                 story.found(room, [f"not told clearly: {ending.text[:200]}"])
             ballast.unlink()
-            left = killing.look(uri)
-            if left not in (killing.was, killing.will_be):
-                story.found(room, ["something between before and after shows"])
-            flows.well(flow)
-            if killing.look(uri) != killing.will_be:
-                story.found(room, ["the next run ended with another table"])
-            story.found(room, killing.records(uri, published=left == killing.will_be))
+            story.extracted(room, killing, flow)
             here.drop(uri)
         here.off_disk(tables)
     figure(str(story))

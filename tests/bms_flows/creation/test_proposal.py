@@ -46,6 +46,18 @@ async def applied(place: Workbench, run: Run, sheet: Sheet, plan_id: str) -> str
     return begun.plan_id
 
 
+def hired(sandbox: Sandbox) -> dict[str, Any]:
+    """The first of `TWO`, there already."""
+    return sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="900001",
+        last_name="Lefèvre",
+        first_name="Aurélie",
+        start_date="2026-05-15",
+    )
+
+
 def test_nothing_is_sent_before_somebody_agreed(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
@@ -72,14 +84,7 @@ def test_a_plan_that_would_create_more_goes_back_with_the_difference(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     async def main() -> None:
-        there = sandbox.insert(
-            "employees",
-            id_entity=1,
-            payroll_number="900001",
-            last_name="Lefèvre",
-            first_name="Aurélie",
-            start_date="2026-05-15",
-        )
+        there = hired(sandbox)
         run = drop(TWO)
         async with bench(run, warehouse, approval="always") as (place, sheet):
             planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
@@ -101,14 +106,7 @@ def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
     warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
 ) -> None:
     async def main() -> None:
-        there = sandbox.insert(
-            "employees",
-            id_entity=1,
-            payroll_number="900001",
-            last_name="Lefèvre",
-            first_name="Aurélie",
-            start_date="2026-05-15",
-        )
+        there = hired(sandbox)
         run = drop(TWO)
         async with bench(run, warehouse, approval=approval) as (place, sheet):
             planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
