@@ -226,7 +226,8 @@ from unnest(cast(:flows as text[])) as each(flow)
 
 # A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
 # reaches the last whole day and the list was whole. A flow owes the entities of its latest scheduled
-# run: one that a person once tried by hand, or that was taken off the connection, is owed nothing.
+# run, and of the one before it: the latest may not have come to all of them yet. One that a person
+# once tried by hand, or that was taken off the connection, is owed nothing.
 _COURSES = text("""
 with try as (
     select distinct on (dag_run_id, step, id_entity, window_start)
@@ -250,11 +251,15 @@ with try as (
     from try
     group by dag_run_id, id_entity
     having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
-), owing as (
-    select *, dag_run_id = first_value(dag_run_id) over (
-        order by dag_run_id like 'scheduled\\_\\_%' desc, id desc
-    ) as owed
+), latest as (
+    select dag_run_id,
+        row_number() over (order by dag_run_id like 'scheduled\\_\\_%' desc, max(id) desc) as place
     from load
+    group by dag_run_id
+), owing as (
+    select load.*,
+        place = 1 or (place = 2 and dag_run_id like 'scheduled\\_\\_%') as owed
+    from load join latest using (dag_run_id)
 )
 select :flow as flow, id_entity, min(started_at) as first_at,
     max(finished_at) filter (where state = 'complete') as complete_at,

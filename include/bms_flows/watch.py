@@ -8,18 +8,14 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 
-from bms_flows import alarms
+from bms_flows import alarms, drop_alarms
 from bms_flows.alarms import Alarm, span
 from bms_flows.freshness import WORST_LAST, Freshness, look
 from bms_flows.notice import Links
 from bms_flows.settings import Settings
 from bms_warehouse.tables import run
 
-LAST_STEPS = {
-    "employee_onboarding": "conclude",
-    "contact_creation": "conclude",
-    "consultant_creation": "conclude",
-}
+LAST_STEPS = dict.fromkeys(drop_alarms.FLOWS.values(), "conclude")
 """Of flows that promise nothing and have several steps: the one that ends a run's work."""
 
 
@@ -37,6 +33,8 @@ def watch(
     unpromised = [a for a in standing.values() if a.subject == a.flow and a.flow not in found]
     for subject in _done_since(connection, unpromised):
         alarms.recover(connection, subject)
+    for subject in drop_alarms.over(connection, standing.values()):
+        alarms.recover(connection, subject)
     return found
 
 
@@ -48,8 +46,10 @@ def over(freshness: Freshness, alarm: Alarm) -> bool:
     """
     if freshness.allowed is None and alarm.code == "late":
         return True
-    ended = [each.complete_at for each in freshness.standings if each.complete_at]
-    return freshness.state == "fresh" and max(ended) > alarm.since
+    if freshness.state != "fresh":
+        return False
+    # A first load that is still within its time is fresh, and none has ended.
+    return any(each.complete_at > alarm.since for each in freshness.standings if each.complete_at)
 
 
 def told(freshness: Freshness, links: Links) -> str:

@@ -197,8 +197,17 @@ def test_a_flow_stands_as_its_worst_entity(ledger: Ledger) -> None:
 def test_an_entity_tried_by_hand_or_taken_off_is_owed_nothing(ledger: Ledger) -> None:
     ledger.load(60, id_entity=9, dag_run_id="scheduled__old")
     ledger.load(50, id_entity=8, dag_run_id="manual__1")
-    ledger.load(1, id_entity=1, dag_run_id="scheduled__new")
+    ledger.load(25, id_entity=1, dag_run_id="scheduled__new")
+    ledger.load(1, id_entity=1, dag_run_id="scheduled__newer")
     assert [each.id_entity for each in ledger.invoices().standings] == [1]
+
+
+def test_an_entity_is_owed_while_the_latest_run_has_not_come_to_it(ledger: Ledger) -> None:
+    ledger.load(25, id_entity=1, dag_run_id="scheduled__1")
+    ledger.load(25, "suspect", id_entity=2, dag_run_id="scheduled__1")
+    ledger.load(1, id_entity=1, dag_run_id="scheduled__2")
+    standing = {each.id_entity: each.state for each in ledger.invoices().standings}
+    assert standing == {1: "fresh", 2: "suspect"}
 
 
 def test_by_hand_alone_the_latest_run_says_what_is_owed(ledger: Ledger) -> None:

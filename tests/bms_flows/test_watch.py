@@ -91,6 +91,13 @@ def test_what_failed_just_now_is_not_mended_by_a_load_before(connection: Connect
     assert look(connection) == []
 
 
+def test_the_alarm_of_a_first_load_still_at_work_goes_on(connection: Connection) -> None:
+    """A first load may take longer than its run should, and less than is promised."""
+    alarms.raise_(connection, "overdue", "contact_sync", detail="…", flow="contact_sync")
+    step(connection, 0.9, "running", finished_at=None)
+    assert [alarm.code for alarm in look(connection)] == ["overdue"]
+
+
 def test_one_entity_late_is_named_and_holds_the_alarm(connection: Connection) -> None:
     for entity in (1, 2):
         step(connection, 30, flow="employee_directory", id_entity=entity, dag_run_id="scheduled__1")

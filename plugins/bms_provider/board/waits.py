@@ -43,7 +43,7 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
     resources = [*flows]
     found = [
         Wait(
-            f"{FLOWS[each.subject].title if each.subject in FLOWS else each.subject}: {each.code}",
+            f"{_titled(each)}: {each.code}",
             each.detail,
             each.since,
             "run" if each.dag_run_id else "flow" if each.flow else "none",
@@ -52,7 +52,7 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
             tone="bad",
         )
         for each in alarms.open_alarms(warehouse)
-        if (each.flow or each.subject) in who.views or each.subject not in FLOWS
+        if each.flow in who.views or each.flow not in FLOWS
     ]
     for plan in waiting.plans(warehouse, resources):
         many = plan["counts"].get("create", 0)
@@ -102,3 +102,10 @@ def waits(warehouse: Connection, who: Viewer) -> list[Wait]:
             for each in waiting.contact_differences(warehouse)
         ]
     return found
+
+
+def _titled(alarm: alarms.Alarm) -> str:
+    """Return what an alarm is about, its flow by its title."""
+    if alarm.flow not in FLOWS:
+        return alarm.subject
+    return f"{FLOWS[alarm.flow].title} {alarm.subject.removeprefix(alarm.flow)}".rstrip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.observability import stats
 
-from bms_flows import alarms
+from bms_flows import alarms, drop_alarms
 from bms_flows.alarms import span
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.freshness import look
@@ -41,7 +41,7 @@ def watch() -> dict[str, str]:
 
 
 def failed(context: Mapping[str, Any]) -> None:
-    """Raise and tell that a task has given up: once for its flow, however many of them do."""
+    """Raise and tell that a task has given up: once for its flow or drop, however many of them do."""
     run, task = context["dag_run"], context["ti"]
     place_of = f" ({task.map_index})" if (task.map_index or 0) > 0 else ""
     kind = type(context.get("exception")).__name__
@@ -52,7 +52,7 @@ def failed(context: Mapping[str, Any]) -> None:
             alarms.raise_(
                 connection,
                 "suspect" if suspect else "failed",
-                run.dag_id,
+                drop_alarms.subject(connection, run.dag_id, run.run_id),
                 # Not the error's text: one from below might quote a row.
                 detail=f"{task.task_id}{place_of} gave up at try {task.try_number}: {kind}.",
                 flow=run.dag_id,
