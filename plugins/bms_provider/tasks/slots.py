@@ -51,9 +51,13 @@ def watch() -> bool:
 
 
 def look(ti: Any) -> Look:
-    """Count, by asking Airflow through the current task."""
+    """Count, by asking Airflow through the current task.
+
+    What waits in a DAG that a person has paused waits for that person.
+    """
+    waiting = {dag: ti.get_ti_count(dag_id=dag, states=["scheduled"]) for dag in pool.USERS}
     return Look(
-        sum(ti.get_ti_count(dag_id=dag, states=["scheduled"]) for dag in pool.USERS),
+        sum(count for dag, count in waiting.items() if count and not ti.get_dag(dag).is_paused),
         sum(ti.get_ti_count(dag_id=dag, states=HOLDING) for dag in pool.USERS),
     )
 

@@ -1,5 +1,7 @@
 """A pool that gives no slots is told of, with the command that makes it."""
 
+from types import SimpleNamespace
+
 import pytest
 from sqlalchemy import Engine
 
@@ -54,10 +56,24 @@ def test_it_ends_with_a_task_that_has_slots_and_not_with_silence(warehouse: Engi
     assert told(warehouse) == []
 
 
-def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
-    class Task:
-        def get_ti_count(self, *, dag_id: str, states: list[str]) -> int:
-            assert dag_id in pool.USERS
-            return 1 if states == ["scheduled"] else 2
+class Task:
+    """One task of each DAG waits, two hold slots."""
 
+    def __init__(self, *paused: str) -> None:
+        self.paused = paused
+
+    def get_ti_count(self, *, dag_id: str, states: list[str]) -> int:
+        assert dag_id in pool.USERS
+        return 1 if states == ["scheduled"] else 2
+
+    def get_dag(self, dag_id: str) -> SimpleNamespace:
+        return SimpleNamespace(is_paused=dag_id in self.paused)
+
+
+def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
     assert look(Task()) == Look(len(pool.USERS), 2 * len(pool.USERS))
+
+
+def test_what_waits_in_a_paused_dag_waits_for_whoever_paused_it() -> None:
+    seen = look(Task("invoice_extraction"))
+    assert seen == Look(len(pool.USERS) - 1, 2 * len(pool.USERS))
