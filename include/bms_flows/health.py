@@ -199,7 +199,9 @@ def _address(given: str) -> str:
         url = make_url(given)
     except (ArgumentError, ValueError):
         # Without its cause: SQLAlchemy's text quotes what it read, a password perhaps.
-        raise BadSetting("the URI of the warehouse can't be read") from None
+        raise BadSetting(
+            "the URI of the warehouse can't be read: give postgresql://user:password@host:port/database"
+        ) from None
     patient = url.set(query={"connect_timeout": "10", **url.query})
     return patient.render_as_string(hide_password=False)
 

@@ -1,6 +1,8 @@
 """Files are kept for a number of days, by kind; the tables are never touched."""
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -68,8 +70,10 @@ def _written(info: Mapping[str, Any]) -> datetime:
 
 def _drop_empty(folder: UPath) -> None:
     # Object stores have no folders; what they list as one goes with its last object.
-    if folder.protocol not in ("", "file", "local") or not folder.exists():
+    if folder.protocol not in ("", "file", "local"):
         return
-    for below in sorted(folder.rglob("*"), key=lambda path: -len(path.parts)):
-        if below.is_dir() and not any(below.iterdir()):
-            below.rmdir()
+    for below, _, _ in os.walk(folder.path, topdown=False):
+        if below != folder.path:
+            # Not UPath's: that of an object store's path takes along what was written just now.
+            with suppress(OSError):  # it holds something
+                os.rmdir(below)

@@ -37,7 +37,7 @@ class Settings(FlowSettings):
     phone_region: str = "FR"
     """Country, by its ISO code, of phone numbers that come without a country's prefix."""
     keep_days: int = 30
-    """Days that bodies and reports with personal data are kept once a drop is certified."""
+    """Days that the ledger keeps what a row sent, once its drop is certified; reports have days of their own."""
 
     @property
     def settle(self) -> timedelta:
