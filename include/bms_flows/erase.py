@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text
 from upath import UPath
 
+from bms_flows import storage
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.invoices.raw import SUFFIX
 from bms_flows.mirror.consultants import CONSULTANTS
@@ -187,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not options.url or not options.data_root:
         parser.error("--url and --data-root are needed")
-    resource, data_root = RESOURCES[options.resource], UPath(options.data_root)
+    resource, data_root = RESOURCES[options.resource], storage.data_root(options.data_root)
     engine = database.connect(options.url)
     try:
         if options.for_good:

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, select, text
 from upath import UPath
 
+from bms_flows import storage
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.plan import Unit
@@ -57,6 +58,8 @@ def rebuild(
 ) -> Rebuilt:
     """Make the invoice tables again; raises `AnswersMissing` before anything is touched."""
     with engine.begin() as connection:
+        # Nothing is asked of the database while thousands of answers are looked for, and read.
+        connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection)
@@ -140,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"--{name.replace('_', '-')} is needed")
     engine = database.connect(options.url)
     try:
-        made = rebuild(engine, UPath(options.data_root), Settings.from_environment(), _show)
+        made = rebuild(engine, storage.data_root(options.data_root), Settings.from_environment(), _show)
     except (AnswersMissing, WarehouseError) as error:
         print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from upath import UPath
@@ -76,4 +77,4 @@ def _drop_empty(folder: UPath) -> None:
         if below != folder.path:
             # Not UPath's: that of an object store's path takes along what was written just now.
             with suppress(OSError):  # it holds something
-                os.rmdir(below)
+                Path(below).rmdir()

@@ -5,12 +5,23 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from upath import UPath
 
 LOCAL = ("", "file", "local")
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def data_root(address: str) -> UPath:
+    """Return the data root as a command opens it, which knows none of Airflow's connections.
+
+    Of ``s3://connection@bucket/folder`` the connection is left out: what it holds comes from where
+    the store's own tools take it, the environment (``AWS_…``) or a profile.
+    """
+    parts = urlsplit(address)
+    return UPath(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
 
 
 class DataRootRefused(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from bms_flows.storage import DataRootRefused, DiskFull, below, whole
+from bms_flows.storage import DataRootRefused, DiskFull, below, data_root, whole
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +115,19 @@ def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     assert f"no room to write in {tmp_path}: No space left on device; make room" in str(told.value)
     assert told.value.retriable
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_opens_the_root_that_airflow_reaches_by_a_connection(
+    bucket: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bucket / "named" / "file").write_bytes(b"x")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.storage_options["client_kwargs"]["endpoint_url"])
+    assert (data_root("s3://aws_default@storage/named") / "file").read_bytes() == b"x"
+
+
+def test_a_local_root_is_opened_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "a@b").mkdir()
+    for address in (f"file://{tmp_path}/a@b", f"{tmp_path}/a@b"):
+        assert data_root(address).exists()
