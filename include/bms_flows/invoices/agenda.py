@@ -44,11 +44,14 @@ def with_look_back(
     return planned, over_budget
 
 
-def suspects(engine: Engine, entities: Iterable[int], asked: Window | None) -> list[Unit]:
-    """Return the suspect loads of `entities`, within `asked` where given, that stand as the last word.
+def suspects(
+    engine: Engine, entities: Iterable[int], asked: Iterable[date] | None = None
+) -> list[Unit]:
+    """Return the suspect loads of `entities` that stand as the last word.
 
-    Each with those of its days alone that no later load has read: of several in doubt about a day
-    the latest counts, and one that was published since is never overwritten.
+    Each with those of its days alone that were `asked` for, where days are, and that no later load
+    has read: of several in doubt about a day the latest counts, and one that was published since
+    is never overwritten.
     """
     ended = select(run.c.id, run.c.state, run.c.details).where(
         run.c.flow == "invoice_extraction",
@@ -67,16 +70,15 @@ def suspects(engine: Engine, entities: Iterable[int], asked: Window | None) -> l
             (details.get("accepts") or number, state == "complete", Unit.from_dict(details))
             for number, state, details in connection.execute(ended)
         ]
+    wanted = None if asked is None else {*asked}
     found = []
     read: dict[int, set[date]] = defaultdict(set)
     for number, published, unit in sorted(loads, key=lambda load: load[:2], reverse=True):
         left = unit.days - read[unit.id_entity]
         read[unit.id_entity] |= left
+        if wanted is not None:
+            left &= wanted
         if left and not published:
             windows = join((Window(day, day) for day in left), gap=0)
             found.append(Unit(unit.id_entity, tuple(windows), accepts=number))
-    return [
-        unit
-        for unit in reversed(found)
-        if asked is None or (unit.span.start <= asked.end and unit.span.end >= asked.start)
-    ]
+    return found[::-1]

@@ -12,6 +12,8 @@ from upath import UPath
 from bms_flows.invoices.accept import accept_unit
 from bms_flows.invoices.agenda import suspects
 from bms_flows.invoices.extract import Suspect
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import Window
 from bms_flows.rebuild import rebuild
 from bms_flows.runs import Step
 from bms_flows.settings import Settings
@@ -42,6 +44,13 @@ def versions(warehouse: Engine) -> int:
         return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
 
 
+def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any]:
+    """Publish a suspect load as a later run does; return its manifest."""
+    place = Workplace(warehouse, UPath(data_root), Settings())
+    step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
+    return accept_unit(place, unit, step)
+
+
 def test_a_suspect_load_publishes_nothing_and_says_what_to_do(
     warehouse: Engine, suspect: str
 ) -> None:
@@ -56,15 +65,13 @@ def test_an_accepted_load_is_published_without_reading_again(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path
 ) -> None:
     sandbox.forget()
-    (unit,) = suspects(warehouse, [1], None)
-    place = Workplace(warehouse, UPath(tmp_path), Settings())
-    step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
-    manifest = accept_unit(place, unit, step)
+    (unit,) = suspects(warehouse, [1])
+    manifest = accepted(warehouse, tmp_path, unit)
     assert manifest["changed"] == 1
     assert versions(warehouse) == 2
     assert states(warehouse) == ["complete", "suspect", "complete"]
     assert sandbox.truth()["requests"] == {}
-    assert suspects(warehouse, [1], None) == [], "accepted once is enough"
+    assert suspects(warehouse, [1]) == [], "accepted once is enough"
 
 
 @pytest.mark.usefixtures("suspect")
@@ -73,7 +80,7 @@ def test_a_good_read_since_leaves_nothing_to_accept(
 ) -> None:
     sandbox.reset()
     extract(*MARCH)
-    assert suspects(warehouse, [1], None) == []
+    assert suspects(warehouse, [1]) == []
 
 
 @pytest.mark.parametrize("later", ["complete", "suspect"])
@@ -96,19 +103,37 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
             sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1, after=1)
             with pytest.raises(Suspect):
                 extract(*asked)
-    place = Workplace(warehouse, UPath(tmp_path), Settings())
-    units = suspects(warehouse, [1], None)
+    units = suspects(warehouse, [1])
     assert len(units) == (2 if later == "suspect" else 1)
     for unit in reversed(units):  # tasks of one run keep no order
-        step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
-        accept_unit(place, unit, step)
+        accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
         stored = connection.execute(text("select * from bms.client_invoice where _version > 1"))
         subjects = {row.id_invoice: row.invoice_subject for row in stored}
         read = connection.scalar(text("select count(*) from bms.client_invoice_day"))
     assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
     assert read == 31
-    assert suspects(warehouse, [1], None) == []
+    assert suspects(warehouse, [1]) == []
+    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert made.before == made.after
+
+
+def test_of_a_load_in_doubt_just_the_days_asked_for_are_published(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+) -> None:
+    """A person has looked at one day; the others, lost by the same load, stay as they stand."""
+    extract(*MARCH)
+    sandbox.set_fault("missing_day", operation="list_client_invoices", count=5)
+    with pytest.raises(Suspect):
+        extract(*MARCH)
+    looked_at = date(2026, 3, 30)
+    (unit,) = suspects(warehouse, [1], [looked_at])
+    accepted(warehouse, tmp_path, unit)
+    with warehouse.connect() as connection:
+        gone = text("select distinct _day from bms.client_invoice where _vanished_at is not null")
+        assert connection.scalars(gone).all() == [looked_at]
+    (rest,) = suspects(warehouse, [1])
+    assert rest.days == {*Window(date(2026, 3, 1), date(2026, 3, 31))} - {looked_at}
     made = rebuild(warehouse, UPath(tmp_path), Settings())
     assert made.before == made.after
 
