@@ -2,7 +2,7 @@
 
 One run for one file, as for employees: it reads the file, plans what would be created, asks a person
 where the settings or the figures want it (`BMS_APPROVAL`), creates, reads back what was created,
-and leaves its report under `reports/contacts/<drop>/`.
+and leaves its report under `reports/contacts/<drop>-<time>/`.
 
 - **Known contacts** are found by e-mail address, then by mobile phone, where the name is the same
   too; the same name and company is for a person to decide. Once found, the contact's id is who it

@@ -26,13 +26,21 @@ class MemoryClaims:
         ]
         if not same:
             number = len(self.rows) + 1
-            run = dag_run_id or minted(resource, number)
+            run = dag_run_id or minted(resource, number, self.now)
             self.rows[number] = Drop(
-                number, resource, seen.path, seen.size, seen.stamp, "open", run, *(None,) * 6
+                number,
+                resource,
+                seen.path,
+                seen.size,
+                seen.stamp,
+                "open",
+                run,
+                self.now,
+                *(None,) * 6,
             )
             return self._hold(number, run)
         [known] = same
-        wanted = dag_run_id or minted(resource, known.id)
+        wanted = dag_run_id or minted(resource, known.id, known.entered_at)
         if known.state != "open" or known.dag_run_id == wanted:
             return known
         self._free(known, wanted)

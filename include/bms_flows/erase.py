@@ -21,6 +21,7 @@ from upath import UPath
 
 from bms_flows import storage
 from bms_flows.creation.remotes import REMOTES
+from bms_flows.drops.claim import Drop
 from bms_flows.invoices.raw import SUFFIX
 from bms_flows.mirror.consultants import CONSULTANTS
 from bms_flows.mirror.contacts import CONTACTS
@@ -36,6 +37,7 @@ from bms_warehouse.tables import (
     creation_body,
     creation_match,
     creation_plan,
+    drop,
     quarantine,
 )
 
@@ -64,7 +66,7 @@ def find(connection: Connection, data_root: UPath, resource: Resource, key: str)
     }
     drops = _drops(connection, resource, key)
     files = [*_of_drops(data_root, resource, drops), *_answers(data_root, resource, key)]
-    return Found(rows, drops, files)
+    return Found(rows, [each.id for each in drops], files)
 
 
 def erase(engine: Engine, data_root: UPath, resource: Resource, key: str) -> Found:
@@ -114,7 +116,7 @@ def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[b
             yield table, cast(table.c.id_contact, Text) == key
 
 
-def _drops(connection: Connection, resource: Resource, key: str) -> list[int]:
+def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
     """Return the drops in which the record stood: those whose plan names its key in the ledger, or its id."""
     mine = (creation.c.resource == resource.name) & (creation.c.remote_id == key)
     matched = (creation_match.c.resource == resource.name) & (creation_match.c.remote_id == key)
@@ -136,17 +138,18 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[int]:
             )
         ),
     }
-    return sorted(found)
+    rows_of = connection.execute(select(drop).where(drop.c.id.in_(found)).order_by(drop.c.id))
+    return [Drop.of(row) for row in rows_of.mappings()]
 
 
-def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[int]) -> Iterator[UPath]:
+def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[Drop]) -> Iterator[UPath]:
     """Yield originals and reports of drops, but for certificates, which name nobody."""
     inbox = REMOTES[resource.name].resource.inbox
-    for number in drops:
+    for each in drops:
         for kind in ("archive", "reports"):
-            folder = data_root / kind / inbox / f"{number:06d}"
+            folder = data_root / kind / inbox / each.folder
             if folder.exists():
-                yield from (each for each in folder.iterdir() if each.name != KEPT)
+                yield from (path for path in folder.iterdir() if path.name != KEPT)
 
 
 def _answers(data_root: UPath, resource: Resource, key: str) -> Iterator[UPath]:

@@ -16,6 +16,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import Mirror
 
 CANARY = "canari-zoe"
+ENTERED = "20260401T000000"
 MAIL = f"{CANARY}@canari.example"
 
 
@@ -52,8 +53,8 @@ def contact(
     mirror.run()
     statements = (
         """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
-        values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), now()),
-        ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), now())""",
+        values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01'),
+        ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), '2026-04-01')""",
         """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
         remote_id, evidence, candidates, entered_at, changed_at)
         values ('contact', 'k', 'd', 1, 2, 'created', 1, 5, 0, :id, '[]', '[]', now(), now())""",
@@ -69,7 +70,7 @@ def contact(
             connection.execute(text(statement), {"id": str(one), "mail": MAIL})
     for drop, content in ((1, MAIL), (2, "another person")):
         for kind in ("archive", "reports"):
-            folder = tmp_path / kind / "contacts" / f"{drop:06d}"
+            folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
             folder.mkdir(parents=True)
             (folder / "a.csv").write_text(content)
             (folder / "certificate.json").write_text("{}")
@@ -86,7 +87,7 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
     assert "another person" in left
-    assert (tmp_path / "reports" / "contacts" / "000001" / "certificate.json").exists()
+    assert (tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "certificate.json").exists()
     with warehouse.connect() as connection:
         assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
         ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
@@ -134,7 +135,7 @@ def test_the_command_shows_what_it_would_do_and_does_it_when_told(
     assert main(given) == 0
     shown = capsys.readouterr().out
     assert "2 rows of bms.contact_version" in shown
-    assert "file archive/contacts/000001/a.csv" in shown
+    assert f"file archive/contacts/000001-{ENTERED}/a.csv" in shown
     assert "nothing was erased" in shown
     assert CANARY not in shown
     assert CANARY in everything(warehouse, tmp_path)

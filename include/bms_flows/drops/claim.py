@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, get_args
 from uuid import uuid4
 
@@ -67,6 +67,7 @@ class Drop:
     stamp: str
     state: str
     dag_run_id: str
+    entered_at: datetime
     sha256: str | None
     same_as: int | None
     archive: str | None
@@ -87,13 +88,19 @@ class Drop:
 
     @property
     def folder(self) -> str:
-        """The name of the drop's folder among reports and originals."""
-        return f"{self.id:06d}"
+        """The name of the drop's folder among reports and originals: its number, when it was entered."""
+        return f"{self.id:06d}-{_stamp(self.entered_at)}"
 
 
-def minted(resource: str, number: int) -> str:
+def minted(resource: str, number: int, entered_at: datetime) -> str:
     """Return the run id of a drop: one row, one run, however often it is started."""
-    return f"{resource}-drop-{number}"
+    return f"{resource}-drop-{number}-{_stamp(entered_at)}"
+
+
+def _stamp(entered_at: datetime) -> str:
+    # A warehouse made anew, or restored, gives numbers again: files and runs of those it has
+    # forgotten are still there.
+    return f"{entered_at.astimezone(UTC):%Y%m%dT%H%M%S}"
 
 
 def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = None) -> Drop:
@@ -122,14 +129,14 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
         ).scalar_one_or_none()
         if number is None:
             return _again(connection, resource, seen, dag_run_id)
-        return _hold(connection, number, dag_run_id or minted(resource, number))
+        return _hold(connection, number, dag_run_id or minted(resource, number, now))
 
 
 def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | None) -> Drop:
     """Return a drop entered before; take it over where its lease has run out."""
     same = select(drop).where(_is(resource, seen)).with_for_update()
     row = connection.execute(same).mappings().one()
-    wanted = dag_run_id or minted(resource, row["id"])
+    wanted = dag_run_id or minted(resource, row["id"], row["entered_at"])
     if row["state"] == "waiting":
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:
@@ -235,7 +242,7 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
             select(drop).where(waiting, drop.c.started_at.is_(None)).order_by(drop.c.id)
         )
         found = [Drop.of(row) for row in rows.mappings()]
-    return [each for each in found if each.dag_run_id == minted(resource, each.id)]
+    return [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
 
 
 def started(engine: Engine, number: int) -> None:

@@ -33,7 +33,8 @@ def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **k
 
 def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN)
-    assert taken.dag_run_id == f"employee-drop-{taken.id}"
+    assert taken.dag_run_id == f"employee-drop-{taken.id}-{taken.entered_at:%Y%m%dT%H%M%S}"
+    assert claim.enter(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
     assert taken.state == "open"
     assert taken.seen == SEEN
 
@@ -179,7 +180,7 @@ def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
     assert (second.state, second.seen, second.dag_run_id) == (
         "open",
         SEEN,
-        f"employee-drop-{second.id}",
+        claim.minted("employee", second.id, second.entered_at),
     )
     assert second.id != first.id
     assert (claim.get(warehouse, first.id).state, claim.get(warehouse, first.id).report) == (

@@ -1,13 +1,15 @@
 """The message of a drop: figures and places, nobody's name."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.notice import notice
 
 DROP = Drop(
     id=12, resource="employee", path="Dupré.csv", size=1, stamp="1", state="applied",
-    dag_run_id="employee-drop-12", sha256="", same_as=None, archive="archive/000012/Dupré.csv",
+    dag_run_id="employee-drop-12", entered_at=datetime(2026, 4, 1, tzinfo=UTC), sha256="",
+    same_as=None, archive="archive/000012/Dupré.csv",
     report="reports/employees/000012", certificate="", started_at=None,
 )  # fmt: skip
 COUNTS = {

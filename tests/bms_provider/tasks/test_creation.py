@@ -151,14 +151,14 @@ def test_the_very_same_file_dropped_again_is_answered(
     file = data_root / "inbox" / "employees" / dropped
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     assert dispatched() == [1]
-    with run("employee-drop-1", drop=1):
+    with run(drop_row(warehouse).dag_run_id, drop=1):
         carry_through(creation.plan("employee"))
     assert not file.exists()
     assert dispatched() == []
     file.write_bytes(content)
     os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
     [number] = dispatched()
-    with run(f"employee-drop-{number}", drop=number):
+    with run(drop_row(warehouse, number).dag_run_id, drop=number):
         carry_through(creation.plan("employee"))
     second = drop_row(warehouse, number)
     assert (second.state, second.same_as, second.report) == (
@@ -167,6 +167,30 @@ def test_the_very_same_file_dropped_again_is_answered(
         drop_row(warehouse).report,
     )
     assert not file.exists()
+
+
+def test_a_number_that_comes_again_is_another_drop(
+    warehouse: Engine, dropped: str, data_root: Path
+) -> None:
+    """The warehouse is made anew, or restored, beside the same files and the same Airflow."""
+    file = data_root / "inbox" / "employees" / dropped
+    ended = []
+    for name, entered in (("Petit", "2026-04-01"), ("Roux", "2026-04-02")):
+        file.write_bytes(DROP.replace("810001;Dupré", f"{name};{name}").encode("cp1252"))
+        assert dispatched() == [1]
+        with warehouse.begin() as connection:
+            connection.execute(text(f"update bms.\"drop\" set entered_at = '{entered}'"))
+        row = drop_row(warehouse)
+        with run(row.dag_run_id, drop=1):
+            ended.append(carry_through(creation.plan("employee")))
+        row = drop_row(warehouse)
+        assert name.encode() in (data_root / row.archive).read_bytes()
+        assert (data_root / row.report / "certificate.json").exists()
+        with warehouse.begin() as connection:
+            connection.execute(text('truncate bms."drop" restart identity cascade'))
+    assert [each["created"] for each in ended] == [1, 1]
+    assert not list(file.parent.glob(f"{custody.TAKEN}*"))
+    assert len({each["report"] for each in ended}) == 2
 
 
 def test_a_file_held_by_another_run_holds_up_no_other(
@@ -186,7 +210,10 @@ def test_a_drop_whose_file_went_ends_with_the_reason(
     file = data_root / "inbox" / "employees" / dropped
     assert dispatched() == [1]
     file.unlink()
-    with run("employee-drop-1", drop=1), pytest.raises(DropGone, match="drop it again"):
+    with (
+        run(drop_row(warehouse).dag_run_id, drop=1),
+        pytest.raises(DropGone, match="drop it again"),
+    ):
         creation.plan("employee")
     assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "gone")
     assert dispatched() == []

@@ -65,7 +65,7 @@ def test_the_people_of_the_inbox_get_figures_and_a_link(
     [text] = messages.texts
     assert text.startswith(f"employees, {drop.id}: 2 created, 1 rejected\n")
     assert f"Report: file://{data_root}/{drop.report}\n" in text
-    assert f"/dags/employee_onboarding/runs/employee-drop-{drop.id}" in text
+    assert f"/dags/employee_onboarding/runs/{drop.dag_run_id}" in text
     assert "Dupré" not in text
 
 
