@@ -59,13 +59,14 @@ def plan(name: str) -> dict[str, Any]:
         held = inbox.hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
+        # A decision too: without the original no report can tell what came of it.
+        sheet, original = inbox.taken(place, name, held)
         if params.get("decision"):
             try:
                 return _decided(place, name, held, params)
             except BadDecision:
                 closing.put_back(place.warehouse, held)
                 raise
-        sheet, original = inbox.taken(place, name, held)
         earlier = closing.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )

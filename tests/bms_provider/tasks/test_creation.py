@@ -20,9 +20,11 @@ from bms_flows.drops.custody import DropGone
 from bms_provider import workplace
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
+from bms_sandbox.serve import Sandbox
 
 NOBODY_ASKED = {"approved": None, "who": None}
-DROP = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n810001;Dupré;Zoé;1;2027-01-04\r\n"
+HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
+DROP = f"{HEADER}810001;Dupré;Zoé;1;2027-01-04\r\n"
 
 
 @pytest.fixture(autouse=True)
@@ -229,6 +231,31 @@ def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
         creation.plan("employee")
     after = drop_row(warehouse)
     assert (after.state, after.finished_at) == ("applied", before.finished_at)
+
+
+@pytest.fixture
+def doubtful(sandbox: Sandbox, data_root: Path) -> str:
+    """A file in the inbox with somebody who may be an employee known under another number; its row."""
+    known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
+    started = str(known["start_date"])[:10]
+    row = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
+    (data_root / "inbox" / "employees").mkdir(parents=True)
+    (data_root / "inbox" / "employees" / "mars.csv").write_text(HEADER + row)
+    return row
+
+
+def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
+    sandbox: Sandbox, warehouse: Engine, doubtful: str, data_root: Path
+) -> None:
+    assert doubtful
+    with run(path="mars.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    (data_root / drop_row(warehouse).archive).unlink()  # its days are over
+    decision = run("manual__2", drop=1, line=2, decision="create")
+    with decision, pytest.raises(DropGone, match="no longer kept; drop the file again"):
+        creation.plan("employee")
+    assert not sandbox.truth()["created"]["employees"]
+    assert drop_row(warehouse).state == "applied"
 
 
 def test_a_run_whose_drop_was_taken_over_writes_no_report(
