@@ -21,7 +21,7 @@ from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import publish
-from bms_flows.invoices.raw import answered, replay
+from bms_flows.invoices.raw import AnswersMissing, answered, replay
 from bms_flows.settings import Settings
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
@@ -35,10 +35,6 @@ from bms_warehouse.tables import (
     quarantine,
     run,
 )
-
-
-class AnswersMissing(RuntimeError):
-    """Raw answers that the rebuild needs are gone; the text names the steps; nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,9 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"--{name.replace('_', '-')} is needed")
     engine = database.connect(options.url)
     try:
-        made = rebuild(engine, storage.data_root(options.data_root), Settings.from_environment(), _show)
+        made = rebuild(
+            engine, storage.data_root(options.data_root), Settings.from_environment(), _show
+        )
     except (AnswersMissing, WarehouseError) as error:
         print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1

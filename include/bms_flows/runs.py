@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -138,6 +138,12 @@ def fail(connection: Connection, run_id: int, *, service: Counters | None, reaso
     running = select(run.c.id).where(run.c.id == run_id, run.c.state == "running")
     if connection.scalar(running.with_for_update()) is not None:
         finish(connection, run_id, state="failed", service=service, reason=reason)
+
+
+def withdraw(engine: Engine, run_id: int) -> None:
+    """Take step `run_id` out of the record: once it could begin, nothing was left for it to do."""
+    with engine.begin() as connection:
+        connection.execute(delete(run).where(run.c.id == run_id))
 
 
 def details(engine: Engine, step: Step) -> dict[str, Any]:

@@ -6,35 +6,57 @@ from typing import Any
 from sqlalchemy import select
 
 from bms_flows import runs
-from bms_flows.invoices.lease import leased
+from bms_flows.invoices.agenda import suspects
+from bms_flows.invoices.lease import Lease, leased
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.raw import answered, replay
+from bms_flows.invoices.raw import AnswersMissing, answered, replay
 from bms_flows.landing import Landing
 from bms_flows.workplace import Workplace, recorded
 from bms_warehouse.database import clock
 from bms_warehouse.tables import run
 
 
-def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]:
-    """Publish the suspect load `unit.accepts`, a person having found it right; return its manifest."""
+def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any] | None:
+    """Publish the suspect load `unit.accepts`, a person having found it right; return its manifest.
+
+    What was read again since the unit was planned is left as it stands; None where that is all of
+    it. Raises `AnswersMissing` when answers about its days are gone, and `DaysTaken`.
+    """
+    with (
+        recorded(place, step) as run_id,
+        leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+    ):
+        # Another run may have published these days since; from here on none can.
+        doubted = suspects(place.warehouse, [unit.id_entity], unit.days)
+        left = next((each for each in doubted if each.accepts == unit.accepts), None)
+        if left is None:
+            runs.withdraw(place.warehouse, run_id)
+            return None
+        return _publish(place, left, run_id, lease)
+
+
+def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[str, Any]:
     with place.warehouse.connect() as connection:
         kept = connection.execute(
             select(run.c.details).where(run.c.id == unit.accepts)
         ).scalar_one()
+    raw, date_of = place.path(kept["raw"]), place.settings.invoice_range_date
+    there = answered(raw)
+    if not unit.days <= there:
+        raise AnswersMissing(
+            f"entity {unit.id_entity}, {unit.span}: raw answers of step {unit.accepts} are gone; "
+            "run these days again"
+        )
     names = Languages(kept["language"], place.settings.language)
     with (
-        recorded(place, step) as run_id,
-        leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
         place.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
         place.warehouse.begin() as connection,
     ):
         lease.writes(connection)
-        date_of, raw = place.settings.invoice_range_date, place.path(kept["raw"])
-        since = answered(raw) - unit.days
-        load = Load(before, unit.id_entity, kept["zone"], date_of, without=since)
+        load = Load(before, unit.id_entity, kept["zone"], date_of, without=there - unit.days)
         merging = Merging(connection, run_id, names, clock(connection))
         for window, answer in replay(raw):
             merging.add(load.take(window, answer).differing)

@@ -13,6 +13,12 @@ from bms_flows.invoices.window import Window
 SUFFIX = ".json.zst"
 
 
+class AnswersMissing(RuntimeError):
+    """Raw answers that are needed are gone; the text names the steps; nothing was changed."""
+
+    retriable = False
+
+
 def raw_name(id_entity: int, window: Window) -> str:
     """Return the name of the file that keeps an entity's answer for a window."""
     return f"entity-{id_entity}_{window.start}_{window.end}{SUFFIX}"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import Asset, get_current_context
+from airflow.sdk.exceptions import AirflowSkipException
 
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
@@ -63,6 +64,8 @@ def extract(position: int) -> dict[str, Any]:
         try:
             if unit.accepts:
                 manifest = accept_unit(place, unit, step)
+                if manifest is None:
+                    raise AirflowSkipException("read again since: nothing is left to accept")
             else:
                 language = context["params"].get("language") or place.settings.language
                 manifest = asyncio.run(extract_unit(client, place, unit, step, language=language))

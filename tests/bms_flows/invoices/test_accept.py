@@ -13,6 +13,7 @@ from bms_flows.invoices.accept import accept_unit
 from bms_flows.invoices.agenda import suspects
 from bms_flows.invoices.extract import Suspect
 from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.raw import AnswersMissing
 from bms_flows.invoices.window import Window
 from bms_flows.rebuild import rebuild
 from bms_flows.runs import Step
@@ -44,8 +45,8 @@ def versions(warehouse: Engine) -> int:
         return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
 
 
-def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any]:
-    """Publish a suspect load as a later run does; return its manifest."""
+def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
+    """Publish a suspect load as a later run does; return its manifest, None without one."""
     place = Workplace(warehouse, UPath(data_root), Settings())
     step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
     return accept_unit(place, unit, step)
@@ -67,6 +68,7 @@ def test_an_accepted_load_is_published_without_reading_again(
     sandbox.forget()
     (unit,) = suspects(warehouse, [1])
     manifest = accepted(warehouse, tmp_path, unit)
+    assert manifest is not None
     assert manifest["changed"] == 1
     assert versions(warehouse) == 2
     assert states(warehouse) == ["complete", "suspect", "complete"]
@@ -116,6 +118,40 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
     assert suspects(warehouse, [1]) == []
     made = rebuild(warehouse, UPath(tmp_path), Settings())
     assert made.before == made.after
+
+
+@pytest.mark.usefixtures("suspect")
+def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+) -> None:
+    """That run waited for the night's, or its task was cleared days later."""
+    (planned,) = suspects(warehouse, [1])
+    sandbox.reset()
+    days = {date(2026, 3, 10), date(2026, 3, 20)}
+    for day in days:
+        (row, *_) = sandbox.invoices(1, day, day)
+        sandbox.edit_invoice(1, row["id_invoice"], invoice_subject="sent since")
+    extract("2026-03-10", "2026-03-31")
+    made = accepted(warehouse, tmp_path, planned)
+    assert made is not None
+    assert made["days"] == "2026-03-01/2026-03-09"
+    assert accepted(warehouse, tmp_path, planned) is None
+    assert states(warehouse) == ["complete", "suspect", "complete", "complete"]
+    with warehouse.connect() as connection:
+        since = text("select _day from bms.client_invoice where invoice_subject = 'sent since'")
+        assert {*connection.scalars(since)} == days
+        assert connection.scalar(text("select count(*) from bms.client_invoice_lease")) == 0
+
+
+@pytest.mark.usefixtures("suspect")
+def test_a_load_whose_answers_are_gone_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
+    (unit,) = suspects(warehouse, [1])
+    (kept,) = (tmp_path / "raw").rglob(f"step-{unit.accepts}")
+    next(kept.iterdir()).unlink()
+    with pytest.raises(AnswersMissing, match="run these days again"):
+        accepted(warehouse, tmp_path, unit)
+    assert states(warehouse) == ["complete", "suspect", "failed"]
+    assert versions(warehouse) == 1
 
 
 def test_of_a_load_in_doubt_just_the_days_asked_for_are_published(
