@@ -5,7 +5,7 @@ them nothing travels but the drop's number and the plan's id.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
-from bms_flows.creation import audit, entering, faults, limits, matches
+from bms_flows.creation import audit, entering, faults, limits, matches, states, underway
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.matching import to_read
@@ -88,24 +88,27 @@ async def begin(
     Everything the plan was bound to is looked at again. Where something has moved, the drop is
     planned anew, and that plan is applied only if it creates no more rows and no other data than
     a person agreed to; or if it is one, as the first was, about which the setting asks nobody.
+    Where another drop has entered one of the same people since the look, all of that is done again.
     """
     agreed = await asyncio.to_thread(kept, bench, drop_id, plan_id)
     if agreed.state == "applied":
         return Begun(plan_id, len(await chunks_of(bench, drop_id, plan_id)))
     if agreed.state != "approved":
         raise NotAgreed(f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved")
-    view = await look(bench, sheet)
-    plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
-    if plan.id != plan_id:
-        decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
-        await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
-        by_setting = str(agreed.decided_by).startswith(SETTING)
-        if not plan.within(agreed.creates) and (decision.ask or not by_setting):
-            why = difference(agreed.creates, plan)
-            return Proposal(plan, Decision(True, why, decision.breaches))
-        agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
-    await asyncio.to_thread(_enter, bench, drop_id, plan)
-    return Begun(plan.id, len(await chunks_of(bench, drop_id, plan.id)))
+    while True:
+        view = await look(bench, sheet)
+        plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
+        if plan.id != plan_id:
+            decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
+            await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
+            by_setting = str(agreed.decided_by).startswith(SETTING)
+            if not plan.within(agreed.creates) and (decision.ask or not by_setting):
+                why = difference(agreed.creates, plan)
+                return Proposal(plan, Decision(True, why, decision.breaches))
+            agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
+        named = finders_named(sheet, bench.identity)
+        if await asyncio.to_thread(_enter, bench, drop_id, plan, view, named):
+            return Begun(plan.id, len(await chunks_of(bench, drop_id, plan.id)))
 
 
 def difference(agreed: Mapping[str, str], plan: Plan) -> str:
@@ -121,6 +124,8 @@ async def look(bench: Workbench, sheet: Sheet) -> View:
     scopes = {bench.identity.scope_of(values) for values in usable}
     if bench.identity.scope is not None:
         scopes.discard(None)
+    # The longest for which the engine allows a record that was made to be missing from the lists.
+    since = await bench.ledger.now() - states.LOOKS * bench.settings.settle
     shown, unknown = [], set()
     for scope in sorted(scopes, key=str):
         try:
@@ -128,12 +133,10 @@ async def look(bench: Workbench, sheet: Sheet) -> View:
         except NotFound:
             unknown.add(scope)
     entries = await bench.ledger.by_key(keys_named(sheet, bench.identity))
-    unfinished = await bench.ledger.unfinished()
-    bodies = await bench.ledger.bodies([entry.id for entry in unfinished])
-    underway = {e.key: bench.identity.finders(bodies[e.id]) for e in unfinished if e.id in bodies}
+    open_keys = await asyncio.to_thread(_underway, bench, since)
     named = finders_named(sheet, bench.identity)
     before = await asyncio.to_thread(matches.of, bench.warehouse, bench.resource.name, named)
-    view = View(entries, underway, shown, frozenset(unknown), matched=before)
+    view = View(entries, open_keys, shown, frozenset(unknown), matched=before, since=since)
     wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
     records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))
     found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
@@ -239,9 +242,21 @@ def _settle(
         )
 
 
-def _enter(bench: Workbench, drop_id: int, plan: Plan) -> None:
-    """Enter the plan's new rows and mark it applied, in one transaction."""
+def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:
+    with bench.warehouse.connect() as connection:
+        return underway.of(connection, bench.identity, since)
+
+
+def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collection[str]) -> bool:
+    """Enter the plan's new rows and mark it applied, in one transaction.
+
+    False, and nothing is entered, where other drops have entered rows since the `view` that are
+    found by what this one's rows are (`named`).
+    """
     with bench.warehouse.begin() as connection:
+        underway.in_turn(connection, plan.resource)
+        if view.lacks(underway.of(connection, bench.identity, view.since), named):
+            return False
         rows = [
             entering.New(
                 line=row.line,
@@ -262,3 +277,4 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan) -> None:
             .where(creation_plan.c.drop_id == drop_id, creation_plan.c.id == plan.id)
             .values(state="applied", applied_at=datetime.now(UTC))
         )
+    return True

@@ -3,23 +3,26 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import Identity
 from bms_flows.drops.sheet import Sheet
 
+EVER: Final = datetime.min.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True)
 class View:
     """What the ledger and the service say when a plan is made.
 
-    `entries` by key; `open_keys` what the ledger's unfinished rows may be found by, by their key;
-    `shown` all records of the parts concerned, `unknown_scopes` the parts that the service doesn't
-    know; `records` details by remote id, for those `to_read` named; `matched` the remote ids that
-    keys were found to be before.
+    `entries` by key; `open_keys` what rows may be found by that the lists may not show (unfinished
+    ones, and records made after `since`), by their key; `shown` all records of the parts concerned,
+    `unknown_scopes` the parts that the service doesn't know; `records` details by remote id, for
+    those `to_read` named; `matched` the remote ids that keys were found to be before.
     """
 
     entries: Mapping[str, Entry]
@@ -28,6 +31,7 @@ class View:
     unknown_scopes: frozenset[Any] = frozenset()
     records: Mapping[str, Any] = field(default_factory=dict)
     matched: Mapping[str, str] = field(default_factory=dict)
+    since: datetime = EVER
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[Known]]:
@@ -44,6 +48,14 @@ class View:
         """The records shown, by remote id."""
         return {known.remote_id: known for known in self.shown}
 
+    @cached_property
+    def _open_rows(self) -> Mapping[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for key, finders in self.open_keys.items():
+            for each in finders:
+                found[each].add(key)
+        return found
+
     def matched_to(self, key: str) -> Known | None:
         """Return the record that `key` was found to be before; without marks if it is not shown."""
         remote_id = self.matched.get(key)
@@ -52,9 +64,16 @@ class View:
         return self.by_id.get(remote_id) or Known(remote_id=remote_id, deleted=True)
 
     def underway(self, key: str, others: Iterable[str]) -> str | None:
-        """Return what of `others` the ledger is at work on under another key."""
-        at_work = {each for k, keys in self.open_keys.items() if k != key for each in keys}
-        return next((other for other in others if other in at_work), None)
+        """Return what of `others` is another key's row's too that the lists may not show."""
+        return next((other for other in others if self._open_rows.get(other, set()) - {key}), None)
+
+    def lacks(self, open_keys: Mapping[str, Collection[str]], named: Collection[str]) -> bool:
+        """Whether rows have come to the later `open_keys` that are found by what is `named`."""
+        return any(
+            each in named and each not in self.open_keys.get(key, ())
+            for key, finders in open_keys.items()
+            for each in finders
+        )
 
 
 def keys_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
