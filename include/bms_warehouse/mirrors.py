@@ -13,6 +13,9 @@ from bms_warehouse.loads import driver, staging_name
 
 GONE = r"'\x00'::bytea"
 
+DETAILED = 32
+"""Bytes of `_row_hash` from which on a row holds a detail, be it of an earlier state of its list."""
+
 
 def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
     """Take rows out of the staging table again."""
@@ -23,19 +26,34 @@ def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> 
 
 
 def complete_staged(connection: Connection, table: Table, only_read: Sequence[str]) -> None:
-    """Give staged rows that no detail was read for what stands of their details (`only_read`)."""
+    """Give staged rows that no detail was read for what stands of their details (`only_read`).
+
+    Their details are still to be read: `_detailed` stays false.
+    """
     key = next(iter(table.primary_key)).name
     columns = "".join(f'"{name}" = t."{name}", ' for name in only_read)
     connection.execute(
         text(
             f"""
-            update pg_temp.{staging_name(table)} s set {columns} _detailed = true,
+            update pg_temp.{staging_name(table)} s set {columns}
                 _extra = coalesce(t._extra || s._extra, t._extra, s._extra),
                 _row_hash = s._row_hash || substring(t._row_hash from 17 for 16)
-            from {table} t where t."{key}" = s."{key}" and t._detailed and not s._detailed
+            from {table} t where t."{key}" = s."{key}" and not s._detailed
+                and octet_length(t._row_hash) >= {DETAILED}
             """  # noqa: S608 - our own names
         )
     )
+
+
+def leave_unread(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
+    """Note that details of rows, staged or standing, are still to be read: they could not be loaded."""
+    key = next(iter(table.primary_key)).name
+    with driver(connection).cursor() as cursor:
+        for name in (f"pg_temp.{staging_name(table)}", table):
+            statement = (
+                f'update {name} set _detailed = false where "{key}" = any(%(keys)s) and _detailed'  # noqa: S608 - our own names
+            )
+            cursor.execute(statement.encode(), {"keys": list(keys)})
 
 
 def follow(connection: Connection, table: Table) -> None:

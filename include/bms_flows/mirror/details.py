@@ -17,7 +17,7 @@ from bms_flows.mirror.decisions import Known
 from bms_flows.mirror.intake import Intake
 from bms_flows.mirror.resource import Resource
 from bms_flows.mirror.rows import Detailed, rename
-from bms_flows.mirror.staging import Staging
+from bms_flows.mirror.staging import Staging, Unfit
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Details:
                 self._keep(key, found)
             else:
                 _, name, code = found.rejected[0]
-                self.intake.set_aside(f"{key} detail", code, name, b"{}")
+                self.intake.refuse(Unfit(key, "detail", code, name, b"{}"))
             if len(waiting) >= CHUNK:
                 await self.staging.detailed(waiting)
                 waiting = []

@@ -50,6 +50,8 @@ class Intake:
     """Takes rows that are new or differ, a chunk at a time; the latest state of each counts."""
     bad: set[Key] = field(default_factory=set)
     """Of the rows seen, those that can't be loaded."""
+    unread: set[Key] = field(default_factory=set)
+    """Rows whose details were read and can't be loaded."""
     aside: dict[str, Bad] = field(default_factory=dict)
     """What is set aside, by the row's key, or its digest where it has no key."""
     changed: dict[Key, None] = field(default_factory=dict)
@@ -134,17 +136,18 @@ class Intake:
     def _reject(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
         if key is not None:
             self.bad.add(key)
-        self.set_aside(key, code, name, raw)
+        self._set_aside(key, code, name, raw)
 
-    def set_aside(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
+    def _set_aside(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
         """Put what can't be loaded, a whole row or its detail, among what goes to quarantine."""
         bad = Bad.of(key, code, name, self.resource.public(raw), self.day)
         self.aside[bad.row_key] = bad
 
     def refuse(self, unfit: Unfit) -> None:
-        """Set aside what staging could not take."""
+        """Set aside what can't be loaded: a row, or a part of it that is then still to be read."""
         if unfit.part:
-            self.set_aside(f"{unfit.key} {unfit.part}", unfit.code, unfit.field, unfit.raw)
+            self.unread.add(unfit.key)
+            self._set_aside(f"{unfit.key} {unfit.part}", unfit.code, unfit.field, unfit.raw)
         else:
             self._reject(unfit.key, unfit.code, unfit.field, unfit.raw)
 

@@ -73,6 +73,7 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
     at, resource, intake = clock(connection), outcome.resource, outcome.intake
     id_entity = intake.source.constants.get("_entity", 0)
     mirrors.complete_staged(connection, resource.table, resource.only_read)
+    mirrors.leave_unread(connection, resource.table, [*intake.unread])
     merged = loads.merge(
         connection, resource.table, resource.versions, run_id=outcome.run_id, observed_at=at
     )

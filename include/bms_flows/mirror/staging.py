@@ -35,7 +35,7 @@ class Unfit(NamedTuple):
     part: str
     """Empty for the row itself; else what of it can't be loaded: its detail, what is private."""
     code: str
-    field: str
+    field: str | None
     raw: bytes
 
 

@@ -29,7 +29,7 @@ def mirror_columns() -> list[Column[Any]]:
             "_detailed",
             Boolean,
             nullable=False,
-            comment="Whether the fields that only the detail has were read.",
+            comment="Whether its detail was read since its list item changed; else its fields are older.",
         ),
         Column(
             "_gone_reason",

@@ -11,6 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
 from bms_flows.mirror.resource import Asked
+from bms_flows.settings import Settings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
 from tests.bms_flows.mirror.stand import Mirror
@@ -142,6 +143,23 @@ def test_in_full_it_is_kept_apart_with_versions(
         assert "employee_private" in str(path) or found(content) == set()
     mirror.run("employee", id_entity=1, asked=FULL)
     assert mirror.requests("read_employee") <= 2  # those whose turn it is
+
+
+def test_a_private_part_that_cannot_be_loaded_is_asked_for_until_it_can(
+    sandbox: Sandbox, mirror: Mirror, guid: str
+) -> None:
+    mirror.settings = Settings(mirror_rotation=10_000_000)
+    mirror.run("employee", id_entity=1, asked=FULL)
+    sandbox.edit("employees", guid, address="a\0b", modified_on="2026-03-30T10:00:00+00:00")
+    for _ in range(2):
+        mirror.run("employee", id_entity=1, asked=FULL)
+        assert mirror.requests("read_employee") == 1
+        assert f"{guid} private" in written(mirror, "bms")
+    sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
+    mirror.run("employee", id_entity=1, asked=FULL)
+    row = mirror.rows("bms_private.employee_private", f"guid_employee = '{guid}'")[0]
+    assert row["address"] == "moved"
+    assert f"{guid} private" not in written(mirror, "bms")
 
 
 def test_only_its_own_role_reads_it(warehouse: Engine) -> None:

@@ -1,0 +1,89 @@
+"""Details: a row counts as read once its detail was read beside what its list says now."""
+
+from typing import Any
+
+from bms_flows.mirror.resource import Asked
+from bms_flows.settings import Settings
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import Mirror
+
+NEVER = 10_000_000
+"""Runs of a rotation that no test lives to see."""
+
+
+def notes(mirror: Mirror) -> list[Any]:
+    return [row["notes"] for row in mirror.rows("bms.contact")]
+
+
+def test_of_many_edited_at_once_those_beyond_the_budget_are_read_in_the_next_runs(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=20)
+    mirror.settings = Settings(mirror_details=20, mirror_rotation=NEVER)
+    mirror.run()
+    mirror.settings = Settings(mirror_details=8, mirror_rotation=NEVER)
+    for row in sandbox.rows("contacts"):
+        sandbox.edit("contacts", row["id"], city="Brest", notes="edited with the others")
+    read = []
+    for _ in range(4):
+        mirror.run()
+        read.append(
+            (mirror.requests("read_contact"), notes(mirror).count("edited with the others"))
+        )
+    assert read == [(8, 8), (8, 16), (4, 20), (0, 20)]
+
+
+def test_a_run_without_details_leaves_those_of_changed_rows_to_the_next_with_them(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=20)
+    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.run()
+    sandbox.edit("contacts", 1003, city="Brest", notes="seen with it")
+    mirror.run(asked=Asked(details=False))
+    assert mirror.run(asked=Asked(details=False))["changed"] == 0
+    assert mirror.run()["changed"] == 1
+    assert mirror.requests("read_contact") == 1
+    assert mirror.rows("bms.contact", "id = 1003")[0]["notes"] == "seen with it"
+    mirror.run()
+    assert mirror.requests("read_contact") == 0
+
+
+def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    """In its turn or with a change: its quarantine says so all the while."""
+
+    def aside() -> list[tuple[Any, ...]]:
+        with mirror.warehouse.connect() as connection:
+            found = connection.exec_driver_sql(
+                "select row_key, code from bms.quarantine order by 1"
+            )
+            return [tuple(row) for row in found]
+
+    sandbox.fill(contacts=20)
+    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.run()
+    kept = mirror.rows("bms.contact", "id in (1003, 1004)")
+    true = {row["id"]: row for row in sandbox.rows("contacts")}
+    sandbox.edit("contacts", 1003, city="Brest", notes="a\0b")
+    sandbox.edit("contacts", 1004, notes="a\0b", modified_on=true[1004]["modified_on"])
+    mirror.run(asked=Asked(full=True))
+    for _ in range(2):
+        assert aside() == [("1003 detail", "bad_text"), ("1004 detail", "bad_text")]
+        written = mirror.places()
+        mirror.run()
+        assert mirror.requests("read_contact") == 2
+        assert mirror.places() == written
+    stored = mirror.rows("bms.contact", "id in (1003, 1004)")
+    assert [row["notes"] for row in stored] == [row["notes"] for row in kept]
+    assert stored[0]["city"] == "Brest"
+    true = {row["id"]: row for row in sandbox.rows("contacts")}
+    for number in (1003, 1004):
+        sandbox.edit("contacts", number, notes="ab", modified_on=true[number]["modified_on"])
+    mirror.run()
+    assert aside() == []
+    assert [row["notes"] for row in mirror.rows("bms.contact", "id in (1003, 1004)")] == [
+        "ab",
+        "ab",
+    ]
