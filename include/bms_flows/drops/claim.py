@@ -27,7 +27,7 @@ LIFE = timedelta(minutes=10)
 
 Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
 """`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
-the content of an earlier one; `withdrawn`: the file changed or went before it was read."""
+the content of an earlier one, by the same rules; `withdrawn`: the file changed or went before it was read."""
 ENDED: Final[Sequence[str]] = get_args(Ending)
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, Engine, select, text, update
 
 from bms_flows.drops.claim import Drop, Ending, renew
 from bms_warehouse.database import clock
-from bms_warehouse.tables import drop
+from bms_warehouse.tables import creation_plan, drop
 
 
 def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
@@ -30,6 +30,17 @@ def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | N
             .one_or_none()
         )
     return Drop.of(earlier) if earlier else None
+
+
+def rules_of(engine: Engine, earlier: Drop) -> str | None:
+    """Return the version of the rules by which a drop's rows were last entered; None: they never were."""
+    with engine.connect() as connection:
+        return connection.execute(
+            select(creation_plan.c.bound["rules"].astext)
+            .where(creation_plan.c.drop_id == earlier.id, creation_plan.c.state == "applied")
+            .order_by(creation_plan.c.applied_at.desc())
+            .limit(1)
+        ).scalar_one_or_none()
 
 
 def put_back(engine: Engine, held: Drop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,7 @@ from bms_flows.creation.workbench import Workbench
 from bms_flows.drops import claim, closing, report
 from bms_flows.drops.inbox import head
 from bms_flows.drops.outcome import counts
+from bms_flows.drops.sheet import UNDECLARED
 from bms_flows.workplace import recorded
 from bms_provider import workplace
 from bms_provider.hooks.bms import BmsHook
@@ -71,7 +73,7 @@ def plan(name: str) -> dict[str, Any]:
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
         claim.started(place.warehouse, held.id)
-        if earlier:
+        if earlier and closing.rules_of(place.warehouse, earlier) == _rules(name).version:
             with place.warehouse.begin() as connection:
                 closing.finish(
                     connection, held, "repeated", report=earlier.report, same_as=earlier.id
@@ -189,15 +191,15 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
     sheet, original = inbox.taken(place, name, held)
     folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
 
-    async def certificate(bench: Workbench) -> tuple[Any, bytes, Any, Any]:
+    async def certificate(bench: Workbench) -> tuple[bool, Any, bytes, Any, Any]:
         chunks = await proposal.chunks_of(bench, drop, plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
         outcomes, content = await certify(bench, drop, plan_id, sheet)
         if proposal.kept(bench, drop, plan_id).state != "applied":
-            return outcomes, content, {}, []
+            return False, outcomes, content, {}, []
         matched = matches.of_rows(bench.identity, sheet, outcomes)
         compared = await difference.compare_rows(bench, sheet, outcomes)
-        return outcomes, content, matched, compared
+        return True, outcomes, content, matched, compared
 
     counters = Counters()
     with (
@@ -206,7 +208,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
     ):
         # Certificates form a chain: while this one is made, no other of the resource is.
         closing.previous_certificate(connection, name)
-        outcomes, content, matched, compared = _run(place, name, counters, certificate)
+        entered, outcomes, content, matched, compared = _run(place, name, counters, certificate)
         matches.keep(connection, name, drop, matched)
         others = {}
         if name == difference.RESOURCE:
@@ -217,7 +219,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
         closing.finish(
             connection,
             held,
-            "applied" if finished else "not_applied",
+            "applied" if entered and finished else "not_applied",
             report=place.name(folder),
             certificate=written.certificate,
         )
@@ -262,6 +264,14 @@ def _today(place: Workplace) -> date:
     return datetime.now(UTC).astimezone(place.settings.time_zone).date()
 
 
+def _rules(name: str) -> rules.Rules:
+    """Return the rules that a drop is held to; what its inbox is declared to write is one of them."""
+    own, declared = rules.read(REMOTES[name].resource), inbox.declared(name)
+    if declared == UNDECLARED:
+        return own
+    return replace(own, version=f"{own.version}-{declared.date_order}-{declared.decimal_mark}")
+
+
 def _step(place: Workplace, name: str, step: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
     """Do `work`, and put on record how the service answered it."""
     counters = Counters()
@@ -282,8 +292,9 @@ def _run(
     async def on_a_bench() -> T:
         remote = REMOTES[name]
         async with reader, writer:
-            own = rules.read(remote.resource)
-            bench = Workbench(place.warehouse, remote(reader, writer, settings), own, settings)
+            bench = Workbench(
+                place.warehouse, remote(reader, writer, settings), _rules(name), settings
+            )
             return await work(bench)
 
     try:

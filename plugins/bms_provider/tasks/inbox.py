@@ -49,7 +49,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         recorded(place, workplace.step(f"take_{name}")) as run_id,
     ):
         folder = _folder(place, name)
-        templates.provide(folder, REMOTES[name].resource, _declared(name))
+        templates.provide(folder, REMOTES[name].resource, declared(name))
         for number in custody.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
             try:
@@ -121,13 +121,18 @@ def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
     except custody.DropGone:
         closing.withdraw(place.warehouse, held, _why_gone(folder, held))
         raise
-    sheet = read(inbox.head(original), original.name, REMOTES[name].resource, _declared(name))
+    sheet = read(inbox.head(original), original.name, REMOTES[name].resource, declared(name))
     return replace(sheet, sha256=custody.digest(original)), original
 
 
 def folder_name(name: str) -> str:
     """Return the name of a resource's inbox, and so of the folders of its reports and originals."""
     return REMOTES[name].resource.inbox
+
+
+def declared(name: str) -> Format:
+    """Return how the files of a resource's inbox are declared to be written."""
+    return Settings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
 
 
 def _claimed(
@@ -146,10 +151,6 @@ def _why_gone(folder: UPath, held: Drop) -> str:
     if held.archive is not None:
         return "not_kept"
     return "gone" if inbox.see(folder, held.path) is None else "changed"
-
-
-def _declared(name: str) -> Format:
-    return Settings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
 
 
 def _folder(place: Workplace, name: str) -> UPath:

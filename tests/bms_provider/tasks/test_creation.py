@@ -195,6 +195,53 @@ def test_a_number_that_comes_again_is_another_drop(
     assert len({each["report"] for each in ended}) == 2
 
 
+def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
+    warehouse: Engine, doubtful: str, data_root: Path
+) -> None:
+    with run("manual__1", path="mars.csv", dry_run=True):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    assert drop_row(warehouse).state == "not_applied"
+    (data_root / "inbox" / "employees" / "mars.csv").write_text(HEADER + doubtful)
+    with run("manual__2", path="mars.csv"):
+        carry_through(creation.plan("employee"))
+    assert drop_row(warehouse, 2).state == "applied"
+    with run("manual__3", drop=2, line=2, decision="create"):
+        assert carry_through(creation.plan("employee"))["created"] == 1
+
+
+@pytest.mark.usefixtures("warehouse")
+@pytest.mark.parametrize(
+    ("variable", "before", "after"),
+    [
+        ("BMS_INBOX_FORMATS", "", '{"employees": {"dates": "dmy"}}'),
+        ("BMS_RULES", "[employee.lengths]\nlast_name = 3\n", ""),
+    ],
+)
+def test_the_same_content_is_read_anew_once_other_rules_hold(
+    variable: str,
+    before: str,
+    after: str,
+    data_root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    day = "04/01/2027" if variable == "BMS_INBOX_FORMATS" else "2027-01-04"
+    if variable == "BMS_RULES":
+        (tmp_path / "rules.toml").write_text(before)
+        before = str(tmp_path / "rules.toml")
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    ended = []
+    for number, setting in enumerate((before, before, after)):
+        monkeypatch.setenv(variable, setting)
+        (folder / "mai.csv").write_text(f"{HEADER}810001;Dupré;Zoé;1;{day}\r\n")
+        with run(f"manual__{number}", path="mai.csv"):
+            ended.append(carry_through(creation.plan("employee")))
+    rejected, repeated, created = ended
+    assert rejected["rejected"] == created["created"] == 1
+    assert repeated["state"] == "the same content as drop 1: see its report"
+
+
 def test_a_file_held_by_another_run_holds_up_no_other(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
