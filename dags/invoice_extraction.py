@@ -5,7 +5,8 @@ them into `bms.client_invoice` with every change as a version.
 
 - **Days**: just `start_date` to `end_date` (both inclusive) where the run gives them; else those
   of its data interval, else the last complete day, in the company's time zone. Beside these the
-  last 35 days are read again, and older days that hold an open invoice, at growing intervals.
+  last 35 days are read again, older days that hold an open invoice, at growing intervals, and days
+  between that no run has read yet.
 - **Doubts**: a load that can't be believed is kept and not published; the task says why and what
   to do, the other entities go on.
 - **Entities**: those of the connection `bms_default` unless the run names some.

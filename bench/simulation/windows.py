@@ -98,9 +98,11 @@ def _wrong(
     older = sorted(
         (each for each in stored if each.day < latest), key=lambda each: (each.read_on, each.day)
     )
-    due = [each.day for each in older if each.open_invoices and _overdue(each, today)]
+    history = [*Window(min(each.day for each in older), latest - DAY)] if older else []
+    due = sorted({*history} - {each.day for each in older})
+    due += [each.day for each in older if each.open_invoices and _overdue(each, today)]
     if not {*due[: policy.budget]} <= read:
-        yield "of the due days, not the longest unseen are read"
+        yield "of the due days, not those never read and the longest unseen are read"
     if found.over_budget != max(0, len(due) - policy.budget):
         yield "due days are left out uncounted"
     share = math.ceil(len(older) / policy.rotation)

@@ -156,6 +156,10 @@ AUDIT = {
         "The warehouse differs from the service, though it has read the rows again since.",
         "Run the flow again for these days; if it stays so, rebuild them: bms_flows.rebuild.",
     ),
+    "never_read": Reason(
+        "The service has invoices of a day that no load here has read, though days around it were.",
+        "Run invoice_extraction with these days; by itself each run reads some of them.",
+    ),
     "budget_spent": Reason(
         "BMS_AUDIT_REQUESTS was spent before these rows were compared.",
         "Nothing to do: another audit begins elsewhere. Raise BMS_AUDIT_REQUESTS for more.",

@@ -31,7 +31,7 @@ class Settings:
     lookback_days: int = 35
     """Days before the last one asked for that every run reads again."""
     lookback_budget: int = 120
-    """Older days with open invoices that a run reads again at most."""
+    """Older days, never read or with open invoices, that a run reads at most."""
     lookback_rotation: int = 90
     """Every older day is read again once in so many runs, open or not."""
     lookback_gap: int = 2

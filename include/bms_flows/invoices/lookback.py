@@ -3,6 +3,8 @@
 The service has no change time, and payments, sending and cancelling change old invoices without a
 trace. So a run re-reads the latest days always; older days with an open invoice at growing
 intervals since the look that last changed something; and of all days a small share in rotation.
+A day that was never read, between the first that was and the latest, comes before these: no run
+was there while it was among the latest.
 """
 
 import math
@@ -52,20 +54,28 @@ def look_back(
     """Return the windows to read: the days asked for, the latest days, and older ones that are due.
 
     `lookback_days` before the end of `asked` are read always; of older days at most `budget` that
-    are due, the longest unseen first, and one in `rotation` of all. Windows at most `gap` days
-    apart become one request.
+    are due, those never read first, then the longest unseen, and one in `rotation` of all. Windows
+    at most `gap` days apart become one request.
     """
     tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
     tail = tail if lookback_days else asked
     older = [looked for looked in stored if looked.day < tail.start]
     oldest_first = sorted(older, key=lambda looked: (looked.read_on, looked.day))
-    due = [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
+    due = _never_read(older, tail.start)
+    due += [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
     share = math.ceil(len(older) / rotation) if older else 0
     unread_today = [each.day for each in oldest_first if each.read_on < today]
     days = {*due[:budget], *unread_today[:share]}
     return Lookback(
         join([tail, *(Window(day, day) for day in days)], gap), max(0, len(due) - budget)
     )
+
+
+def _never_read(older: Sequence[Looked], end: date) -> list[date]:
+    """Return the days before `end` that are missing since the first of `older`."""
+    read = {looked.day for looked in older}
+    first = min(read, default=end)
+    return [day for n in range((end - first).days) if (day := first + n * DAY) not in read]
 
 
 def join(windows: Iterable[Window], gap: int) -> list[Window]:

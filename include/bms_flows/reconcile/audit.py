@@ -86,8 +86,11 @@ class Audit:
         with self.place.warehouse.connect() as connection:
             held = warehouse.invoices(connection, id_entity, window)
             read_at = warehouse.read_at(connection, id_entity, window)
+            history = warehouse.history(connection, id_entity)
             words = warehouse.words(connection, INVOICES, id_entity, window)
         judge.against_warehouse(readings, service, held, read_at, words, tallies, aside=aside)
+        if history:
+            judge.never_read(readings, read_at, history, tallies)
 
     async def contacts(self, turn: int) -> None:
         """Compare contacts on pages of two sizes, with details, with the warehouse."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from bms.dates import parse_date
 from bms.records import ClientInvoice
+from bms_flows.invoices.window import Window
 from bms_flows.reconcile.compare import Key, Tally, differing, judged, mark, standing
 from bms_flows.reconcile.readings import Readings, overlapping
 from bms_flows.reconcile.warehouse import Held, Word
@@ -107,6 +108,22 @@ class InvoiceJudge:
                 tally.found["warehouse_differs"] += len(stand)
             tally.changed += len(of_day) - len(stand)
             tally.waiting |= {*of_day.values()}
+
+    def never_read(
+        self,
+        read: Readings,
+        read_at: Collection[date],
+        history: Window,
+        tallies: Mapping[date, Tally],
+    ) -> None:
+        """Count the rows of days that the warehouse has not read, within its `history`.
+
+        `history` is the first to the last day that it has: before, nobody wants them here; after,
+        they are to come.
+        """
+        for day in self._places((read,)).values():
+            if day in history and day not in read_at:
+                tallies[day].found["never_read"] += 1
 
     def day(self, record: ClientInvoice) -> date | None:
         """Return the day under which the service lists a row; None where the row doesn't say."""

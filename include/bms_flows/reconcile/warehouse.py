@@ -95,6 +95,14 @@ def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date
     return {each: at for each, at in found}  # noqa: C416 -- rows, which dict() doesn't take
 
 
+def history(connection: Connection, id_entity: int) -> Window | None:
+    """Return the first to the last day that was ever read of an entity, None where none was."""
+    day = client_invoice_day.c
+    bounds = select(func.min(day.day), func.max(day.day)).where(day.id_entity == id_entity)
+    first, last = connection.execute(bounds).one()
+    return Window(first, last) if first else None
+
+
 def mirrored(connection: Connection, resource: Resource, id_entity: int | None) -> dict[Key, Held]:
     """Return the rows of a mirror, by what lists say of them."""
     table = resource.table

@@ -1,5 +1,6 @@
 """The look back: always the latest days, open days at growing intervals, all days in rotation."""
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -19,6 +20,13 @@ def ago(days: int) -> date:
 
 def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> Looked:
     return Looked(ago(day), ago(read), ago(changed), open_invoices)
+
+
+def whole(stored: Iterable[Looked]) -> list[Looked]:
+    """Add the days between, with nothing open and looked at today."""
+    known = {each.day: each for each in stored}
+    between = Window(min(known), ago(36)) if known else ()
+    return [known.get(day, Looked(day, TODAY, TODAY, 0)) for day in between]
 
 
 def read_days(*stored: Looked, **given_: int) -> list[int]:
@@ -49,12 +57,15 @@ def test_looks_at_a_quiet_open_day_are_1_2_4_up_to_32_days_apart() -> None:
 
 def test_a_day_without_open_invoices_is_left_to_the_rotation() -> None:
     closed = looked(50, read=20, changed=20, open_invoices=0)
-    assert read_days(closed) == [50]  # one in a thousand million, rounded up: the oldest look
-    assert read_days(closed, looked(60, read=30, changed=30, open_invoices=0)) == [60]
+    assert read_days(*whole([closed])) == [
+        50
+    ]  # one in a thousand million, rounded up: the oldest look
+    quieter = looked(60, read=30, changed=30, open_invoices=0)
+    assert read_days(*whole([closed, quieter])) == [60]
 
 
 def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None:
-    stored = [looked(40 + n, read=n, changed=n) for n in range(2, 12)]
+    stored = whole(looked(40 + n, read=n, changed=n) for n in range(2, 12))
     found = look_back(
         YESTERDAY, stored, today=TODAY, lookback_days=35, budget=3, rotation=10**9, gap=0
     )
@@ -62,6 +73,26 @@ def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None
     assert sum(window.days for window in older) == 3
     assert min(window.start for window in older) == ago(51)
     assert found.over_budget == 7
+
+
+def test_days_that_no_run_has_read_come_before_open_ones() -> None:
+    """The DAG was paused for longer than it looks back."""
+    stored = [looked(day, read=20, changed=20) for day in (60, 59, 50)]
+    assert read_days(*stored) == [60, 59, *range(58, 50, -1), 50, *range(49, 35, -1)]
+    first = look_back(
+        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=9, rotation=10**9, gap=0
+    )
+    assert [window for window in first.windows if window.end < ago(35)] == [
+        Window(ago(60), ago(60)),  # of the rotation
+        Window(ago(58), ago(51)),
+        Window(ago(49), ago(49)),
+    ]
+    assert first.over_budget == 13 + 3
+
+
+def test_days_before_the_first_that_was_ever_read_are_not_due() -> None:
+    assert read_days(looked(37, read=1)) == [37, 36]
+    assert read_days() == []
 
 
 def test_near_days_become_one_request() -> None:
@@ -84,7 +115,7 @@ def test_near_days_become_one_request() -> None:
 def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[Looked]) -> None:
     """Within the budget, a day whose last look is further back than that is always read."""
     found = look_back(
-        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
+        YESTERDAY, whole(stored), today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
     )
     read = {day for window in found.windows for day in window}
     assert found.over_budget == 0

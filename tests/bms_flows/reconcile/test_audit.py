@@ -175,3 +175,24 @@ def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
     contact: dict[str, Any] = sandbox.rows("contacts")[0]
     assert not [v for v in contact.values() if isinstance(v, str) and v != "FR" and v in texts]
     assert "Ancienneville" not in texts
+
+
+def test_a_day_that_no_load_has_read_is_told_of_until_one_has(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    """Between days that were read; before them nobody asked, and after them runs are to come."""
+    sandbox.fill(contacts=20, employees=3)
+    for day in (24, 27):
+        auditor.window = Window(date(2026, 3, day), date(2026, 3, day))
+        auditor.load()
+    auditor.run(WEEK)
+    counts = {
+        day: len(sandbox.invoices(1, day, day)) for day in (date(2026, 3, 25), date(2026, 3, 26))
+    }
+    assert all(counts.values())
+    words = "select day, found from bms.reconciliation where state = 'not_reconciled' order by day"
+    assert dict(auditor.query(words)) == {day: {"never_read": n} for day, n in counts.items()}
+    assert auditor.ringing() == {"reconciliation client_invoice 1"}
+    auditor.extract("2026-03-25", "2026-03-26")
+    auditor.run(WEEK)
+    assert (auditor.query(words), auditor.ringing()) == ([], set())
