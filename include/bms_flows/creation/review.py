@@ -39,25 +39,35 @@ class Decision:
 
 
 def row_of(engine: Engine, resource: str, drop_id: int, line: int) -> tuple[int, str]:
-    """Return the ledger's row of a line of a drop, and the plan it was entered by; raise `BadDecision`."""
-    applied = (
-        select(creation_plan.c.id)
-        .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
-        .order_by(creation_plan.c.applied_at.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-    query = select(creation.c.id, applied).where(
-        creation.c.resource == resource,
-        creation.c.drop_id == drop_id,
-        creation.c.line == line,
-    )
+    """Return the ledger's row of a line of a drop, and the plan it was entered by; raise `BadDecision`.
+
+    An earlier drop may have entered it: one row of the ledger for each record, however often it comes.
+    """
+    not_waiting = f"line {line} of drop {drop_id} is not waiting for a decision"
     with engine.connect() as connection:
-        found = connection.execute(query).one_or_none()
-    if found is None:
-        raise BadDecision(f"line {line} of drop {drop_id} is not waiting for a decision")
-    row, plan_id = found
-    return row, plan_id
+        applied = connection.execute(
+            select(creation_plan.c.id, creation_plan.c.rows)
+            .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
+            .order_by(creation_plan.c.applied_at.desc())
+            .limit(1)
+        ).one_or_none()
+        if applied is None:
+            raise BadDecision(
+                f"{not_waiting}: nothing of the drop was entered; trigger with drop={drop_id} alone"
+            )
+        planned = next((row for row in applied.rows if row["line"] == line), None)
+        found = connection.execute(
+            select(creation).where(
+                creation.c.resource == resource, creation.c.key == (planned or {}).get("key")
+            )
+        ).one_or_none()
+    if planned is None or found is None:
+        raise BadDecision(not_waiting)
+    if found.digest != planned["digest"] and (found.drop_id, found.line) != (drop_id, line):
+        raise BadDecision(
+            f"{not_waiting}: what waits has other data, of line {found.line} of drop {found.drop_id}"
+        )
+    return found.id, applied.id
 
 
 async def decide_review(bench: Workbench, row: int, decision: Decision) -> list[int]:

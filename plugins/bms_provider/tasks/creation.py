@@ -61,14 +61,13 @@ def plan(name: str) -> dict[str, Any]:
         held = inbox.hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
-        # A decision too: without the original no report can tell what came of it.
-        sheet, original = inbox.taken(place, name, held)
         if params.get("decision"):
             try:
                 return _decided(place, name, held, params)
             except BadDecision:
                 closing.put_back(place.warehouse, held)
                 raise
+        sheet, original = inbox.taken(place, name, held)
         earlier = closing.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
@@ -93,6 +92,7 @@ def plan(name: str) -> dict[str, Any]:
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
     """Take a person's decision on one line of the drop, and carry it out."""
     row, plan_id = review.row_of(place.warehouse, name, held.id, params["line"])
+    inbox.taken(place, name, held)  # without the original no report can tell what came of it
     run = get_current_context()["dag_run"]
     who = run.triggering_user_name or "whoever triggered the run"
     decision = review.Decision(params["decision"], who, run.run_id)

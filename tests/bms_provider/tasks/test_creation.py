@@ -305,6 +305,47 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     assert drop_row(warehouse).state == "applied"
 
 
+def test_a_line_that_an_earlier_drop_has_entered_can_be_decided_where_it_came_again(
+    warehouse: Engine, doubtful: str, data_root: Path
+) -> None:
+    with run("manual__1", path="mars.csv"):
+        carry_through(creation.plan("employee"))
+    file = data_root / "inbox" / "employees" / "mars.csv"
+    file.write_text(f"{HEADER}810002;Roux;Léa;1;2027-01-04\r\n{doubtful}")
+    with run("manual__2", path="mars.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    with run("manual__3", drop=2, line=3, decision="create"):
+        assert carry_through(creation.plan("employee"))["created"] == 2
+
+
+def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
+    warehouse: Engine, doubtful: str, data_root: Path
+) -> None:
+    file = data_root / "inbox" / "employees" / "mars.csv"
+    with run("manual__1", path="mars.csv"):
+        carry_through(creation.plan("employee"))
+    header = HEADER.replace("\r\n", ";Fonction\r\n")
+    file.write_text(header + doubtful.replace("\r\n", ";Analyste\r\n"))
+    with run("manual__2", path="mars.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    decision = run("manual__3", drop=2, line=2, decision="create")
+    with decision, pytest.raises(BadDecision, match="other data, of line 2 of drop 1"):
+        creation.plan("employee")
+    assert drop_row(warehouse, 2).state == "applied"
+
+
+def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
+    warehouse: Engine, doubtful: str
+) -> None:
+    assert doubtful
+    with run("manual__1", path="mars.csv", dry_run=True):
+        carry_through(creation.plan("employee"))
+    decision = run("manual__2", drop=1, line=2, decision="create")
+    with decision, pytest.raises(BadDecision, match="trigger with drop=1 alone"):
+        creation.plan("employee")
+    assert drop_row(warehouse).state == "not_applied"
+
+
 def test_a_run_whose_drop_was_taken_over_writes_no_report(
     warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
