@@ -15,6 +15,7 @@ from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import Applier, RowsHeld
 from bms_flows.creation.entry import HERE, Entry, State
 from bms_flows.creation.settings import Settings
+from bms_flows.creation.states import reopen
 
 FATES: Final = {
     "good": 6,
@@ -72,8 +73,26 @@ async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
         ledger.add(person(n), manager=boss)
     await _workers(random, ledger, service, settings, witness)
     ended = await to_the_end(ledger, service, settings)
+    if ended and await _dropped_again(random, ledger):
+        await _workers(random, ledger, service, settings, witness)
+        ended = await to_the_end(ledger, service, settings)
     _report(ledger, service, witness)
     return [*_wrong(ledger, service, settings)] if ended else ["a row is stuck"]
+
+
+async def _dropped_again(random: Random, ledger: MemoryLedger) -> bool:
+    """Enter refused rows again, below other managers; return whether there are any."""
+    refused = [entry for entry in ledger.rows.values() if entry.state is State.REJECTED]
+    for entry in refused:
+        below = random.randint(0, entry.id - 1)
+        boss = ledger.rows[below].key if below else None
+        await ledger.change(
+            [entry.id],
+            lambda e, now, boss=boss: reopen(  # type: ignore[misc]  # mypy knows no defaults here
+                e, now=now, digest=e.digest, manager_key=boss, attempts=5
+            ),
+        )
+    return bool(refused)
 
 
 async def _workers(
@@ -130,7 +149,7 @@ def hurried(ledger: MemoryLedger, settings: Settings) -> Iterator[str]:
             yield f"row {row} was sent again after {at - since}"
         if what in ("unknown", "abandoned"):
             quiet[row] = entry.quiet_at
-        elif what == "withdrawn":
+        elif what in ("withdrawn", "rejected"):
             quiet[row] = None
 
 

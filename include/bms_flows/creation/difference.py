@@ -5,8 +5,8 @@ both sides last agreed on, says which of them has changed since.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -36,6 +36,12 @@ class Compared:
     id_contact: int
     same: Mapping[str, Any] = field(repr=False)
     other: Mapping[str, tuple[Any, Any]] = field(repr=False)
+
+    def without(self, places: Collection[Place]) -> "Compared":
+        """Return it without some places."""
+        same = {n: each for n, each in self.same.items() if (self.id_contact, n) not in places}
+        other = {n: each for n, each in self.other.items() if (self.id_contact, n) not in places}
+        return replace(self, same=same, other=other)
 
 
 @dataclass(frozen=True)
@@ -120,17 +126,21 @@ def tell(
 ) -> bytes:
     """Keep what a drop brings, and return the CSV that tells it, in the caller's transaction.
 
-    Repeating it tells the same: what a drop told is known by the drop's number.
+    Repeating it tells the same: what a drop told is known by the drop's number. A drop that ends
+    after a newer one, or once more, has nothing to say on places of which that one spoke.
     """
     lines = {int(each.guid): each.line for each in outcomes if each.guid}
     ids = sorted({each.id_contact for each in compared})
-    found = news(_agreed(connection, ids), _standing(connection, ids), compared)
+    newer = _spoken_of(connection, ids, after=drop_id)
+    current = [each.without(newer) for each in compared]
+    found = news(_agreed(connection, ids), _standing(connection, ids), current)
     now = datetime.now(UTC)
     _upsert(
         connection,
         contact_agreement,
         [
             {"id_contact": number, "field": name, "value": value, "agreed_at": now}
+            | {"drop_id": drop_id}
             for (number, name), value in found.agreed.items()
         ],
     )
@@ -162,6 +172,19 @@ def _told(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[obje
         *map(_shown, (each.base, each.ours, each.theirs)),
         each.changed_by,
     )
+
+
+def _spoken_of(connection: Connection, ids: Sequence[int], *, after: int) -> set[Place]:
+    """Return the places on which drops after one have agreed with the CRM, or differed from it."""
+    return {
+        (row.id_contact, row.field)
+        for table in (contact_agreement, contact_difference)
+        for row in connection.execute(
+            select(table.c.id_contact, table.c.field).where(
+                table.c.id_contact.in_(ids), table.c.drop_id > after
+            )
+        )
+    }
 
 
 def _agreed(connection: Connection, ids: Sequence[int]) -> dict[Place, Any]:

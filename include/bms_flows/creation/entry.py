@@ -49,6 +49,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     limit: int
     """The last attempt that may be made."""
     first_intended_at: datetime | None = None
+    """The first intent since the row was last entered."""
     intended_at: datetime | None = None
     quiet_at: datetime | None = None
     looks: int = 0
@@ -66,6 +67,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Key of the row whose number goes into the body as the manager."""
     owner: str | None = None
     leased_until: datetime | None = None
+
+    @property
+    def unsent(self) -> bool:
+        """Whether no POST was intended since the row was last entered; earlier ones had a no."""
+        return self.first_intended_at is None
 
     def held_by(self, owner: str, now: datetime) -> bool:
         """Whether `owner` holds the lease at `now`."""

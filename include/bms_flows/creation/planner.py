@@ -88,7 +88,7 @@ class _Planner:
         if entry.state is State.REVIEW:
             candidates, reason = entry.candidates, entry.reason
             return replace(row, action=Action.REVIEW, reason=reason, candidates=candidates)
-        if entry.state in OPEN and (entry.attempt or same):
+        if entry.state in OPEN and (same or not entry.unsent):
             # What was sent under this key is settled first, with the data it was sent with.
             reason = None if same else "other_data_underway"
             return replace(row, action=Action.RESUME, reason=reason)

@@ -203,8 +203,8 @@ def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timed
 
 
 def give_up_on_manager(entry: Entry, *, owner: str) -> Move:
-    """Reject a row never sent whose manager will not be there."""
-    if entry.state is not State.READY or entry.attempt or entry.owner != owner:
+    """Reject a row not sent since it was entered whose manager will not be there."""
+    if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
         raise Unlawful
     changed = _replace(entry, state=State.REJECTED, reason="manager_not_created", **_FREE)
     return Move(changed, "rejected", "manager_not_created")
@@ -253,13 +253,13 @@ def reopen(
     reason: str | None = None,
     candidates: Sequence[str] = (),
 ) -> Move:
-    """Enter a row that is known: dropped again after a no, or never sent and dropped with other data.
+    """Enter a row that is known: dropped again after a no, or not sent and dropped with other data.
 
     With a `reason` a person decides first. A row that may have been sent keeps its data until its
     outcome is known.
     """
-    never_sent = entry.state is State.READY and entry.attempt == 0 and entry.free(now)
-    if not never_sent and entry.state not in {State.REJECTED, State.GIVEN_UP}:
+    unsent = entry.state is State.READY and entry.unsent and entry.free(now)
+    if not unsent and entry.state not in {State.REJECTED, State.GIVEN_UP}:
         raise Unlawful
     changed = _replace(
         entry,

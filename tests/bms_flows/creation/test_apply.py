@@ -17,6 +17,7 @@ from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import NothingSent, RowsHeld
 from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.settings import Settings
+from bms_flows.creation.states import reopen
 
 SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
 GOOD = {"good": 1}
@@ -130,6 +131,27 @@ def test_who_reports_to_a_refused_manager_is_rejected_unsent() -> None:
         await applier(Process(ledger, service), SETTINGS).apply([1, 2])
         assert ledger.rows[2].reason == "manager_not_created"
         assert len(service.sent) == 1
+
+    play(main())
+
+
+def test_who_was_refused_before_is_rejected_with_a_manager_who_is_refused() -> None:
+    """Refused, dropped again below a new manager, who is refused too."""
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+        row = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        boss = ledger.add(person(2))
+        key = ledger.rows[boss].key
+        await ledger.change(
+            [row],
+            lambda e, now: reopen(e, now=now, digest=e.digest, manager_key=key, attempts=5),
+        )
+        counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
+        assert counts == {State.REJECTED: 2}
+        assert ledger.rows[row].reason == "manager_not_created"
+        assert len(service.sent) == 2
 
     play(main())
 

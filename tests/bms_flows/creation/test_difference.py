@@ -72,6 +72,24 @@ def test_a_field_that_was_not_dropped_stays_as_it_stands(told: Tell) -> None:
     assert told(other("Paris", "Lyon"), "c") == []
 
 
+def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told(
+    told: Tell, warehouse: Engine
+) -> None:
+    told(other("Paris", "Lyon"), "a")
+    told(same(country="FR"), "a")
+    told(other("Nice", "Lyon"), "b")
+    told(same(country="BE"), "b")
+    stale = Compared(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
+    assert told(stale, "a") == []
+    with warehouse.connect() as connection:
+        [stands] = connection.execute(text("select field, ours, gone_at from bms.contact_difference"))
+        agreed = connection.execute(text("select field, value from bms.contact_agreement")).all()
+    assert stands == ("city", "Nice", None)
+    assert agreed == [("country", "BE")]
+    [row] = told(other("Nice", "Lille"), "b")
+    assert row["theirs"] == "Lille"
+
+
 def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
     differing = {"contact_domains": ([3, 7], [3]), "is_lead": (True, False), "id_client": (1, 2)}
     rows = {row["field"]: row for row in told(Compared(42, {}, differing), "a")}

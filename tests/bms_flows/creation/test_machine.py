@@ -150,7 +150,7 @@ class Onboarding(RuleBasedStateMachine):
                 assert at >= quiet[row] + 2 * SETTINGS.settle
             if what in ("unknown", "abandoned"):
                 quiet[row] = entry.quiet_at
-            elif what == "withdrawn":
+            elif what in ("withdrawn", "rejected"):
                 quiet[row] = None
 
     def teardown(self) -> None:

@@ -1,7 +1,7 @@
 """Every decision of a plan, on sheets and views made by hand."""
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,7 @@ IDENTITY = Employees.identity
 RULES = rules.read(EMPLOYEE)
 TODAY = date(2026, 3, 31)
 NOTHING = View({}, {}, [])
+SENT = {"first_intended_at": datetime(2026, 3, 31, tzinfo=UTC)}
 
 
 def values(n: int, **given: Any) -> dict[str, Any]:
@@ -126,7 +127,9 @@ def test_leading_zeros_are_another_number() -> None:
         (State.READY, {}, Action.RESUME),
         (State.SENDING, {"attempt": 1}, Action.RESUME),
         (State.UNKNOWN, {"attempt": 1}, Action.RESUME),
-        (State.UNKNOWN, {"attempt": 1, "digest": "other"}, Action.RESUME),
+        (State.UNKNOWN, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
+        (State.READY, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
+        (State.READY, {"attempt": 1, "digest": "other"}, Action.CREATE),
         (State.READY, {"digest": "other"}, Action.CREATE),
         (State.CREATED, {"remote_id": "g"}, Action.ALREADY_THERE),
         (State.ADOPTED, {"remote_id": "g"}, Action.ALREADY_THERE),

@@ -153,12 +153,21 @@ def test_a_no_may_be_dropped_again_with_attempts_of_its_own(state: State) -> Non
     assert (moved.state, moved.digest, moved.limit) == (State.READY, "e", 8)
 
 
+def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
+    no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
+    again = states.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
+    other = states.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
+    assert (other.digest, other.attempt) == ("f", 1)
+    held = states.claim(again, owner="me", now=NOW, life=LIFE).entry
+    assert states.give_up_on_manager(held, owner="me").entry.state is State.REJECTED
+
+
 @pytest.mark.parametrize(
     "given",
     [
         {"state": State.UNKNOWN, "attempt": 1},
         {"state": State.SENDING, "attempt": 1},
-        {"state": State.READY, "attempt": 1},
+        {"state": State.READY, "attempt": 1, "first_intended_at": NOW, "owner": None},
         {"state": State.READY},
         {"state": State.CREATED},
         {"state": State.REVIEW},
