@@ -1,7 +1,8 @@
 """`python -m bms_flows.rebuild`: make the invoice tables again from the answers that were kept.
 
-Every complete step is loaded again in its order, from its raw answers, as if seen when it was:
-the same rows, versions and days come of it. All in one transaction; nothing changes when an
+Every complete step is loaded again in its order, from its raw answers, as if seen when it was, with
+the zone, language and date of the range that it was loaded with: the same rows, versions and days
+come of it. All in one transaction; nothing changes when an
 answer is missing (retention keeps raw answers for BMS_KEEP_RAW_DAYS).
 """
 
@@ -13,7 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Date,
+    DateTime,
+    Engine,
+    cast,
+    delete,
+    func,
+    select,
+    text,
+)
 from upath import UPath
 
 from bms_flows import storage
@@ -37,6 +49,10 @@ from bms_warehouse.tables import (
 )
 
 
+class ListedOtherwise(RuntimeError):
+    """Steps that don't say by which date their range was filtered, and whose rows deny the setting."""
+
+
 @dataclass(frozen=True)
 class Rebuilt:
     """What a rebuild did: steps loaded, and the table's fingerprint before and after."""
@@ -52,13 +68,16 @@ def rebuild(
     settings: Settings,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rebuilt:
-    """Make the invoice tables again; raises `AnswersMissing` before anything is touched."""
+    """Make the invoice tables again.
+
+    Raises `AnswersMissing` and `ListedOtherwise` before anything is touched.
+    """
     with engine.begin() as connection:
         # Nothing is asked of the database while thousands of answers are looked for, and read.
         connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
-        steps = _steps(connection)
+        steps = _steps(connection, settings)
         gone = [number for number, kept in steps if not _answered(data_root, kept)]
         if gone:
             raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
@@ -71,7 +90,7 @@ def rebuild(
         return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
 
 
-def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
+def _steps(connection: Connection, settings: Settings) -> list[tuple[int, dict[str, Any]]]:
     complete = (
         select(run.c.id, run.c.details, run.c.finished_at)
         .where(
@@ -81,11 +100,33 @@ def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
         )
         .order_by(run.c.finished_at, run.c.id)
     )
+    range_date = settings.invoice_range_date
+    if denying := _listed_otherwise(connection, range_date):
+        raise ListedOtherwise(
+            f"rows of steps {', '.join(map(str, denying))} are not listed by {range_date}; "
+            "set BMS_INVOICE_RANGE_DATE to the date that these were loaded with"
+        )
     # Steps that don't say when their rows were seen ended at that very moment.
     return [
-        (number, {"seen_at": ended.isoformat(), **kept})
+        (number, {"seen_at": ended.isoformat(), "range_date": range_date, **kept})
         for number, kept, ended in connection.execute(complete)
     ]
+
+
+def _listed_otherwise(connection: Connection, range_date: str) -> list[int]:
+    """Return the steps that don't say their date, and of which a row stands under another day."""
+    version = client_invoice_version.c
+    listed: ColumnElement[Any] = version[range_date]
+    if isinstance(listed.type, DateTime):
+        listed = cast(func.timezone(run.c.details["zone"].astext, listed), Date)
+    denying = (
+        select(run.c.id)
+        .join(client_invoice_version, version["_run_id"] == run.c.id)
+        .where(~run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
+        .distinct()
+        .order_by(run.c.id)
+    )
+    return [*connection.scalars(denying)]
 
 
 def _answered(data_root: UPath, kept: dict[str, Any]) -> bool:
@@ -111,7 +152,7 @@ def _again(
     unit = Unit.from_dict(kept)
     names = Languages(kept["language"], settings.language)
     at = datetime.fromisoformat(kept["seen_at"])
-    raw, date_of = data_root / kept["raw"], settings.invoice_range_date
+    raw, date_of = data_root / kept["raw"], kept["range_date"]
     without = answered(raw) - unit.days
     load = Load(connection, unit.id_entity, kept["zone"], date_of, without=without)
     merging = Merging(connection, number, names, at)
@@ -142,7 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
         made = rebuild(
             engine, storage.data_root(options.data_root), Settings.from_environment(), _show
         )
-    except (AnswersMissing, WarehouseError) as error:
+    except (AnswersMissing, ListedOtherwise, WarehouseError) as error:
         print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1
     finally:

@@ -63,6 +63,48 @@ def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
     assert content(warehouse) == before
 
 
+def days(warehouse: Engine) -> list[Any]:
+    with warehouse.connect() as connection:
+        rows = "select id_invoice, _version, _day, (created_on at time zone 'Europe/Paris')::date"
+        return list(
+            connection.execute(text(f"{rows} from bms.client_invoice_version order by 1, 2"))
+        )
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_days_stay_those_that_the_loads_were_listed_by(
+    sandbox: Sandbox,
+    warehouse: Engine,
+    warehouse_uri: str,
+    tmp_path: Path,
+    extract: Extract,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    silent: bool,
+) -> None:
+    """Run from a shell without the deployment's settings; of steps that don't say, it is refused."""
+    created = Settings(invoice_range_date="created_on")
+    sandbox.set_dialect(range_date="created_on")
+    early = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))[0]["id_invoice"]
+    sandbox.edit_invoice(1, early, created_on="2026-03-04T00:30:00+01:00")
+    extract(*MARCH, settings=created)
+    before = days(warehouse)
+    assert all(day == entered for *_, day, entered in before)
+    with warehouse.begin() as connection:
+        other = text("select id_invoice from bms.client_invoice where _day <> invoice_date")
+        assert connection.scalars(other).all() == [early]
+        if silent:
+            connection.execute(text("update bms.run set details = details - 'range_date'"))
+    ended = main(["--url", warehouse_uri, "--data-root", str(tmp_path)])
+    assert ended == silent
+    told = "rows of steps 1 are not listed by invoice_date; set BMS_INVOICE_RANGE_DATE"
+    assert (told in capsys.readouterr().err) == silent
+    assert days(warehouse) == before
+    if silent:
+        assert rebuild(warehouse, UPath(tmp_path), created).steps == 1
+        assert days(warehouse) == before
+
+
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("lost", ["step-2", "step-2/*_2026-03-08_*"])
 def test_a_missing_answer_leaves_all_as_it_is(

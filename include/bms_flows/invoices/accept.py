@@ -62,6 +62,7 @@ def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[st
             merging.add(load.take(window, answer).differing)
         lease.fence(connection)
         landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
-        outcome = Outcome(unit, run_id, kept["raw"], kept["parquet"], names.read, kept["zone"])
+        files = kept["raw"], kept["parquet"]
+        outcome = Outcome(unit, run_id, *files, names.read, kept["zone"], date_of)
         outcome.complete(load, merging, landing, place.settings.time_zone)
     return outcome.manifest(load)

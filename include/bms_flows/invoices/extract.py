@@ -60,13 +60,14 @@ async def extract_unit(
         with recorded(place, step, client.counters) as run_id:
             landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
             files = place.name(landing.raw), place.name(landing.parquet)
-            outcome = Outcome(unit, run_id, *files, language, zone)
+            date_of = settings.invoice_range_date
+            outcome = Outcome(unit, run_id, *files, language, zone, date_of)
             with (
                 leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
                 autocommit.connect() as before,
                 place.warehouse.connect() as writing,
             ):
-                load = Load(before, unit.id_entity, zone, settings.invoice_range_date)
+                load = Load(before, unit.id_entity, zone, date_of)
                 with writing.begin() as transaction:
                     lease.writes(writing)
                     names = Languages(language, settings.language)

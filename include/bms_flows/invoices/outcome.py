@@ -30,6 +30,7 @@ class Outcome:
     parquet: str
     language: str
     zone: str
+    range_date: str
 
     def complete(
         self,
@@ -104,4 +105,5 @@ class Outcome:
             "parquet": self.parquet,
             "language": self.language,
             "zone": self.zone,
+            "range_date": self.range_date,
         }
