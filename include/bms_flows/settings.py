@@ -61,7 +61,7 @@ class Settings:
     mirror_details: int = 10_000
     """Details that a run reads at most; the others follow in the next runs."""
     mirror_rotation: int = 100
-    """Every detail is read again once in so many runs: the list does not show all changes."""
+    """Every detail is read again once in so many runs, if `BMS_MIRROR_DETAILS` suffices: the list does not show all changes."""
     mirror_gone_percent: int = 5
     """Share of a mirror's rows that may be gone at once; beyond it a person is asked."""
     mirror_gone_rows: int = 10

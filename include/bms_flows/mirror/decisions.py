@@ -1,8 +1,10 @@
 """What a run decides, as pure functions: which details to read, who is gone, when to ask a person."""
 
-import zlib
+import hashlib
+import heapq
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -22,25 +24,55 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Rotation:
-    """Every detail is read again once in so many runs, changed or not; this is one of these runs."""
+    """Every detail is read again once in so many runs, changed or not; this is one of these runs.
+
+    The rows stand on a ring. Each run goes on where the one before has stopped, so that rows which
+    come and go move nobody out of turn, and a run that reads fewer than its share delays the others
+    and passes over none: of `n` rows, all are read within `runs`, or n / budget runs if that is more.
+    """
 
     runs: int
     turn: int
+    reached: str | None = None
+    """The place on the ring up to which the runs before have read."""
 
-    def due(self, key: Key) -> bool:
-        """Tell whether it is this run's turn to read the detail of `key` again."""
-        return zlib.crc32(str(key).encode()) % self.runs == self.turn % self.runs
+    def due(self, keys: Collection[Key]) -> list[Key]:
+        """Return whose turn it is of `keys`, in the order of the ring."""
+        share = (self.turn + 1) * len(keys) // self.runs - self.turn * len(keys) // self.runs
+        return heapq.nsmallest(share, keys, key=self._distance)
+
+    def after(self, read: Sequence[Key]) -> dict[str, Any]:
+        """Return what the next run needs to go on, when `read`, the first of those due, were read."""
+        return {"turn": self.turn, "reached": place_of(read[-1]) if read else self.reached}
+
+    def _distance(self, key: Key) -> tuple[bool, str]:
+        place = place_of(key)
+        return self.reached is not None and place <= self.reached, place
+
+
+def in_rotation(known: Mapping[Key, Known], scope: int | None) -> list[Key]:
+    """Return the rows whose details take turns: those that were read and are not gone."""
+    return [
+        key
+        for key, row in known.items()
+        if row.detailed and row.gone != "vanished" and row.scope == scope
+    ]
+
+
+def place_of(key: Key) -> str:
+    """Return a row's place on the ring; it tells nothing of the row."""
+    return hashlib.blake2b(str(key).encode(), digest_size=8).hexdigest()
 
 
 def details_to_read(
     *, changed: Sequence[Key], incomplete: Sequence[Key], due: Sequence[Key], budget: int
-) -> list[Key]:
-    """Return whose details a run reads: the changed and new first, then those never read, then those due.
+) -> tuple[list[Key], list[Key]]:
+    """Return whose details a run reads: the changed and new and then those still to be read; those due.
 
     More than `budget` are left for the next runs.
     """
-    chosen = dict.fromkeys([*changed, *incomplete, *due])
-    return list(chosen)[:budget]
+    first = list(dict.fromkeys([*changed, *incomplete]))[:budget]
+    return first, list(due[: budget - len(first)])
 
 
 def absent(known: Mapping[Key, Known], seen: Collection[Key], scope: int | None) -> list[Key]:

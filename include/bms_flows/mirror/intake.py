@@ -10,7 +10,7 @@ from typing import Any
 from bms.answers import Page
 from bms_flows.mirror.answers import Answers
 from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.decisions import Known, Rotation
+from bms_flows.mirror.decisions import Known
 from bms_flows.mirror.reading import Rows
 from bms_flows.mirror.resource import Resource, Source
 from bms_flows.mirror.rows import Extra, Listed, digest_of, rename
@@ -42,8 +42,8 @@ class Intake:
     """The rows for which each flag is true."""
     details: bool
     """Whether details are read."""
-    rotation: Rotation | None
-    full: bool
+    turns: Container[Key]
+    """The rows whose details are read again though nothing about them changed."""
     day: date
     answers: Answers
     stage: Callable[[Sequence[Listed]], Awaitable[None]]
@@ -101,7 +101,7 @@ class Intake:
         if known and known.list_hash == item.digest and known.gone != "vanished":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
-            elif self.full or (self.rotation is not None and self.rotation.due(key)):
+            elif key in self.turns:
                 self.due[key] = None
             else:
                 return False

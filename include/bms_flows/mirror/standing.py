@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, select, text
 
 from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.decisions import Known
+from bms_flows.mirror.decisions import Known, Rotation
 from bms_flows.mirror.resource import Resource
 from bms_warehouse import loads
 from bms_warehouse.tables import run
@@ -75,15 +75,21 @@ def known(
     return found
 
 
-def turn(connection: Connection, flow: str, step: str, id_entity: int | None) -> int:
-    """Return the turn in the rotation of details of the next run of a step."""
+def rotation(
+    connection: Connection, flow: str, step: str, id_entity: int | None, runs: int
+) -> Rotation:
+    """Return where the rotation of details over `runs` runs of a step stands."""
     last = connection.scalar(
-        select(func.max(run.c.details["turn"].as_integer())).where(
+        select(run.c.details)
+        .where(
             run.c.flow == flow,
             run.c.step == step,
             run.c.id_entity.is_not_distinct_from(id_entity),
             run.c.state.in_(ROTATED),
+            run.c.details["turn"].is_not(None),
         )
+        .order_by(run.c.id.desc())
+        .limit(1)
     )
     connection.commit()
-    return 0 if last is None else int(last) + 1
+    return Rotation(runs, last["turn"] + 1, last.get("reached")) if last else Rotation(runs, 0)

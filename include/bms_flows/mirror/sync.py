@@ -1,7 +1,7 @@
 """A run of a mirror: lists, details, and what comes of them in one transaction."""
 
 import logging
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -19,10 +19,10 @@ from bms_flows.mirror.answers import Answers, answers
 from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.decisions import (
     Known,
-    Rotation,
     absent,
     before,
     details_to_read,
+    in_rotation,
     members,
     too_many,
 )
@@ -99,7 +99,6 @@ class _Mirroring:
     async def outcome(self, files: ExitStack) -> Outcome:
         """Read all there is to read and stage what differs; nothing of the mirror is written yet."""
         scope = self.source.constants.get("_entity")
-        turn = standing.turn(self.connection, self.step.flow, self.step.name, self.step.id_entity)
         known = standing.known(
             self.connection,
             self.resource,
@@ -112,15 +111,20 @@ class _Mirroring:
         landing = Landing(self.place.data_root, self.resource.name, day, self.run_id)
         kept = files.enter_context(answers(landing.raw))
         flags = {name: await self._members(name, known) for name in self.resource.flags}
-        rotation = Rotation(self.place.settings.mirror_rotation, turn)
+        rotation = standing.rotation(
+            self.connection,
+            *(self.step.flow, self.step.name, self.step.id_entity),
+            self.place.settings.mirror_rotation,
+        )
+        rotates = self.asked.details and self.source.whole and not self.asked.full
+        due = rotation.due(in_rotation(known, scope)) if rotates else []
         intake = Intake(
             self.resource,
             self.source,
             known,
             flags,
             self.asked.details,
-            rotation if self.asked.details and self.source.whole else None,
-            self.asked.full and self.asked.details,
+            Everybody() if self.asked.full and self.asked.details else {*due},
             day,
             kept,
             self.staging.listed,
@@ -142,8 +146,10 @@ class _Mirroring:
             kept,
             self._apart(files, day),
         )
+        first, due = self._chosen(intake, due)
+        again = [key for key in due if key in intake.due]
         ahead = 2 * self.client.settings.concurrency
-        await details.take([*wanted, *self._chosen(intake)], ahead)
+        await details.take([*wanted, *first, *again], ahead)
         await self._settle(intake)
         self.staging.withdraw(intake.bad)
         return Outcome(
@@ -158,7 +164,7 @@ class _Mirroring:
             private=self.asked.private,
             details={
                 "whole": self.source.whole,
-                "turn": turn if intake.rotation else turn - 1,
+                **(rotation.after(due) if rotates else {}),
                 "passes": len(reading.passes),
                 "list_calls": reading.calls,
                 "details_read": details.read,
@@ -211,16 +217,15 @@ class _Mirroring:
     def _reading(self, fetch: Fetch, take: Take, name: str) -> Reading:
         return Reading(fetch, take, self.source.page_size, f"{self.resource.name}, {name}")
 
-    def _chosen(self, intake: Intake) -> list[Key]:
-        changed = intake.good()
+    def _chosen(self, intake: Intake, due: Sequence[Key]) -> tuple[list[Key], list[Key]]:
+        """Return whose details are read: the changed and those still to be read; of those due."""
         if not self.asked.details:
-            return []
-        budget = len(intake.seen) if self.asked.full else self.place.settings.mirror_details
+            return [], []
         return details_to_read(
-            changed=changed,
+            changed=intake.good(),
             incomplete=[*intake.incomplete],
-            due=[*intake.due],
-            budget=budget,
+            due=[*intake.due] if self.asked.full else due,
+            budget=len(intake.seen) if self.asked.full else self.place.settings.mirror_details,
         )
 
 

@@ -1,5 +1,9 @@
 """Which details, who is gone, when to ask: pure."""
 
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -17,16 +21,57 @@ THERE = Known(b"", detailed=True, gone=None, flags=(True,))
 GONE = replace(THERE, gone="vanished")
 
 
-def test_every_detail_has_its_turn_once_in_a_rotation() -> None:
-    keys = range(1_000)
-    turns = [[key for key in keys if Rotation(7, turn).due(key)] for turn in range(100, 107)]
-    assert sorted(key for turn in turns for key in turn) == list(keys)
-    assert max(map(len, turns)) < 2 * 1_000 / 7
+def runs_of(
+    rotation: int, keys: Callable[[int], set[Key]], budget: int, runs: int
+) -> list[list[Key]]:
+    """Return whose details each of so many runs reads in turn, of the rows that are there then."""
+    read: list[list[Key]] = []
+    reached: dict[str, Any] = {}
+    for turn in range(runs):
+        now = Rotation(rotation, turn, reached.get("reached"))
+        read.append(
+            details_to_read(changed=[], incomplete=[], due=now.due(keys(turn)), budget=budget)[1]
+        )
+        reached = now.after(read[-1])
+    return read
+
+
+@pytest.mark.parametrize(
+    ("rotation", "budget", "runs"),
+    [(7, 1_000, 7), (7, 40, 25), (100, 1_000, 100), (4_000, 1, 4_000)],
+)
+def test_every_detail_has_its_turn_once_in_a_rotation(
+    rotation: int, budget: int, runs: int
+) -> None:
+    """Or in as many runs more as the budget makes of it: 1,000 rows by 40 are 25 runs."""
+    keys: set[Key] = {*range(1_000)}
+    read = runs_of(rotation, lambda _: keys, budget, 3 * runs)
+    for start in (0, 1, runs // 2, 2 * runs):
+        assert sorted(key for each in read[start : start + runs] for key in each) == [*range(1_000)]
+    assert max(map(len, read)) - min(map(len, read)) <= 1
+
+
+def test_rows_that_come_and_go_move_nobody_out_of_turn() -> None:
+    chance = Random(5)
+    stay: set[Key] = {*range(200)}
+    others = [{*chance.sample(range(200, 400), 100)} for _ in range(120)]
+    read = runs_of(10, lambda turn: stay | others[turn], 25, 120)
+    for start in range(120 - 13):  # 300 rows by 25 are 12 runs, one more for those that came
+        assert stay <= {key for each in read[start : start + 13] for key in each}
 
 
 def test_changed_rows_come_before_those_whose_turn_it_is_and_each_once() -> None:
-    chosen = details_to_read(changed=[1, 2], incomplete=[3, 1], due=[2, 4, 5], budget=4)
-    assert chosen == [1, 2, 3, 4]
+    chosen = details_to_read(changed=[1, 2], incomplete=[3, 1], due=[4, 5], budget=4)
+    assert chosen == ([1, 2, 3], [4])
+    assert details_to_read(changed=[1, 2], incomplete=[3], due=[4], budget=2) == ([1, 2], [])
+
+
+def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
+    keys: set[Key] = {*range(10)}
+    due = Rotation(2, 1).due(keys)
+    reached = Rotation(2, 1).after(due[:2])["reached"]
+    assert Rotation(2, 2, reached).due(keys)[:3] == due[2:]
+    assert Rotation(2, 1, "ab").after([])["reached"] == "ab"
 
 
 def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:

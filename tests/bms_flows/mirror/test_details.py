@@ -87,3 +87,19 @@ def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
         "ab",
         "ab",
     ]
+
+
+def test_with_more_due_than_the_budget_every_detail_is_read_again_within_a_bound(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    """Twelve rows in two runs would be six in each; two in each are six runs."""
+    sandbox.fill(contacts=12)
+    mirror.run()
+    mirror.settings = Settings(mirror_details=2, mirror_rotation=2)
+    for row in sandbox.rows("contacts"):
+        sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
+    read = []
+    for _ in range(6):
+        mirror.run()
+        read.append((mirror.requests("read_contact"), notes(mirror).count("unseen")))
+    assert read == [(2, 2), (2, 4), (2, 6), (2, 8), (2, 10), (2, 12)]

@@ -57,8 +57,7 @@ async def test_a_private_field_that_a_list_shows_unasked_is_kept_nowhere() -> No
         known={},
         flags={name: set() for name in EMPLOYEES.flags},
         details=False,
-        rotation=None,
-        full=False,
+        turns=(),
         day=date(2026, 3, 31),
         answers=kept,  # type: ignore[arg-type]  # files of answers, as much of them as is asked
         stage=stage,
