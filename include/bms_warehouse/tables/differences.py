@@ -13,6 +13,12 @@ contact_agreement = Table(
     Column("field", TEXT, nullable=False, comment="The field, as drops name it."),
     Column("value", JSONB, nullable=False, comment="What both sides had. Personal data."),
     Column("agreed_at", TIMESTAMP, nullable=False, comment="When they last had the same."),
+    Column(
+        "drop_id",
+        BIGINT,
+        ForeignKey(drop.c.id),
+        comment="Drop that had it; empty where that was not kept yet.",
+    ),
     PrimaryKeyConstraint("id_contact", "field"),
     comment="What drops and CRM last agreed on, field by field: the base of a difference.",
 )

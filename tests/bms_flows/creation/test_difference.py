@@ -82,7 +82,9 @@ def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told
     stale = Compared(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
     assert told(stale, "a") == []
     with warehouse.connect() as connection:
-        [stands] = connection.execute(text("select field, ours, gone_at from bms.contact_difference"))
+        [stands] = connection.execute(
+            text("select field, ours, gone_at from bms.contact_difference")
+        )
         agreed = connection.execute(text("select field, value from bms.contact_agreement")).all()
     assert stands == ("city", "Nice", None)
     assert agreed == [("country", "BE")]
