@@ -158,7 +158,8 @@ async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Se
         entries |= found
         above = {e.manager_key for e in found.values() if e.manager_key}
         wanted = above - entries.keys()
-    managers = [key for key in entries if key not in set(keys)]
+    asked = set(keys)
+    managers = [key for key in entries if key not in asked]
     manager_of = {key: e.manager_key for key, e in entries.items() if e.manager_key}
     cut = chunks(
         [key for key in [*sorted(managers), *keys] if key in entries],
