@@ -25,6 +25,7 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("consultants", "the id of the consultant"),
+    max_active_runs=policy.DROPS_AT_ONCE,
     **policy.dag_arguments("drops", "crm"),
 )
 def consultant_creation() -> None:

@@ -27,6 +27,7 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("contacts", "the id of the contact"),
+    max_active_runs=policy.DROPS_AT_ONCE,
     **policy.dag_arguments("drops", "crm"),
 )
 def contact_creation() -> None:

@@ -21,6 +21,7 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("employees", "the guid of the employee"),
+    max_active_runs=policy.DROPS_AT_ONCE,
     **policy.dag_arguments("drops", "hr"),
 )
 def employee_onboarding() -> None:

@@ -117,6 +117,9 @@ def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]
     }
 
 
+DROPS_AT_ONCE = 500
+"""Runs of a drop's DAG at once: one that waits for a person is among them, and holds no worker."""
+
 APPROVAL_TIME = timedelta(hours=number("BMS_APPROVAL_HOURS", 72))
 """How long a person's answer to a plan is waited for; then it counts as a rejection."""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bms_flows.drops import claim
 from bms_flows.freshness import PROMISES
 from bms_provider import policy
 
@@ -39,6 +40,14 @@ def test_every_task_that_gives_up_is_told_of_but_the_watchdog_s(dags: dict[str, 
             given = task.on_failure_callback  # one, or a list: Airflow keeps what it was given
             told = given if isinstance(given, list) else [given]
             assert (policy.tell_of_failure in told) is (name != WATCHDOG), task.task_id
+
+
+def test_drops_that_wait_for_a_person_hold_up_no_other(dags: dict[str, Any]) -> None:
+    """Airflow counts a run that waits for an answer as active, and takes 16 at most unless told."""
+    waiting = {name: dag for name, dag in dags.items() if "approve" in dag.task_dict}
+    assert len(waiting) == 3
+    for dag in waiting.values():
+        assert dag.max_active_runs == policy.DROPS_AT_ONCE >= 2 * claim.AT_ONCE
 
 
 def test_the_watchdog_runs_without_being_asked_to(dags: dict[str, Any]) -> None:

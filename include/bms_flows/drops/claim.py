@@ -25,6 +25,9 @@ from bms_warehouse.tables import drop
 LIFE = timedelta(minutes=10)
 """A claim not renewed for so long may be taken over by another run."""
 
+AT_ONCE = 200
+"""Drops that one look over an inbox gives to be started; Airflow expands no list past 1,024."""
+
 Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
 """`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
 the content of an earlier one, by the same rules; `withdrawn`: the file changed or went before it was read."""
@@ -232,7 +235,7 @@ def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
 
 
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
-    """Return drops taken for a run of their own that nobody is known to have started.
+    """Return the oldest drops taken for a run of their own that nobody is known to have started.
 
     Starting one twice does no harm: its run id is the same.
     """
@@ -242,7 +245,8 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
             select(drop).where(waiting, drop.c.started_at.is_(None)).order_by(drop.c.id)
         )
         found = [Drop.of(row) for row in rows.mappings()]
-    return [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
+    mine = [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
+    return mine[:AT_ONCE]
 
 
 def started(engine: Engine, number: int) -> None:

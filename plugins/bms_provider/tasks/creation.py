@@ -61,6 +61,7 @@ def plan(name: str) -> dict[str, Any]:
         held = inbox.hold(place, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
+        claim.started(place.warehouse, held.id)
         if params.get("decision"):
             try:
                 return _decided(place, name, held, params)
@@ -71,7 +72,6 @@ def plan(name: str) -> dict[str, Any]:
         earlier = closing.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
-        claim.started(place.warehouse, held.id)
         if earlier and closing.rules_of(place.warehouse, earlier) == _rules(name).version:
             with place.warehouse.begin() as connection:
                 closing.finish(

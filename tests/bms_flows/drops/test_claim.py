@@ -148,6 +148,20 @@ def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> N
     assert claim.unstarted(warehouse, "employee") == []
 
 
+def test_however_many_lie_there_the_oldest_are_started_first(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert claim.AT_ONCE < 1024
+    monkeypatch.setattr(claim, "AT_ONCE", 2)
+    claim.enter(warehouse, "employee", replace(SEEN, path="by hand.csv"), "manual__1")
+    first, second, third = (
+        claim.enter(warehouse, "employee", replace(SEEN, path=f"{n}.csv")) for n in range(3)
+    )
+    assert claim.unstarted(warehouse, "employee") == [first, second]
+    claim.started(warehouse, first.id)
+    assert claim.unstarted(warehouse, "employee") == [second, third]
+
+
 def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN)
     with pytest.raises(DropTaken):

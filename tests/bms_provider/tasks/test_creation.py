@@ -265,6 +265,7 @@ def test_a_drop_whose_file_went_ends_with_the_reason(
     ):
         creation.plan("employee")
     assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "gone")
+    assert drop_row(warehouse).started_at, "its run has begun: none is to be started any more"
     assert dispatched() == []
 
 
@@ -305,8 +306,9 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     assert drop_row(warehouse).state == "applied"
 
 
+@pytest.mark.usefixtures("warehouse")
 def test_a_line_that_an_earlier_drop_has_entered_can_be_decided_where_it_came_again(
-    warehouse: Engine, doubtful: str, data_root: Path
+    doubtful: str, data_root: Path
 ) -> None:
     with run("manual__1", path="mars.csv"):
         carry_through(creation.plan("employee"))
