@@ -14,6 +14,7 @@ from bench.simulation.witness import Witness, draws
 from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import Applier, RowsHeld
 from bms_flows.creation.entry import HERE, Entry, State
+from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.states import reopen
 
@@ -24,6 +25,7 @@ FATES: Final = {
     "failed_after": 1,
     "unavailable": 2,
     "refused": 1,
+    "forbidden": 1,
     "no_connection": 1,
     "slow": 1,
 }
@@ -43,7 +45,7 @@ async def to_the_end(ledger: MemoryLedger, service: SimulatedService, settings: 
     for _ in range(PATIENCE):
         try:
             await applier(Process(ledger, service), settings).apply(list(ledger.rows))
-        except (RowsHeld, ConnectionFailed):
+        except (RowsHeld, ConnectionFailed, CreatesRefused):
             await asyncio.sleep(settings.lease_s)
             continue
         return True
@@ -118,7 +120,7 @@ async def _workers(
     for task in tasks:
         try:
             await task
-        except (Killed, RowsHeld, ConnectionFailed) as end:
+        except (Killed, RowsHeld, ConnectionFailed, CreatesRefused) as end:
             witness.counts[f"workers ended by {type(end).__name__}"] += 1
 
 

@@ -84,8 +84,9 @@ class SimulatedService:
         self.in_flight[key] += 1
         try:
             await asyncio.sleep(self.latency)
-            if fate == "refused":
-                raise Refused(ENDPOINT, "refused (422)", status=422)
+            if fate in ("refused", "forbidden"):
+                status = 422 if fate == "refused" else 403
+                raise Refused(ENDPOINT, f"refused ({status})", status=status)
             if fate == "unavailable":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=503)
             made = self._commit(key, body)

@@ -20,6 +20,19 @@ def ticks() -> float:
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
+class CreatesRefused(Exception):
+    """The service refuses creates as such: another row would fare no better."""
+
+    retriable = False
+
+    def __init__(self, error: BmsError) -> None:
+        super().__init__(
+            f"{error}; nothing was created by it. Is the scope for it granted, does base_url lead to"
+            " the service? Once that is mended, clear this task. Where the service answers a row's"
+            f" own data so, take {error.status} out of BMS_CREATE_STOPPED_BY"
+        )
+
+
 @dataclass(frozen=True)
 class Sender:
     """Sends rows of the ledger for one owner, `slots` at once; `ticks` is replaced in simulations."""
@@ -31,10 +44,10 @@ class Sender:
     slots: asyncio.Semaphore
     ticks: Callable[[], float] = ticks
 
-    async def send(self, row: int, body: Mapping[str, Any]) -> BmsError | None:
+    async def send(self, row: int, body: Mapping[str, Any]) -> Exception | None:
         """Make the next attempt for `row`; return an error that stops the others too.
 
-        Such an error (no connection, no token, no scope) says that nothing was sent; the row is
+        Such an error (no connection, no token, no scope, no such path) says that nothing was sent; the row is
         READY again. After a cancellation or a kill it is SENDING, and settles from there.
         """
         owner, settings = self.owner, self.settings
@@ -75,13 +88,14 @@ class Sender:
             await self._made(row, attempt, made)
         return None
 
-    async def _failed(self, row: int, attempt: int, error: BmsError) -> BmsError | None:
+    async def _failed(self, row: int, attempt: int, error: BmsError) -> Exception | None:
         if isinstance(error, AmbiguousWrite):
             reason = error.reason.replace(" ", "_")
             answered = error.status is not None
             await self.journal.move(row, _doubtful(attempt, reason, answered=answered))
             return None
-        if isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint:
+        own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
+        if own and error.status not in self.settings.stopping:
             reason = f"refused_{error.status}"
             await self.journal.move(
                 row, lambda entry, _: states.refused(entry, attempt=attempt, reason=reason)
@@ -89,7 +103,7 @@ class Sender:
             return None
         # Whatever else the client raises for a create, or for its token, surely was not executed.
         await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
-        return error
+        return CreatesRefused(error) if own else error
 
     async def _made(self, row: int, attempt: int, made: Made) -> None:
         try:

@@ -30,6 +30,8 @@ class Settings(FlowSettings):
     """Seconds that the service's clock may be ahead of the database's or behind it."""
     lease_s: float = 60
     """Seconds that a row stays its worker's without a sign of life."""
+    create_stopped_by: str = "403,404,405"
+    """Statuses by which creates as such are refused, and not the row's data: sending stops. Or `none`."""
     create_concurrency: int = 8
     """Creates under way at once, in one task."""
     chunk_rows: int = 200
@@ -64,6 +66,11 @@ class Settings(FlowSettings):
         """The life of a lease."""
         return timedelta(seconds=self.lease_s)
 
+    @property
+    def stopping(self) -> frozenset[int]:
+        """Statuses that stop all sending."""
+        return _statuses("BMS_CREATE_STOPPED_BY", self.create_stopped_by)
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
@@ -74,8 +81,9 @@ class Settings(FlowSettings):
                 own[name] = _number(variable, text)
         if text := given.pop("BMS_APPROVAL", ""):
             own["approval"] = _approval(text)
-        base = super().from_environment(given)
-        return replace(base, **own)
+        read = replace(super().from_environment(given), **own)
+        _ = read.stopping  # a wrong one is named before anything is done
+        return read
 
 
 NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "clock_skew_s", "lease_s")
@@ -89,6 +97,13 @@ def _number(variable: str, text: str) -> float:
     if not 0 < number < float("inf"):
         raise BadSetting(f"{variable} holds {text!r}; it takes a number, more than 0")
     return number
+
+
+def _statuses(variable: str, text: str) -> frozenset[int]:
+    parts = [] if text == "none" else text.split(",")
+    if all(len(part) == len("404") and part.isdecimal() and part[0] == "4" for part in parts):
+        return frozenset(map(int, parts))
+    raise BadSetting(f"{variable} holds {text!r}; it takes statuses as 403,404,405 or none")
 
 
 def _approval(text: str) -> Approval:

@@ -152,10 +152,22 @@ def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime, answered: b
 
 
 def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
-    """Take in that POST `attempt` surely was not executed; it doesn't count."""
+    """Take in that POST `attempt` surely was not executed; it doesn't count.
+
+    Where it was the first one the row is as unsent as before.
+    """
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise Unlawful
-    changed = _replace(entry, state=State.READY, limit=entry.limit + 1, looks=0, reason=reason)
+    changed = _replace(
+        entry,
+        state=State.READY,
+        limit=entry.limit + 1,
+        first_intended_at=None
+        if entry.first_intended_at == entry.intended_at
+        else entry.first_intended_at,
+        looks=0,
+        reason=reason,
+    )
     return Move(changed, "withdrawn", reason)
 
 

@@ -1,6 +1,7 @@
 """The engine in virtual time: every row comes to one end, nobody is created twice or lost."""
 
 import asyncio
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,7 +16,9 @@ from bench.simulation.service import SimulatedService, drawn, person
 from bench.simulation.witness import Witness
 from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import NothingSent, RowsHeld
+from bms_flows.creation.crew import AHEAD
 from bms_flows.creation.entry import HERE, State
+from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.states import reopen
 
@@ -106,6 +109,38 @@ def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
         service.fates = drawn(Random(1), GOOD)
         assert await to_the_end(ledger, service, SETTINGS)
         assert len(service.records) == 20
+
+    play(main())
+
+
+def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
+        for n in range(200):
+            ledger.add(person(n))
+        with pytest.raises(CreatesRefused, match="take 403 out of BMS_CREATE_STOPPED_BY"):
+            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert {e.state for e in ledger.rows.values()} == {State.READY}
+        assert all(e.unsent and e.limit - e.attempt == 5 for e in ledger.rows.values())
+        assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
+        service.fates = drawn(Random(1), GOOD)
+        assert await to_the_end(ledger, service, SETTINGS)
+        assert len(service.records) == 200
+
+    play(main())
+
+
+def test_a_status_that_is_said_to_be_the_row_s_own_rejects_it_alone() -> None:
+    async def main() -> None:
+        fates = iter(["forbidden", "good"])
+        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+        for n in range(2):
+            ledger.add(person(n))
+        settings = replace(SETTINGS, create_stopped_by="404", create_concurrency=1)
+        await applier(Process(ledger, service), settings).apply([1, 2])
+        assert [e.state for e in ledger.rows.values()] == [State.REJECTED, State.CREATED]
+        assert ledger.rows[1].reason == "refused_403"
 
     play(main())
 

@@ -22,6 +22,7 @@ from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import HERE, OPEN, Entry, Unlawful
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
+from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.states import reopen
 from bms_flows.creation.view import View
@@ -30,7 +31,17 @@ from bms_flows.drops.sheet import Form, Row, Sheet
 
 SETTINGS = Settings(settle_s=5, create_timeout_s=20, lease_s=10)
 RULES = drop_rules.read(EMPLOYEE)
-FATES = ("good", "good", "lost", "broken_off", "unavailable", "refused", "no_connection", "slow")
+FATES = (
+    "good",
+    "good",
+    "lost",
+    "broken_off",
+    "unavailable",
+    "refused",
+    "forbidden",
+    "no_connection",
+    "slow",
+)
 
 
 class Onboarding(RuleBasedStateMachine):
@@ -199,7 +210,7 @@ async def _applied(process: Process, ledger: MemoryLedger) -> bool:
     worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=loop.time)
     try:
         await worker.apply(list(ledger.rows))
-    except (Killed, RowsHeld, ConnectionFailed):
+    except (Killed, RowsHeld, ConnectionFailed, CreatesRefused):
         return False
     return True
 

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
 from bms_flows.creation.apply import RowsHeld
+from bms_flows.creation.send import CreatesRefused
 from bms_flows.drops.outcome import Outcome
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.creation.conftest import Drop, csv
@@ -55,6 +56,18 @@ def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Dr
         rows[number]["guid_employee"] for number in ("900001", "900002", "900003")
     }
     assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
+
+
+def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    this = drop(PEOPLE)
+    sandbox.set_dialect(scope_shape="missing", granted_scopes=["read:employee"])
+    with pytest.raises(CreatesRefused, match=r"403.*BMS_CREATE_STOPPED_BY"):
+        run(this)
+    sandbox.set_dialect(scope_shape="array", granted_scopes=["read:employee", "write:employee"])
+    assert ended(run(this)) == {"created": 3}
+    assert set(made(sandbox).values()) == {1}
 
 
 def test_the_same_file_again_creates_nobody(sandbox: Sandbox, drop: Drop) -> None:

@@ -14,6 +14,11 @@ def test_approval_is_a_word_or_a_number_of_rows(text: str, value: object) -> Non
     assert Settings.from_environment({"BMS_APPROVAL": text}).approval == value
 
 
+@pytest.mark.parametrize(("text", "found"), [("none", set()), ("403,405", {403, 405})])
+def test_statuses_that_stop_all_sending_are_set(text: str, found: set[int]) -> None:
+    assert Settings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
+
+
 def test_variables_are_read_beside_those_of_all_flows() -> None:
     settings = Settings.from_environment(
         {"BMS_SETTLE_S": "0.3", "BMS_CREATE_ATTEMPTS": "3", "BMS_TIME_ZONE": "UTC"}
@@ -30,6 +35,8 @@ def test_variables_are_read_beside_those_of_all_flows() -> None:
         ("BMS_SETTLE_S", "nan"),
         ("BMS_LEASE_S", "long"),
         ("BMS_CREATE_ATTEMPTS", "0"),
+        ("BMS_CREATE_STOPPED_BY", "403;404"),
+        ("BMS_CREATE_STOPPED_BY", "500"),
     ],
 )
 def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:

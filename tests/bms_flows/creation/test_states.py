@@ -105,7 +105,14 @@ def test_a_late_answer_to_the_last_attempt_is_taken_in_wherever_the_row_stands(
 
 def test_a_withdrawn_attempt_does_not_count() -> None:
     moved = states.withdraw(sending(), attempt=1, reason="r").entry
-    assert (moved.state, moved.limit - moved.attempt) == (State.READY, 5)
+    assert (moved.state, moved.limit - moved.attempt, moved.unsent) == (State.READY, 5, True)
+
+
+def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_withdrawn() -> None:
+    before = entry(attempt=1, first_intended_at=NOW - SETTLE)
+    again = states.intend(before, owner="me", now=NOW, in_flight=FLIGHT).entry
+    moved = states.withdraw(again, attempt=2, reason="r").entry
+    assert moved.first_intended_at == NOW - SETTLE
 
 
 def test_a_look_begun_too_early_finds_nothing_out() -> None:
