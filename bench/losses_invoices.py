@@ -97,6 +97,7 @@ class Company:
         found = Found(
             rows_read=rows + duplicates,
             quarantined=duplicates,
+            not_accepted=duplicates,
             duplicates=duplicates,
             outside=0,
             amounts_differ=sum(each.amounts_differ for each in answers),

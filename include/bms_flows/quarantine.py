@@ -2,13 +2,13 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date, datetime
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_warehouse.tables import quarantine
+from bms_warehouse.tables import quarantine, run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +28,29 @@ class Bad:
         # PostgreSQL stores no NUL; the escaped form says the same.
         shown = raw.decode(errors="backslashreplace").replace("\0", "\\u0000")
         return cls(row_key, code, name, day, shown)
+
+
+def not_accepted(
+    connection: Connection, rows: Collection[Bad], *, resource: str, id_entity: int
+) -> list[Bad]:
+    """Return those of `rows` that no published load has set aside, for the same reason and as they came.
+
+    What a suspect load set aside, nobody has accepted yet.
+    """
+    if not rows:
+        return []
+    accepted = connection.execute(
+        select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
+        .join(run, run.c.id == quarantine.c.run_id)
+        .where(
+            quarantine.c.resource == resource,
+            quarantine.c.id_entity == id_entity,
+            quarantine.c.row_key == any_(literal([bad.row_key for bad in rows], ARRAY(Text))),
+            run.c.state == "complete",
+        )
+    )
+    known = {(key, code, raw) for key, code, raw in accepted}
+    return [bad for bad in rows if (bad.row_key, bad.code, bad.raw) not in known]
 
 
 def set_aside(

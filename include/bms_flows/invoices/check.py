@@ -1,7 +1,8 @@
 """Whether a load can be believed; pure.
 
 The service gives no totals, so a load is held against itself, against what stands here, and
-against what that weekday usually brings.
+against what that weekday usually brings. A row that was published as it is, because a person
+accepted it or because it was one of few, is not doubted again.
 """
 
 import math
@@ -51,9 +52,13 @@ class Found:
 
     rows_read: int
     quarantined: int
+    not_accepted: int
+    """Of these, new or otherwise than in any load that was published."""
     duplicates: int
+    """Rows not accepted that repeat an identifier."""
     outside: int
     amounts_differ: int
+    """Rows whose amounts don't add up, new or otherwise than they stand here."""
     days: Mapping[date, int]
     windows: Sequence[WindowFound]
     currencies: Mapping[str, int]
@@ -96,6 +101,7 @@ def check(
     many = found.quarantined > max(
         tolerance.quarantined_rows, tolerance.quarantined_share * found.rows_read
     )
+    many = many and found.not_accepted > 0
     doubt("many_quarantined", f"{found.quarantined} of {found.rows_read} rows", many)
     for each in found.windows:
         dropped = (

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from bms.client import Client
-from bms_flows import runs
+from bms_flows import quarantine, runs
 from bms_flows.invoices import history
 from bms_flows.invoices.check import Breach, Tolerance, among, check, empty_end
 from bms_flows.invoices.lane import Lane
@@ -77,8 +77,12 @@ async def extract_unit(
                     await _take_in(answers, load, merging, landing, lease, progress)
                     known = history.of(before, unit, load.tally.days)
                     holidays = history.holidays(settings.holidays, load.tally.days)
-                    doubts = check(load.found, known, holidays=holidays, tolerance=tolerance)
-                    end = empty_end(load.found, holidays)
+                    bad = quarantine.not_accepted(
+                        before, load.bad, resource=RESOURCE, id_entity=unit.id_entity
+                    )
+                    found = load.found(bad)
+                    doubts = check(found, known, holidays=holidays, tolerance=tolerance)
+                    end = empty_end(found, holidays)
                     if end and await _left_out(client, unit.id_entity, end, settings):
                         doubts.append(Breach("end_date_excluded", f"{end}"))
                     if doubts:
@@ -89,7 +93,7 @@ async def extract_unit(
                         outcome.complete(load, merging, landing, company, client.counters)
                 if doubts:
                     with writing.begin():
-                        outcome.suspect(writing, load, doubts, client.counters)
+                        outcome.suspect(writing, load, bad, doubts, client.counters)
     progress.ended("suspect" if doubts else "complete", load.counts)
     if doubts:
         raise Suspect(outcome.told(doubts))

@@ -1,6 +1,6 @@
 """Loading a unit: each answer is typed, counted and compared with what stood here before."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -15,7 +15,7 @@ from bms_flows.frame import digests, frame, typed
 from bms_flows.invoices.check import Found, WindowFound
 from bms_flows.invoices.columns import Answer, AnswerReader, Columns
 from bms_flows.invoices.seen import Seen
-from bms_flows.invoices.tally import Tally, listed_days
+from bms_flows.invoices.tally import Tally, amounts_differ, listed_days
 from bms_flows.invoices.window import Window
 from bms_flows.quarantine import Bad
 from bms_flows.runs import Counts
@@ -65,6 +65,8 @@ class Load:
     missing: set[int] = field(default_factory=set)
     """Stored, of a day that was read, and not in that day's answer."""
     windows: list[WindowFound] = field(default_factory=list)
+    amounts_differ: int = 0
+    """Of the rows that are new or differ: the others were doubted when they came."""
     _reader: AnswerReader = field(default_factory=AnswerReader)
 
     def take(self, window: Window, answer: Answer) -> Taken:
@@ -82,7 +84,9 @@ class Load:
             pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
             found = pairs.aggregate([]).drop_null().to_pylist()
             self.names |= {(code, pair[code], pair[name]) for pair in found}
-        return Taken(rows, rows.filter(self._differ(rows, window)))
+        differing = rows.filter(self._differ(rows, window))
+        self.amounts_differ += amounts_differ(differing)
+        return Taken(rows, differing)
 
     def _rest(self, rows: pa.Table) -> pa.Table:
         """Leave out the rows of days that don't count."""
@@ -118,15 +122,15 @@ class Load:
         extra = [_json(once.extra.get(i)) for i in framed.kept]
         return framed.rows.append_column("_extra", pa.array(extra, pa.string()))
 
-    @property
-    def found(self) -> Found:
-        """What a check needs to know."""
+    def found(self, bad: Sequence[Bad]) -> Found:
+        """Return what a check needs to know; `bad` are the rows set aside that nobody has accepted."""
         return Found(
             rows_read=self.counts.rows_read,
             quarantined=self.counts.quarantined,
-            duplicates=sum(bad.code == "duplicate_id" for bad in self.bad),
+            not_accepted=len(bad),
+            duplicates=sum(each.code == "duplicate_id" for each in bad),
             outside=self.tally.outside,
-            amounts_differ=self.tally.amounts_differ,
+            amounts_differ=self.amounts_differ,
             days={day: found.invoices for day, found in self.tally.days.items()},
             windows=self.windows,
             currencies={currency: total.invoices for currency, total in self.tally.totals.items()},
@@ -189,10 +193,13 @@ class Load:
     def _set_aside(
         self, key: int | str | None, code: str, field: str | None, raw: bytes, window: Window
     ) -> None:
-        self.counts.quarantined += 1
-        self.bad.append(Bad.of(key, code, field, raw, window.start))
         if isinstance(key, int):
             self.seen.add([key])
+        if all(day in self.without for day in window):
+            self.counts.rows_read -= 1
+            return
+        self.counts.quarantined += 1
+        self.bad.append(Bad.of(key, code, field, raw, window.start))
 
 
 def _json(value: object) -> str | None:

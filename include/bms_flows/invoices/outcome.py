@@ -7,14 +7,16 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection
 
 from bms.counters import Counters
-from bms_flows import runs
+from bms_flows import quarantine, runs
 from bms_flows.invoices import report
 from bms_flows.invoices.check import Breach
 from bms_flows.invoices.load import Load
-from bms_flows.invoices.merging import Merging
+from bms_flows.invoices.merging import RESOURCE, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import publish
 from bms_flows.landing import Landing
+from bms_flows.quarantine import Bad
+from bms_warehouse.database import clock
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,26 @@ class Outcome:
         )
 
     def suspect(
-        self, connection: Connection, load: Load, doubts: list[Breach], counters: Counters
+        self,
+        connection: Connection,
+        load: Load,
+        bad: list[Bad],
+        doubts: list[Breach],
+        counters: Counters,
     ) -> None:
-        """Record the step of `load` as suspect, within the caller's transaction."""
+        """Record the step of `load` as suspect, within the caller's transaction.
+
+        `bad` are those of its rows set aside that nobody has accepted: they show in quarantine as
+        seen by this step, and leave with the next good read.
+        """
+        quarantine.set_aside(
+            connection,
+            bad,
+            resource=RESOURCE,
+            id_entity=self.unit.id_entity,
+            run_id=self.run_id,
+            at=clock(connection),
+        )
         runs.keep_totals(connection, self.run_id, self.unit.id_entity, load.tally.totals)
         runs.finish(
             connection,

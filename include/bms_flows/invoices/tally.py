@@ -28,7 +28,6 @@ class Tally:
 
     totals: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
     days: dict[date, Day] = field(default_factory=lambda: defaultdict(Day))
-    amounts_differ: int = 0
     outside: int = 0
 
     def add(self, rows: pa.Table, window: Window) -> None:
@@ -54,7 +53,6 @@ class Tally:
             found = self.days[row["_day"]]
             found.invoices += row["id_invoice_count"]
             found.open_invoices += row["open_sum"] or 0
-        self.amounts_differ += pc.sum(amounts_differ(rows)).as_py() or 0
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:
@@ -65,11 +63,14 @@ def is_open(rows: pa.Table) -> pa.ChunkedArray:
     return pc.and_(pc.invert(canceled), pc.or_(owed, pc.invert(sent)))
 
 
-def amounts_differ(rows: pa.Table) -> pa.ChunkedArray:
-    """Tell for each invoice whether net and VAT fail to make up the gross amount, to the cent."""
+def amounts_differ(rows: pa.Table) -> int:
+    """Count the invoices of which net and VAT fail to make up the gross amount, to the cent."""
     sum_ = pc.add(rows.column("total_excl_vat"), rows.column("total_vat"))
     difference = pc.abs(pc.subtract(sum_, rows.column("total_incl_vat")))
-    return pc.greater_equal(difference, pa.scalar(CENT, difference.type))
+    found: int | None = pc.sum(
+        pc.greater_equal(difference, pa.scalar(CENT, difference.type))
+    ).as_py()
+    return found or 0
 
 
 def listed_days(rows: pa.Table, range_date: str, zone: str) -> pa.Array:

@@ -45,6 +45,13 @@ def versions(warehouse: Engine) -> int:
         return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
 
 
+def set_aside(warehouse: Engine) -> dict[str, int]:
+    """The rows in quarantine, each with the step that last saw it."""
+    with warehouse.connect() as connection:
+        rows = connection.execute(text("select row_key, run_id from bms.quarantine"))
+        return {row_key: run_id for row_key, run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
+
+
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
     """Publish a suspect load as a later run does; return its manifest, None without one."""
     place = Workplace(warehouse, UPath(data_root), Settings())
@@ -172,6 +179,48 @@ def test_of_a_load_in_doubt_just_the_days_asked_for_are_published(
     assert rest.days == {*Window(date(2026, 3, 1), date(2026, 3, 31))} - {looked_at}
     made = rebuild(warehouse, UPath(tmp_path), Settings())
     assert made.before == made.after
+
+
+@pytest.mark.parametrize("doubt", ["wrong_amount", "duplicate_row"])
+def test_what_was_accepted_is_not_doubted_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, doubt: str
+) -> None:
+    """The service has its own rounding, say, and nobody there will change it."""
+    month = Settings(window_days=31)
+    extract(*MARCH, settings=month)
+    sandbox.set_fault(doubt, operation="list_client_invoices", count=5)
+    for _night in range(2):
+        with pytest.raises(Suspect):
+            extract(*MARCH, settings=month)
+    *_, unit = suspects(warehouse, [1])
+    accepted(warehouse, tmp_path, unit)
+    again = extract(*MARCH, settings=month)
+    assert (again["inserted"], again["changed"]) == (0, 0)
+    assert sandbox.truth()["faults"] == {doubt: 3}
+
+
+def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_accepted(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+) -> None:
+    extract(*MARCH)
+    rows = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 20))
+    *many, one = [row["id_invoice"] for row in rows]
+    for key in many:
+        sandbox.edit_invoice(1, key, invoice_subject="a\0b")
+    for night in (2, 3):
+        with pytest.raises(Suspect, match="many_quarantined"):
+            extract(*MARCH)
+        assert set_aside(warehouse) == {str(key): night for key in many}
+    (unit,) = suspects(warehouse, [1])
+    accepted(warehouse, tmp_path, unit)
+    extract(*MARCH)
+    sandbox.edit_invoice(1, one, invoice_subject="a\0b")
+    with pytest.raises(Suspect, match="many_quarantined"):
+        extract(*MARCH)
+    assert set_aside(warehouse) == {**{str(key): 5 for key in many}, str(one): 6}
+    sandbox.edit_invoice(1, one, invoice_subject="read")
+    extract(*MARCH)
+    assert set_aside(warehouse) == {str(key): 7 for key in many}
 
 
 @pytest.mark.usefixtures("suspect")

@@ -28,6 +28,7 @@ HISTORY = History(days=USUAL, currencies=frozenset({"EUR", "USD"}))
 GOOD = Found(
     rows_read=100,
     quarantined=0,
+    not_accepted=0,
     duplicates=0,
     outside=0,
     amounts_differ=0,
@@ -56,7 +57,7 @@ def test_a_first_load_is_believed() -> None:
         ({"amounts_differ": 1}, "amounts_differ"),
         ({"duplicates": 1}, "duplicate_ids"),
         ({"outside": 1}, "outside_window"),
-        ({"quarantined": 6}, "many_quarantined"),
+        ({"quarantined": 6, "not_accepted": 1}, "many_quarantined"),
         ({"windows": [WindowFound(WEEK, stored=50, missing=3)]}, "drop"),
         ({"days": {MONDAY: 0}}, "fewer_than_usual"),
         ({"days": {MONDAY: 3}}, "fewer_than_usual"),
@@ -77,11 +78,12 @@ def test_a_currency_that_stood_in_these_days_and_is_gone_is_doubted() -> None:
     [
         {"windows": [WindowFound(WEEK, stored=50, missing=2)]},
         {"windows": [WindowFound(WEEK, stored=500, missing=25)]},
-        {"quarantined": 5},
+        {"quarantined": 5, "not_accepted": 5},
+        {"quarantined": 50},
         {"days": {MONDAY: 11}},
         {"days": {MONDAY + 5 * DAY: 0}},
     ],
-    ids=["two gone", "5 % gone", "5 % set aside", "a slow day", "a Saturday"],
+    ids=["two gone", "5 % gone", "5 % set aside", "all accepted", "a slow day", "a Saturday"],
 )
 def test_just_under_a_limit_is_believed(change: dict[str, Any]) -> None:
     assert doubts(replace(GOOD, **change)) == []
