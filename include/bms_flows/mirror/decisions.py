@@ -84,6 +84,24 @@ def absent(known: Mapping[Key, Known], seen: Collection[Key], scope: int | None)
     ]
 
 
+def no_longer_listed(known: Mapping[Key, Known], gone: Sequence[Key]) -> list[Key]:
+    """Return, of absent rows, those that a list had until now.
+
+    Of the others it is known that lists leave them out and that the service has them all the same.
+    """
+    return [key for key in gone if known[key].list_hash is not None]
+
+
+def to_confirm(known: Mapping[Key, Known], gone: Sequence[Key], *, rotates: bool) -> list[Key]:
+    """Return, of absent rows, those whose details a run asks for: all, unless details take turns.
+
+    Then just those that a list had until now, or whose detail is still to be read; the others wait
+    for their turn.
+    """
+    news = {*no_longer_listed(known, gone)}
+    return [key for key in gone if not rotates or key in news or not known[key].detailed]
+
+
 def too_many(gone: int, present: int, *, rows: int, percent: int) -> bool:
     """Tell whether so many gone at once, of those `present`, are a person's business."""
     return gone > max(rows, present * percent / 100)

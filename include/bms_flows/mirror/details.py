@@ -71,8 +71,8 @@ class Details:
         extra = rename(found.record, found.extra, self.resource.aliases)
         said = self.intake.said(key)
         if said is None:  # no list had it
-            row = self.known[key]
-            return Detailed(found.record, extra, None, row.list_hash, row.flags, deleted=False)
+            flags = self.known[key].flags
+            return Detailed(found.record, extra, None, None, flags, deleted=False)
         unsaid = getattr(found.record, "deleted", None) is None
         return Detailed(
             found.record, extra, said.extra, said.digest, said.flags, said.deleted and unsaid

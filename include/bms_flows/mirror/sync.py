@@ -24,6 +24,8 @@ from bms_flows.mirror.decisions import (
     details_to_read,
     in_rotation,
     members,
+    no_longer_listed,
+    to_confirm,
     too_many,
 )
 from bms_flows.mirror.details import Details
@@ -132,11 +134,9 @@ class _Mirroring:
         reading = await self._lists(intake)
         await self._settle(intake)
         gone = absent(known, intake.seen, scope) if self.source.whole and reading.agreed else []
-        settings = self.place.settings
-        asks = not self.asked.accept_gone and too_many(
-            len(gone), present, rows=settings.mirror_gone_rows, percent=settings.mirror_gone_percent
-        )
-        wanted = [] if asks else gone
+        asks = self._too_many(len(no_longer_listed(known, gone)), present)
+        if asks:
+            gone = []
         details = Details(
             self.resource,
             self.source.detail,
@@ -147,19 +147,22 @@ class _Mirroring:
             self._apart(files, day),
         )
         first, due = self._chosen(intake, due)
-        again = [key for key in due if key in intake.due]
-        ahead = 2 * self.client.settings.concurrency
-        await details.take([*wanted, *first, *again], ahead)
+        in_turn = intake.due.keys() | {*gone}
+        again = [key for key in due if key in in_turn]
+        keys = dict.fromkeys([*to_confirm(known, gone, rotates=rotates), *first, *again])
+        await details.take([*keys], 2 * self.client.settings.concurrency)
         await self._settle(intake)
         self.staging.withdraw(intake.bad)
+        vanished = sorted({*details.missing} & {*gone}, key=str)
+        asks = asks or self._too_many(len(vanished), present)
         return Outcome(
             resource=self.resource,
             run_id=self.run_id,
             intake=intake,
             staged=self.staging.staged,
-            vanished=sorted(set(details.missing) & set(wanted), key=str),
+            vanished=[] if asks else vanished,
             agreed=reading.agreed,
-            asks=len(gone) if asks else 0,
+            asks=asks,
             whole=self.source.whole,
             private=self.asked.private,
             details={
@@ -171,6 +174,12 @@ class _Mirroring:
                 "raw": self.place.name(landing.raw) if kept.kept else None,
             },
         )
+
+    def _too_many(self, gone: int, present: int) -> int:
+        """Return how many are gone if a person is to be asked about them, else 0."""
+        settings = self.place.settings
+        limits = {"rows": settings.mirror_gone_rows, "percent": settings.mirror_gone_percent}
+        return 0 if self.asked.accept_gone or not too_many(gone, present, **limits) else gone
 
     def _apart(self, files: ExitStack, day: date) -> Answers | None:
         """Return where answers go that are kept apart, if this run keeps any."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Connection, func, select
+from sqlalchemy import Column, Connection, case, func, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.records import Record
@@ -49,7 +49,7 @@ class Held:
     day: date | None = None
     """The day under which an invoice is listed."""
     gone: str | None = None
-    """Why a mirrored row is gone: flagged or vanished."""
+    """Why lists need not have a mirrored row: flagged, vanished, or unlisted, which is known of it."""
 
 
 def digests(
@@ -106,10 +106,11 @@ def history(connection: Connection, id_entity: int) -> Window | None:
 def mirrored(connection: Connection, resource: Resource, id_entity: int | None) -> dict[Key, Held]:
     """Return the rows of a mirror, by what lists say of them."""
     table = resource.table
+    unlisted = case((table.c["_list_hash"].is_(None), "unlisted"))
     query = select(
         table.c[resource.key],
         table.c["_version"],
-        table.c["_gone_reason"],
+        func.coalesce(table.c["_gone_reason"], unlisted),
         *resource.listed.values(),
     )
     if id_entity is not None:

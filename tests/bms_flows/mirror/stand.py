@@ -27,6 +27,9 @@ KINDS: dict[str, tuple[Resource, Callable[..., Source]]] = {
     "employee": (EMPLOYEES, employees),
 }
 
+NEVER = 10_000_000
+"""Runs of a rotation that no test lives to see."""
+
 
 @dataclass
 class Mirror:

@@ -5,10 +5,7 @@ from typing import Any
 from bms_flows.mirror.resource import Asked
 from bms_flows.settings import Settings
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
-
-NEVER = 10_000_000
-"""Runs of a rotation that no test lives to see."""
+from tests.bms_flows.mirror.stand import NEVER, Mirror
 
 
 def notes(mirror: Mirror) -> list[Any]:

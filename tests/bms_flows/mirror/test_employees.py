@@ -14,7 +14,7 @@ from bms_flows.mirror.resource import Asked
 from bms_flows.settings import Settings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.stand import NEVER, Mirror
 
 OFF = Asked(details=False)
 FULL = Asked(private=True)
@@ -148,7 +148,7 @@ def test_in_full_it_is_kept_apart_with_versions(
 def test_a_private_part_that_cannot_be_loaded_is_asked_for_until_it_can(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
-    mirror.settings = Settings(mirror_rotation=10_000_000)
+    mirror.settings = Settings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1, asked=FULL)
     sandbox.edit("employees", guid, address="a\0b", modified_on="2026-03-30T10:00:00+00:00")
     for _ in range(2):

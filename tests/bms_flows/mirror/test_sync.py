@@ -9,7 +9,7 @@ from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.sync import ManyGone
 from bms_flows.settings import Settings
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.stand import NEVER, Mirror
 
 DETAILS_LATER = Asked(details=False)
 
@@ -63,7 +63,7 @@ def test_a_change_in_the_list_is_a_version_and_costs_one_detail(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=30)
-    mirror.settings = Settings(mirror_rotation=10_000_000)
+    mirror.settings = Settings(mirror_rotation=NEVER)
     mirror.run()
     sandbox.edit("contacts", 1003, email="new@example.org", notes="seen with it")
     manifest = mirror.run()
@@ -152,7 +152,7 @@ def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirr
 
 def test_details_wait_for_their_turn_when_there_are_many(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=50)
-    mirror.settings = Settings(mirror_details=20, mirror_rotation=10_000_000)
+    mirror.settings = Settings(mirror_details=20, mirror_rotation=NEVER)
     read = []
     for _ in range(4):
         mirror.run()

@@ -132,6 +132,21 @@ def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
     assert auditor.found() == {"contact": {"warehouse_differs": 1}}
 
 
+def test_a_row_that_the_mirror_knows_to_be_left_out_of_lists_is_no_bug(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=30, employees=4, consultants=4)
+    auditor.load()
+    sandbox.delete("contacts", 1003)
+    auditor.execute("update bms.contact set _list_hash = null where id = 1003")
+    auditor.run()
+    auditor.read_lists()
+    auditor.next_day()
+    auditor.run()
+    assert auditor.found() == {}
+
+
 def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
     auditor.settings = Settings(audit_requests=30)
     auditor.run()
