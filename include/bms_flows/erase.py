@@ -106,9 +106,7 @@ def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[b
     yield (
         creation_body,
         creation_body.c.creation_id.in_(
-            select(creation.c.id).where(
-                creation.c.resource == resource.name, creation.c.remote_id == key
-            )
+            select(creation.c.id).where(_of_record(resource, key) | _may_be(resource, key))
         ),
     )
     if resource is CONTACTS:
@@ -117,8 +115,11 @@ def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[b
 
 
 def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
-    """Return the drops in which the record stood: those whose plan names its key in the ledger, or its id."""
-    mine = (creation.c.resource == resource.name) & (creation.c.remote_id == key)
+    """Return the drops in which the record stood, or may have, and those of the same content.
+
+    They are those whose plan names its key in the ledger, or its id, be it as a candidate.
+    """
+    mine = _of_record(resource, key)
     matched = (creation_match.c.resource == resource.name) & (creation_match.c.remote_id == key)
     rows = creation_plan.c.rows
     keys = [
@@ -127,10 +128,14 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
     ]
     named = [
         rows.contains(cast([{name: value}], JSONB))
-        for name, value in [("remote_id", key), *(("key", each) for each in keys)]
+        for name, value in [
+            ("remote_id", key),
+            ("candidates", [key]),
+            *(("key", each) for each in keys),
+        ]
     ]
     found: set[Any] = {
-        *connection.scalars(select(creation.c.drop_id).where(mine)),
+        *connection.scalars(select(creation.c.drop_id).where(mine | _may_be(resource, key))),
         *connection.scalars(select(creation_match.c.drop_id).where(matched)),
         *connection.scalars(
             select(creation_plan.c.drop_id).where(
@@ -138,8 +143,27 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
             )
         ),
     }
-    rows_of = connection.execute(select(drop).where(drop.c.id.in_(found)).order_by(drop.c.id))
+    # What came twice was planned once.
+    contents = select(drop.c.sha256).where(drop.c.id.in_(found))
+    same = (drop.c.resource == resource.name) & drop.c.sha256.in_(contents)
+    rows_of = connection.execute(
+        select(drop).where(drop.c.id.in_(found) | same).order_by(drop.c.id)
+    )
     return [Drop.of(row) for row in rows_of.mappings()]
+
+
+def _of_record(resource: Resource, key: str) -> ColumnElement[bool]:
+    """Rows of the ledger that are the record."""
+    return (creation.c.resource == resource.name) & (creation.c.remote_id == key)
+
+
+def _may_be(resource: Resource, key: str) -> ColumnElement[bool]:
+    """Rows of the ledger that may be the record: nobody has said yet."""
+    return (
+        (creation.c.resource == resource.name)
+        & (creation.c.state == "review")
+        & creation.c.candidates.contains(cast([key], JSONB))
+    )
 
 
 def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[Drop]) -> Iterator[UPath]:

@@ -97,6 +97,37 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
     assert not again.files
 
 
+def test_drops_that_came_twice_or_are_undecided_are_erased_too(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    statements = (
+        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, sha256)
+        select 'contact', name, 1, '1', 'open', name, now(), '2026-04-01', sha256
+        from (values ('again.csv', 's'), ('doubtful.csv', 't'), ('refused.csv', 'u')) new (name, sha256)""",
+        "update bms.\"drop\" set sha256 = 's' where id = 1",
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        evidence, candidates, entered_at, changed_at)
+        values ('contact', 'l', 'd', 4, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7', cast(:id as text)), now(), now()),
+        ('contact', 'm', 'd', 2, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7'), now(), now())""",
+        "insert into bms.creation_body values (2, :mail), (3, 'another person')",
+        """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at)
+        values (5, 'p', 'contact', 'refused', '{}', '{}', '[]', '{}',
+        jsonb_build_array(jsonb_build_object('key', 'n', 'candidates', jsonb_build_array('7', cast(:id as text)))), now())""",
+    )
+    with warehouse.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), {"id": contact, "mail": MAIL})
+    for drop in (3, 4, 5):
+        folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text(MAIL)
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert found.drops == [1, 3, 4, 5]
+    left = everything(warehouse, tmp_path)
+    assert CANARY not in left
+    assert left.count("another person") == 3
+
+
 def test_what_is_private_of_an_employee_is_erased_too(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
 ) -> None:

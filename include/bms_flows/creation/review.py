@@ -78,6 +78,8 @@ async def decide_review(bench: Workbench, row: int, decision: Decision) -> list[
     that took it was killed before it was carried out, isn't taken again.
     """
     choice, who, run = decision.choice, decision.who, decision.run
+    if choice == CREATE and not await bench.ledger.bodies([row]):
+        raise BadDecision(f"what the row was to send is erased: {GIVE_UP}, and drop it again")
     if await asyncio.to_thread(_stands, bench, row, decision):
         [entry] = await bench.ledger.entries([row])
         moved = {row: entry}

@@ -336,6 +336,26 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     assert drop_row(warehouse, 2).state == "applied"
 
 
+def test_what_was_erased_is_given_up_and_dropped_again(
+    warehouse: Engine, doubtful: str, data_root: Path
+) -> None:
+    with run("manual__1", path="mars.csv"):
+        carry_through(creation.plan("employee"))
+    with warehouse.begin() as connection:
+        connection.execute(text("delete from bms.creation_body"))
+    decision = run("manual__2", drop=1, line=2, decision="create")
+    with decision, pytest.raises(BadDecision, match="give_up, and drop it again"):
+        creation.plan("employee")
+    with run("manual__3", drop=1, line=2, decision="give_up"):
+        assert carry_through(creation.plan("employee"))["rejected"] == 1
+    file = data_root / "inbox" / "employees" / "mars.csv"
+    file.write_text(f"{HEADER}{doubtful}\r\n")
+    with run("manual__4", path="mars.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    with run("manual__5", drop=2, line=2, decision="create"):
+        assert carry_through(creation.plan("employee"))["created"] == 1
+
+
 def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
     warehouse: Engine, doubtful: str
 ) -> None:
