@@ -78,6 +78,18 @@ class BmsHook(BaseHook):
         """The entities to work on where a run names none; raises `BadConnection`."""
         return entity_list(self.extras.get("entities"))
 
+    def entities_or(self, named: list[int] | None) -> list[int]:
+        """Return the entities that a run names, else the connection's; raises `BadConnection`.
+
+        A run that has none of either would read nothing and end well.
+        """
+        entities = named or self.entities
+        if not entities:
+            raise BadConnection(
+                f"{FIELDS['entities']} is empty, and the run names none: give either."
+            )
+        return entities
+
     @cached_property
     def in_flight(self) -> InFlight:
         """What all clients of this hook have in flight together."""

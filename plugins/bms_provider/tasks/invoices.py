@@ -27,7 +27,7 @@ ENDPOINT = BY_NAME["list_client_invoices"]
 def plan() -> list[int]:
     """Enter the run's units in `bms.run` and return their places there, one for each task."""
     params = get_current_context()["params"]
-    entities = params.get("entities") or BmsHook().entities
+    entities = BmsHook().entities_or(params.get("entities"))
     window, days_given = workplace.asked_window(), bool(params.get("start_date"))
     over_budget = 0
     with workplace.open_workplace() as place:

@@ -41,7 +41,7 @@ def sync_consultants() -> dict[str, Any]:
 
 def entities() -> list[int]:
     """Return the entities to read: those that the run names, else the connection's."""
-    return get_current_context()["params"].get("entities") or BmsHook().entities
+    return BmsHook().entities_or(get_current_context()["params"].get("entities"))
 
 
 def sync_employees(id_entity: int) -> dict[str, Any]:

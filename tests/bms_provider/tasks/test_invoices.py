@@ -14,7 +14,8 @@ from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url
 
 from bms_flows.invoices.extract import Suspect
-from bms_provider.tasks import invoices
+from bms_provider.hooks.connection import BadConnection
+from bms_provider.tasks import invoices, mirror
 from bms_sandbox.serve import Sandbox
 
 WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
@@ -85,3 +86,17 @@ def test_an_accepting_task_that_is_cleared_once_its_days_were_read_again_is_skip
     with warehouse.connect() as connection:
         steps = connection.exec_driver_sql("select step, state from bms.run order by id").all()
     assert [state for step, state in steps if step == "extract"] == ["suspect", "complete"]
+
+
+@pytest.mark.parametrize("entities", [invoices.plan, mirror.entities])
+def test_a_run_without_entities_does_not_end_well(
+    connected: Callable[..., None], entities: Callable[[], list[int]]
+) -> None:
+    """It would read nothing, be green, and owe nothing."""
+    connected()
+    named = r"extra entities \(Entities\) is empty, and the run names none"
+    with run("night", entities=None), pytest.raises(BadConnection, match=named) as refused:
+        entities()
+    assert not refused.value.retriable
+    with run("by hand", entities=[7]):
+        assert entities() in ([7], [0])
