@@ -43,6 +43,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Digest of the natural key."""
     digest: str
     """Digest of the body to be sent."""
+    drop_id: int = 0
+    """The drop by which it was last entered."""
     state: State = State.READY
     attempt: int = 0
     """POSTs intended so far; the number of the last one."""

@@ -89,7 +89,10 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "Corriger d'abord le responsable. / Correct the manager first.",
     ),
     "given_up": Answer(
-        "Abandonnée par décision d'une personne.", "Given up by a person's decision.", DROP_AGAIN
+        "Abandonnée par décision d'une personne.",
+        "Given up by a person's decision.",
+        "Rien à faire ; déposée à nouveau, une personne décidera à nouveau."
+        " / Nothing to do; dropped again, a person decides again.",
     ),
     "not_approved": Answer(
         "Le plan n'a pas été approuvé ; rien n'a été envoyé.",
@@ -168,6 +171,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
     "attempts_used": Answer(
         "Envoyée plusieurs fois sans réponse ni trace.",
         "Sent several times without an answer or a trace.",
+        DECIDE,
+    ),
+    "given_up_before": Answer(
+        "Abandonnée auparavant, avec les mêmes données, par décision d'une personne.",
+        "Given up before, with the same data, by a person's decision.",
         DECIDE,
     ),
     "double_found": Answer(

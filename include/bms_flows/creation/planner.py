@@ -80,6 +80,11 @@ class _Planner:
         other = self.view.underway(key, finders)
         if other is not None:
             return replace(row, action=Action.REVIEW, reason=finders[other].asks)
+        if entry is not None and entry.state is State.GIVEN_UP and entry.digest == row.digest:
+            # A person's word stands in its drop; dropped again, a person is asked again.
+            if entry.drop_id == self.view.drop_id:
+                return replace(row, action=Action.RESUME)
+            return replace(row, action=Action.REVIEW, reason="given_up_before")
         return row
 
     def _by_ledger(self, row: Planned, entry: Entry) -> Planned | None:

@@ -60,7 +60,7 @@ class Begun:
 
 async def plan_drop(bench: Workbench, drop_id: int, sheet: Sheet, today: date) -> Proposal:
     """Plan a drop and keep the plan; where nobody is asked it is agreed to by the setting."""
-    view = await look(bench, sheet)
+    view = await look(bench, drop_id, sheet)
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
     decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
     findings = await audit.audit(bench, view.shown)
@@ -96,7 +96,7 @@ async def begin(
     if agreed.state != "approved":
         raise NotAgreed(f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved")
     while True:
-        view = await look(bench, sheet)
+        view = await look(bench, drop_id, sheet)
         plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
         if plan.id != plan_id:
             decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
@@ -118,7 +118,7 @@ def difference(agreed: Mapping[str, str], plan: Plan) -> str:
     return f"since the approval: {len(new)} more rows, {len(other)} with other data"
 
 
-async def look(bench: Workbench, sheet: Sheet) -> View:
+async def look(bench: Workbench, drop_id: int, sheet: Sheet) -> View:
     """Read what ledger and service say of the rows of a drop."""
     usable = [row.values for row in sheet.rows if not sheet.faults_of(row)]
     scopes = {bench.identity.scope_of(values) for values in usable}
@@ -136,7 +136,8 @@ async def look(bench: Workbench, sheet: Sheet) -> View:
     open_keys = await asyncio.to_thread(_underway, bench, since)
     named = finders_named(sheet, bench.identity)
     before = await asyncio.to_thread(matches.of, bench.warehouse, bench.resource.name, named)
-    view = View(entries, open_keys, shown, frozenset(unknown), matched=before, since=since)
+    missing = frozenset(unknown)
+    view = View(entries, open_keys, shown, missing, matched=before, since=since, drop_id=drop_id)
     wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
     records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))
     found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}

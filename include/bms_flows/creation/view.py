@@ -22,7 +22,8 @@ class View:
     `entries` by key; `open_keys` what rows may be found by that the lists may not show (unfinished
     ones, and records made after `since`), by their key; `shown` all records of the parts concerned,
     `unknown_scopes` the parts that the service doesn't know; `records` details by remote id, for
-    those `to_read` named; `matched` the remote ids that keys were found to be before.
+    those `to_read` named; `matched` the remote ids that keys were found to be before;
+    `drop_id` the drop that is planned.
     """
 
     entries: Mapping[str, Entry]
@@ -32,6 +33,7 @@ class View:
     records: Mapping[str, Any] = field(default_factory=dict)
     matched: Mapping[str, str] = field(default_factory=dict)
     since: datetime = EVER
+    drop_id: int | None = None
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[Known]]:

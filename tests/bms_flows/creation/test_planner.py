@@ -134,14 +134,24 @@ def test_leading_zeros_are_another_number() -> None:
         (State.CREATED, {"remote_id": "g"}, Action.ALREADY_THERE),
         (State.ADOPTED, {"remote_id": "g"}, Action.ALREADY_THERE),
         (State.REJECTED, {}, Action.CREATE),
-        (State.GIVEN_UP, {}, Action.CREATE),
+        (State.GIVEN_UP, {}, Action.REVIEW),
+        (State.GIVEN_UP, {"drop_id": 7}, Action.RESUME),
+        (State.GIVEN_UP, {"drop_id": 7, "digest": "other"}, Action.CREATE),
         (State.REVIEW, {"reason": "attempts_used"}, Action.REVIEW),
     ],
     ids=str,
 )
 def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], action: Action) -> None:
-    [row] = planned(ledger(entry(1, state, **given)), values(1)).rows
+    view = replace(ledger(entry(1, state, **given)), drop_id=7)
+    [row] = planned(view, values(1)).rows
     assert row.action is action
+
+
+def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
+    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
+    given_up = ledger(entry(1, State.GIVEN_UP, drop_id=7))
+    view = replace(given_up, shown=[known(1)], records={"g": record}, drop_id=7)
+    assert planned(view, values(1)).rows[0].action is Action.ALREADY_THERE
 
 
 def test_a_record_of_the_service_is_compared_field_by_field() -> None:

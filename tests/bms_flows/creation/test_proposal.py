@@ -203,6 +203,32 @@ def test_a_decision_for_a_record_that_is_not_there_is_refused(
                     await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
 
 
+def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    async def main() -> None:
+        run = drop(TWO)
+        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+            _, [row, _] = await in_review(place, run, sheet, sandbox)
+            no = await decide_review(place, row, Decision("give_up", "ada", "manual__1"))
+            await place.applier().apply(no)
+            # The drop replayed: the word stands. Dropped again: a person is asked again.
+            for each, codes in [
+                (run, ["given_up", "manager_not_created"]),
+                (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
+            ]:
+                planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
+                plan_id = await applied(place, each, sheet, planned.plan.id)
+                outcomes, _ = await certify(place, each.drop_id, plan_id, sheet)
+                assert [outcome.faults[0].code for outcome in outcomes] == codes
+            assert sandbox.truth()["created"]["employees"] == []
+            yes = await decide_review(place, row, Decision("create", "bob", "manual__2"))
+            await place.applier().apply(yes)
+            assert len(sandbox.truth()["created"]["employees"]) == 2
+
+    asyncio.run(main())
+
+
 def test_one_word_for_a_creation_is_one_more_attempt(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
