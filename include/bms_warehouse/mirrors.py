@@ -25,6 +25,30 @@ def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> 
         cursor.execute(statement.encode(), {"keys": list(keys)})
 
 
+def take_turns(connection: Connection, table: Table) -> None:
+    """Wait until nobody else writes `table`, and let nobody else before the transaction ends."""
+    connection.execute(
+        text("select pg_advisory_xact_lock(hashtext('mirror published'), hashtext(:table))"),
+        {"table": table.name},
+    )
+
+
+def leave_to_others(connection: Connection, table: Table, scope: str) -> None:
+    """Take rows that no list had out of staging, where meanwhile another list has had them.
+
+    `scope` is the column that says whose list it was. The other's word stands.
+    """
+    key = next(iter(table.primary_key)).name
+    connection.execute(
+        text(
+            f"""
+            delete from pg_temp.{staging_name(table)} s using {table} t
+            where t."{key}" = s."{key}" and s._list_hash is null and t."{scope}" <> s."{scope}"
+            """  # noqa: S608 - our own names
+        )
+    )
+
+
 def complete_staged(connection: Connection, table: Table, only_read: Sequence[str]) -> None:
     """Give staged rows that no detail was read for what stands of their details (`only_read`).
 

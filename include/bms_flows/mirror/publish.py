@@ -69,9 +69,16 @@ class Outcome:
 
 
 def publish(connection: Connection, outcome: Outcome, counters: Counters) -> None:
-    """Write all of a run within the caller's transaction, seen now, and record its step."""
-    at, resource, intake = clock(connection), outcome.resource, outcome.intake
+    """Write all of a run within the caller's transaction, seen now, and record its step.
+
+    Runs of other entities write the same tables; they take turns.
+    """
+    resource, intake = outcome.resource, outcome.intake
+    mirrors.take_turns(connection, resource.table)
+    at = clock(connection)
     id_entity = intake.source.constants.get("_entity", 0)
+    if "_entity" in resource.constants:
+        mirrors.leave_to_others(connection, resource.table, "_entity")
     mirrors.complete_staged(connection, resource.table, resource.only_read)
     mirrors.leave_unread(connection, resource.table, [*intake.unread])
     merged = loads.merge(

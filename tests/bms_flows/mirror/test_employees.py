@@ -1,6 +1,8 @@
 """Employees: standby and former are marked, leaving is no deletion, private data is kept apart."""
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
-from bms_flows.mirror.resource import Asked
+from bms.client import Client
+from bms_flows.mirror.employees import EMPLOYEES, employees
+from bms_flows.mirror.resource import Asked, Source
 from bms_flows.settings import Settings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
-from tests.bms_flows.mirror.stand import NEVER, Mirror
+from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
 
 OFF = Asked(details=False)
 FULL = Asked(private=True)
@@ -89,6 +93,51 @@ def test_every_employee_of_an_entity_standby_and_former_ones_too(
 def test_entities_do_not_miss_each_other_s_employees(mirror: Mirror) -> None:
     for id_entity in (1, 2, 1, 2):
         assert mirror.run("employee", id_entity=id_entity)["vanished"] == 0
+
+
+@pytest.fixture
+def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever entity 1 asks for a detail, the whole run of entity 2 comes in between."""
+
+    def slower(client: Client, *, id_entity: int) -> Source:
+        source = employees(client, id_entity=id_entity)
+
+        async def detail(key: Any) -> Any:
+            await asyncio.to_thread(mirror.run, "employee", id_entity=2)
+            return await source.detail(key)
+
+        return replace(source, detail=detail) if id_entity == 1 else source
+
+    monkeypatch.setitem(KINDS, "employee", (EMPLOYEES, slower))
+
+
+@pytest.mark.usefixtures("overtaken")
+def test_one_who_moves_to_another_entity_is_that_one_s_from_then_on(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    mirror.settings = Settings(mirror_rotation=NEVER)
+    for id_entity in (1, 2):
+        mirror.run("employee", id_entity=id_entity, asked=OFF)
+    moved = next(r["guid_employee"] for r in sandbox.rows("employees") if r["id_entity"] == 1)
+    sandbox.edit("employees", moved, id_entity=2)
+    for _ in range(2):
+        mirror.run("employee", id_entity=1, asked=OFF)
+    versions = mirror.rows("bms.employee_version", f"guid_employee = '{moved}'")
+    assert [(row["_entity"], row["id_entity"]) for row in versions] == [(1, 1), (2, 2)]
+    assert mirror.rows("bms.employee", f"guid_employee = '{moved}'")[0]["_entity"] == 2
+
+
+def test_one_who_moves_to_an_entity_that_is_not_read_is_kept_and_no_news(
+    sandbox: Sandbox, mirror: Mirror, guid: str
+) -> None:
+    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.run("employee", id_entity=1)
+    sandbox.edit("employees", guid, id_entity=2)
+    for details in (1, 0):
+        mirror.run("employee", id_entity=1)
+        assert mirror.requests("read_employee") == details
+    row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
+    assert (row["_entity"], row["id_entity"], row["deleted"]) == (1, 2, False)
 
 
 def test_leaving_is_a_change_and_vanishing_is_not_leaving(
