@@ -70,6 +70,13 @@ class _Planner:
             known_already = self._by_ledger(row, entry)
             if known_already is not None:
                 return known_already
+        decided = self._by_service(row, values)
+        if decided.action is Action.CREATE and entry is not None:
+            return self._unless_given_up(decided, entry)
+        return decided
+
+    def _by_service(self, row: Planned, values: Mapping[str, Any]) -> Planned:
+        """Decide by the records of the service, and by what the lists may not show yet."""
         found = match(self.identity, self.view, values)
         if found.known is not None:
             return self._there(row, found.known)
@@ -77,15 +84,18 @@ class _Planner:
             action = Action.MANUAL_CHANGE if found.several else Action.REVIEW
             return replace(row, action=action, reason=found.reason, candidates=found.candidates)
         finders = self.identity.finders(values)
-        other = self.view.underway(key, finders)
+        other = self.view.underway(row.key or "", finders)
         if other is not None:
             return replace(row, action=Action.REVIEW, reason=finders[other].asks)
-        if entry is not None and entry.state is State.GIVEN_UP and entry.digest == row.digest:
-            # A person's word stands in its drop; dropped again, a person is asked again.
-            if entry.drop_id == self.view.drop_id:
-                return replace(row, action=Action.RESUME)
-            return replace(row, action=Action.REVIEW, reason="given_up_before")
         return row
+
+    def _unless_given_up(self, row: Planned, entry: Entry) -> Planned:
+        """Let a person's word stand in its drop; dropped again, a person is asked again."""
+        if entry.state is not State.GIVEN_UP or entry.digest != row.digest:
+            return row
+        if entry.drop_id == self.view.drop_id:
+            return replace(row, action=Action.RESUME)
+        return replace(row, action=Action.REVIEW, reason="given_up_before")
 
     def _by_ledger(self, row: Planned, entry: Entry) -> Planned | None:
         """Decide by the row's own entry, or None where that one is as good as none."""
