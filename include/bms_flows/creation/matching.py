@@ -1,12 +1,12 @@
 """Which record of the service a row is: found for sure, for a person to say, or none. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bms_flows.creation.entry import HERE, State
+from bms_flows.creation.entry import HERE, Entry, State
 from bms_flows.creation.evidence import Known, same_marks
-from bms_flows.creation.identity import Identity, fingerprint
+from bms_flows.creation.identity import Finder, Identity, fingerprint
 from bms_flows.creation.resource import Resource
 from bms_flows.creation.view import View
 from bms_flows.drops.sheet import Sheet
@@ -28,22 +28,53 @@ class Match:
 NOTHING = Match()
 
 
-def match(identity: Identity, view: View, values: Mapping[str, Any]) -> Match:
-    """Find the record of a row.
+def match(
+    identity: Identity, view: View, values: Mapping[str, Any], *, was: Known | None = None
+) -> Match:
+    """Find the record of a row; `was`: the one that it was, which is gone.
 
-    Once a key was found to be a record, that record it is, whatever has changed in either since.
+    Once a key was found to be a record, that record it is, whatever has changed in either since;
+    unless it is gone and another is found.
     """
     finders = identity.finders(values)
     marks = identity.mark(values)
+    gone = [] if was is None else [was]
     for key in finders:
         known = view.matched_to(key)
         # A number may have gone to somebody else meanwhile: beside the key, the name must agree.
         if known and (key == identity.key(values) or same_marks(marks, known.marks)):
-            return Match(known)
+            if not known.deleted:
+                return Match(known)
+            gone.append(known)
+    found = _by_finders(view, finders, marks, but={known.remote_id for known in gone})
+    return Match(gone[0]) if found is NOTHING and gone else found
+
+
+def of_entry(identity: Identity, view: View, values: Mapping[str, Any], entry: Entry) -> Known:
+    """Return the record of a row that the ledger knows to be there; where it is gone, one that is it now."""
+    remote_id = entry.remote_id or ""
+    # Lists leave out what was made just now; and who has left the part that was listed.
+    there = entry.key in view.open_keys or remote_id in view.records
+    own = view.by_id.get(remote_id) or Known(
+        remote_id=remote_id,
+        number=entry.remote_number,
+        is_standby=entry.is_standby,
+        key=entry.key,
+        deleted=not there,
+    )
+    return match(identity, view, values, was=own).known or own if own.deleted else own
+
+
+def _by_finders(
+    view: View,
+    finders: Mapping[str, Finder],
+    marks: Mapping[str, str | None],
+    but: Collection[str],
+) -> Match:
     for key, finder in finders.items():
-        shown = view.by_key.get(key, ())
+        shown = [each for each in view.by_key.get(key, ()) if each.remote_id not in but]
         if finder.trust == "alone":
-            sure = list(shown)
+            sure = shown
         elif finder.trust == "named":
             sure = [each for each in shown if same_marks(marks, each.marks) and not each.deleted]
         else:
@@ -69,8 +100,11 @@ def to_read(sheet: Sheet, resource: Resource, identity: Identity, view: View) ->
         if entry is None or entry.state in {State.REJECTED, State.GIVEN_UP}:
             known = match(identity, view, row.values).known
             wanted.add(known.remote_id if known else None)
-        elif entry.state in HERE and (resource.watched or entry.digest != fingerprint(row.values)):
-            wanted.add(entry.remote_id)
+        elif entry.state in HERE:
+            listed = entry.remote_id in view.by_id
+            if resource.watched or not listed or entry.digest != fingerprint(row.values):
+                known = of_entry(identity, view, row.values, entry)
+                wanted |= {entry.remote_id, known.remote_id}
     return frozenset(each for each in wanted if each)
 
 

@@ -11,7 +11,7 @@ from bms_flows.creation.evidence import Known
 from bms_flows.creation.faults import RowFault
 from bms_flows.creation.identity import Identity, fingerprint
 from bms_flows.creation.managers import NOBODY, Manager, Managers, of_record, of_row
-from bms_flows.creation.matching import match
+from bms_flows.creation.matching import match, of_entry
 from bms_flows.creation.order import cyclic
 from bms_flows.creation.plan import Action, Bound, Plan, Planned, digest
 from bms_flows.creation.resource import Resource
@@ -67,7 +67,7 @@ class _Planner:
             return _reject(row, RowFault("unknown_scope", row.line, field=self.identity.scope))
         entry = self.view.entries.get(key)
         if entry is not None:
-            known_already = self._by_ledger(row, entry)
+            known_already = self._by_ledger(row, entry, values)
             if known_already is not None:
                 return known_already
         decided = self._by_service(row, values)
@@ -97,7 +97,7 @@ class _Planner:
             return replace(row, action=Action.RESUME)
         return replace(row, action=Action.REVIEW, reason="given_up_before")
 
-    def _by_ledger(self, row: Planned, entry: Entry) -> Planned | None:
+    def _by_ledger(self, row: Planned, entry: Entry, values: Mapping[str, Any]) -> Planned | None:
         """Decide by the row's own entry, or None where that one is as good as none."""
         same = entry.digest == row.digest
         if entry.state is State.REVIEW:
@@ -109,13 +109,9 @@ class _Planner:
             return replace(row, action=Action.RESUME, reason=reason)
         if entry.state not in HERE:
             return None
-        known = self.view.by_id.get(entry.remote_id or "") or Known(
-            remote_id=entry.remote_id or "",
-            number=entry.remote_number,
-            is_standby=entry.is_standby,
-            key=entry.key,
-        )
-        if same and not self.resource.watched:
+        known = of_entry(self.identity, self.view, values, entry)
+        ours = known.remote_id == entry.remote_id and not known.deleted
+        if same and ours and not self.resource.watched:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
         return self._there(row, known)
 

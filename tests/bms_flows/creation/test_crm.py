@@ -16,8 +16,8 @@ from tests.bms_flows.creation.onboarding import Run, onboard
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
 
-def run(this: Run) -> list[Outcome]:
-    patient = replace(this.settings, create_timeout_s=20, lease_s=20)
+def run(this: Run, **settings: Any) -> list[Outcome]:
+    patient = replace(this.settings, create_timeout_s=20, lease_s=20, **settings)
     return onboard(replace(this, settings=patient))
 
 
@@ -66,6 +66,29 @@ def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Dr
     [outcome] = run(drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact"))
     assert (outcome.state, outcome.guid) == ("already_there", known)
     assert made(sandbox) == 0
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["created by us", "matched"])
+@pytest.mark.parametrize("listed", [True, False], ids=["listed as deleted", "not listed"])
+def test_a_record_that_is_gone_gives_way_to_one_that_lives(
+    ours: bool, listed: bool, sandbox: Sandbox, drop: Drop
+) -> None:
+    """Two contacts merged in the CRM: one is deleted, the other has its address and name."""
+    row = people("contact", "Girard;Alice;alice@depot.example;;;")
+    old = None if ours else inserted(sandbox, email="alice@depot.example")
+    [first] = run(drop(row, "contact"))
+    assert (first.state, first.guid) == ("created" if ours else "already_there", old or first.guid)
+    if listed:
+        sandbox.edit("contacts", int(first.guid or 0), deleted=True, active=False)
+    else:
+        sandbox.delete("contacts", int(first.guid or 0))
+    later = {"settle_s": 1e-6}  # the lists show by now what they ever will
+    [gone] = run(drop(row + b"\n", "contact"), **later)
+    assert (gone.state, codes([gone]), gone.guid) == ("needs_review", ["gone_there"], first.guid)
+    new = inserted(sandbox, email="alice@depot.example")
+    [found] = run(drop(row + b"\n\n", "contact"), **later)
+    assert (found.state, found.guid) == ("already_there", new)
+    assert made(sandbox) == ours
 
 
 def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop: Drop) -> None:

@@ -58,6 +58,18 @@ def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Dr
     assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
 
 
+def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, drop: Drop) -> None:
+    two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
+    first, other = run(drop(two))
+    sandbox.edit("employees", other.guid, id_entity=2)  # no longer in the list, and there
+    sandbox.delete("employees", first.guid)
+    [young, _] = run(drop(two + b"\n"), settle_s=60)
+    assert (young.state, young.evidence) == ("already_there", "by_us"), "lists may not show it yet"
+    outcomes = run(drop(two + b"\n\n"), settle_s=1e-6)
+    assert [each.state for each in outcomes] == ["needs_review", "already_there"]
+    assert [fault.code for fault in outcomes[0].faults] == ["gone_there"]
+
+
 def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(
     sandbox: Sandbox, drop: Drop
 ) -> None:

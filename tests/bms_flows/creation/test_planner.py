@@ -131,8 +131,7 @@ def test_leading_zeros_are_another_number() -> None:
         (State.READY, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
         (State.READY, {"attempt": 1, "digest": "other"}, Action.CREATE),
         (State.READY, {"digest": "other"}, Action.CREATE),
-        (State.CREATED, {"remote_id": "g"}, Action.ALREADY_THERE),
-        (State.ADOPTED, {"remote_id": "g"}, Action.ALREADY_THERE),
+        (State.CREATED, {"remote_id": "g"}, Action.MANUAL_CHANGE),
         (State.REJECTED, {}, Action.CREATE),
         (State.GIVEN_UP, {}, Action.REVIEW),
         (State.GIVEN_UP, {"drop_id": 7}, Action.RESUME),
@@ -145,6 +144,29 @@ def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], acti
     view = replace(ledger(entry(1, state, **given)), drop_id=7)
     [row] = planned(view, values(1)).rows
     assert row.action is action
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [{"shown": [known(1)]}, {"open_keys": {IDENTITY.key(values(1)): ()}}, {"records": {"g": 1}}],
+    ids=["listed", "made just now", "readable"],
+)
+@pytest.mark.parametrize("state", [State.CREATED, State.ADOPTED])
+def test_what_we_created_is_there_unless_it_is_surely_gone(
+    state: State, seen: dict[str, Any]
+) -> None:
+    view = replace(ledger(entry(1, state, remote_id="g")), **seen)
+    [row] = planned(view, values(1)).rows
+    assert (row.action, row.reason) == (Action.ALREADY_THERE, "by_us")
+
+
+def test_of_an_employee_who_is_gone_a_live_record_of_the_same_number_is_taken() -> None:
+    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
+    ours = ledger(entry(1, State.CREATED, remote_id="g"))
+    view = replace(ours, shown=[known(1, "new")])
+    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, view) == {"g", "new"}
+    [row] = planned(replace(view, records={"new": record}), values(1)).rows
+    assert (row.action, row.known and row.known.remote_id) == (Action.ALREADY_THERE, "new")
 
 
 def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
