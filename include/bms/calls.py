@@ -75,7 +75,9 @@ class Calls:
         body: Mapping[str, Any] | None = None,
         leaving: Callable[[], None] | None = None,
     ) -> T:
-        """Send one request of an endpoint with a token; renew the token once if it is refused.
+        """Send one request of an endpoint with a token; one that is refused is renewed.
+
+        The first time at once, then as any try is repeated.
 
         `leaving` is called each time that it is about to be sent; what it raises is raised.
         """
@@ -91,10 +93,11 @@ class Calls:
             answer = await self._transport.send(
                 endpoint, path, query=words, body=content, bearer=token.value, leaving=leaving
             )
-            if answer.status == HTTPStatus.UNAUTHORIZED and refused is None:
-                refused = token
-                self._counters.retries += 1
-                return await once()
+            if answer.status == HTTPStatus.UNAUTHORIZED:
+                first, refused = refused is None, token
+                if first:
+                    self._counters.retries += 1
+                    return await once()
             return self._read(endpoint, answer, read)
 
         return await self._until_answered(endpoint, once)

@@ -3,7 +3,7 @@
 BmsError                     .endpoint (name), .status (or None), .retriable
 ├── MissingScope             the token lacks the endpoint's scope; nothing was sent
 ├── TokenRefused             the service refuses the credentials
-├── Unauthorized             401 also with a new token
+├── Unauthorized             401 also with new tokens, past the retry budget
 ├── Refused                  any other 4xx: the service understood and said no
 │   ├── Forbidden            403
 │   ├── NotFound             404
@@ -70,7 +70,7 @@ class TokenRefused(BmsError):
 
 
 class Unauthorized(BmsError):
-    """A new token was refused too.
+    """New tokens were refused too, past the retry budget.
 
     Retriable: where the service keeps one live token per client, another process that renews in
     the same moment looks like this.
@@ -191,7 +191,7 @@ class AmbiguousWrite(BmsError):
 RANGE_REFUSALS: Final = frozenset({400, 413, 416, 422})
 
 REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
-    401: (Unauthorized, "not accepted (401), also with a new token"),
+    401: (Unauthorized, "not accepted (401), also with new tokens"),
     403: (Forbidden, "forbidden (403)"),
     404: (NotFound, "not found (404)"),
 }

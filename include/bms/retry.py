@@ -14,6 +14,7 @@ from bms.errors import (
     Throttled,
     Timeout,
     TooLarge,
+    Unauthorized,
 )
 
 BASE: Final = 0.5
@@ -68,13 +69,13 @@ def decide(error: BmsError, *, safe: bool, attempt: int, policy: Policy, chance:
 
     `attempt` counts from 1, `chance` is uniform in [0, 1). A read is repeated for any retriable
     error; a create only when it surely was not executed; after that a create is in doubt, never
-    repeated. Missing scopes and refusals are never repeated. A 401 is not for here: `bms.auth`
-    renews the token and the request is sent once more.
+    repeated. Missing scopes and refusals are never repeated, but for a 401, each time with a new
+    token: where a service keeps one live token per client, another task may have ended it.
     """
     if not safe and not surely_not_executed(error, policy):
         reason = DOUBTS.get(type(error))
         return GiveUp() if reason is None else Doubt(reason)
-    if attempt >= policy.attempts or type(error) not in DOUBTS or not error.retriable:
+    if attempt >= policy.attempts or not error.retriable:
         return GiveUp()
     return Repeat(backoff(attempt, cap=policy.backoff_cap, asked=asked_wait(error), chance=chance))
 
@@ -83,7 +84,9 @@ def surely_not_executed(error: BmsError, policy: Policy) -> bool:
     """Whether a request that failed so cannot have changed anything in the service."""
     if isinstance(error, ConnectionFailed | Timeout):
         return not error.sent
-    return isinstance(error, Throttled) and policy.create_refused_by_429
+    return isinstance(error, Unauthorized) or (
+        isinstance(error, Throttled) and policy.create_refused_by_429
+    )
 
 
 def backoff(attempt: int, *, cap: float, asked: float | None, chance: float) -> float:

@@ -254,14 +254,29 @@ async def test_a_revoked_token_does_not_lose_a_create(client: Client, sandbox: S
     assert len(sandbox.truth["created"]["employees"]) == 1
 
 
-async def test_a_new_token_that_is_refused_too_is_an_error(
+@pytest.mark.parametrize("operation", ["list_employees", "create_employee"])
+async def test_tokens_that_another_task_ends_time_and_again_lose_nothing(
+    client: Client, sandbox: Sandbox, operation: str, sleeps: Sleeps
+) -> None:
+    """Where a service keeps one live token per client, each task that renews ends the others'."""
+    sandbox.fail({"kind": "token_revoked", "operation": operation, "count": 4})
+    if operation == "list_employees":
+        assert await client.list_employees(id_entity=1)
+    else:
+        await client.create_employee(EMPLOYEE)
+        assert len(sandbox.truth["created"]["employees"]) == 1
+    assert len(sleeps) == 3  # the first renewal is at once
+    assert sum(sandbox.truth["requests"]["token"].values()) == 5
+
+
+async def test_new_tokens_that_are_all_refused_are_an_error(
     client: Client, sandbox: Sandbox
 ) -> None:
     sandbox.fail({"kind": "token_revoked", "operation": "list_employees"})
     with pytest.raises(Unauthorized) as caught:
         await client.list_employees(id_entity=1)
     assert caught.value.status == 401
-    assert sandbox.truth["requests"] == {"token": {"200": 2}, "list_employees": {"401": 2}}
+    assert sandbox.truth["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
 
 
 async def test_a_token_is_renewed_ahead_of_its_end(sandbox: Sandbox, open_client: Open) -> None:

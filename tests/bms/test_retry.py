@@ -37,9 +37,9 @@ TIMEOUT = Timeout(E, "x", sent=True)
 MALFORMED = MalformedAnswer(E, "x")
 TOO_LARGE = TooLarge(E, "x")
 REDIRECTED = Redirected(E, "x", status=302)
+UNAUTHORIZED = Unauthorized(E, "x", status=401)
 FINAL = [
     MissingScope(E, "write:employee", []),
-    Unauthorized(E, "x", status=401),
     Refused(E, "x", status=422),
     Forbidden(E, "x", status=403),
     NotFound(E, "x", status=404),
@@ -59,7 +59,7 @@ def asked(error: BmsError, *, safe: bool, attempt: int = 1, by_429: bool = False
 
 @pytest.mark.parametrize(
     "error",
-    [THROTTLED, UNAVAILABLE, NOT_SENT, LOST, UNSENT_TIMEOUT, TIMEOUT, MALFORMED],
+    [THROTTLED, UNAVAILABLE, NOT_SENT, LOST, UNSENT_TIMEOUT, TIMEOUT, MALFORMED, UNAUTHORIZED],
     ids=name,
 )
 def test_a_read_is_repeated_up_to_its_attempts(error: BmsError) -> None:
@@ -73,8 +73,8 @@ def test_a_read_that_was_answered_for_good_is_not_repeated(error: BmsError) -> N
     assert asked(error, safe=True) == GiveUp()
 
 
-@pytest.mark.parametrize("error", [NOT_SENT, UNSENT_TIMEOUT], ids=name)
-def test_a_create_that_was_never_sent_is_repeated(error: BmsError) -> None:
+@pytest.mark.parametrize("error", [NOT_SENT, UNSENT_TIMEOUT, UNAUTHORIZED], ids=name)
+def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError) -> None:
     assert asked(error, safe=False) == Repeat(BASE)
     assert asked(error, safe=False, attempt=3) == GiveUp()
 
