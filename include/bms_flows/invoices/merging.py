@@ -12,8 +12,8 @@ from bms_warehouse.tables import client_invoice, client_invoice_version, code_na
 
 RESOURCE = client_invoice.name
 """The resource by its table's name, as quarantine, files and names of codes know it."""
-BATCH = 20_000
-"""Rows merged at once: enough to be fast, few enough to begin early."""
+BATCH = 8_000
+"""Rows merged at once: enough to be fast, few enough that the next are read meanwhile."""
 
 
 @dataclass(frozen=True)
