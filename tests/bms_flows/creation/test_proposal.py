@@ -202,6 +202,8 @@ def test_a_decision_for_a_record_that_is_not_there_is_refused(
                 with pytest.raises(BadDecision):
                     await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
 
+    asyncio.run(main())
+
 
 def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
@@ -243,8 +245,6 @@ def test_one_word_for_a_creation_is_one_more_attempt(
             await place.applier().apply(await decide_review(place, row, decision))
             [entry] = await place.ledger.entries([row])
             assert (entry.state, entry.attempt) == (State.REVIEW, 2)
-
-    asyncio.run(main())
 
     asyncio.run(main())
 
