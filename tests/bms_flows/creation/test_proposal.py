@@ -58,86 +58,74 @@ def hired(sandbox: Sandbox) -> dict[str, Any]:
     )
 
 
-def test_nothing_is_sent_before_somebody_agreed(
+async def test_nothing_is_sent_before_somebody_agreed(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse, approval="always") as (place, sheet):
-            asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            assert asked.decision.ask
-            assert "Lefèvre" not in asked.text()
-            with pytest.raises(NotAgreed):
-                await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
-            proposal.refuse(place, run.drop_id, asked.plan.id, "ada")
-            outcomes, _ = await certify(place, run.drop_id, asked.plan.id, sheet)
-            assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
-            assert sandbox.truth()["created"]["employees"] == []
-            proposal.agree(place, run.drop_id, asked.plan.id, "ada")
-            await applied(place, run, sheet, asked.plan.id)
-            assert len(sandbox.truth()["created"]["employees"]) == 2
-
-    asyncio.run(main())
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert asked.decision.ask
+        assert "Lefèvre" not in asked.text()
+        with pytest.raises(NotAgreed):
+            await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
+        proposal.refuse(place, run.drop_id, asked.plan.id, "ada")
+        outcomes, _ = await certify(place, run.drop_id, asked.plan.id, sheet)
+        assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
+        assert sandbox.truth()["created"]["employees"] == []
+        proposal.agree(place, run.drop_id, asked.plan.id, "ada")
+        await applied(place, run, sheet, asked.plan.id)
+        assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
-def test_a_plan_that_would_create_more_goes_back_with_the_difference(
+async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        there = hired(sandbox)
-        run = drop(TWO)
-        async with bench(run, warehouse, approval="always") as (place, sheet):
-            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            assert planned.plan.counts["create"] == 1
-            proposal.agree(place, run.drop_id, planned.plan.id, "ada")
-            sandbox.delete("employees", there["guid_employee"])
-            # The setting is another by now: what a person agreed to is theirs all the same.
-            now = replace(place, settings=replace(place.settings, approval="never"))
-            again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
-            assert isinstance(again, Proposal)
-            assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
-            assert sandbox.truth()["created"]["employees"] == []
-
-    asyncio.run(main())
+    there = hired(sandbox)
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert planned.plan.counts["create"] == 1
+        proposal.agree(place, run.drop_id, planned.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        # The setting is another by now: what a person agreed to is theirs all the same.
+        now = replace(place, settings=replace(place.settings, approval="never"))
+        again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(again, Proposal)
+        assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
+        assert sandbox.truth()["created"]["employees"] == []
 
 
 @pytest.mark.parametrize(("approval", "asked"), [("never", False), (2, False), (1, True)])
-def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
+async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
     warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
 ) -> None:
-    async def main() -> None:
-        there = hired(sandbox)
-        run = drop(TWO)
-        async with bench(run, warehouse, approval=approval) as (place, sheet):
-            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            sandbox.delete("employees", there["guid_employee"])
-            again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
-            assert isinstance(again, Proposal) is asked
-
-    asyncio.run(main())
+    there = hired(sandbox)
+    run = drop(TWO)
+    async with bench(run, warehouse, approval=approval) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        sandbox.delete("employees", there["guid_employee"])
+        again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(again, Proposal) is asked
 
 
-def test_a_plan_that_would_create_less_goes_on_by_itself(
+async def test_a_plan_that_would_create_less_goes_on_by_itself(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
-        async with bench(run, warehouse) as (place, sheet):
-            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            sandbox.insert(
-                "employees",
-                id_entity=1,
-                payroll_number="900002",
-                last_name="Martin",
-                first_name="Paul",
-                start_date="2026-05-15",
-            )
-            plan_id = await applied(place, run, sheet, planned.plan.id)
-            assert plan_id != planned.plan.id
-            outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
-            assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
-
-    asyncio.run(main())
+    run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number="900002",
+            last_name="Martin",
+            first_name="Paul",
+            start_date="2026-05-15",
+        )
+        plan_id = await applied(place, run, sheet, planned.plan.id)
+        assert plan_id != planned.plan.id
+        outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+        assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
 Decide = Callable[[Workbench, int, Any], Awaitable[Any]]
@@ -158,112 +146,99 @@ async def in_review(
 
 
 @pytest.mark.parametrize("choice", ["create", "give_up", "candidate"])
-def test_a_person_decides_once_and_is_named(
+async def test_a_person_decides_once_and_is_named(
     choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-            plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
-            given = choice
-            if choice == "candidate":
-                given = sandbox.rows("employees")[0]["guid_employee"]
-            decision = Decision(given, "ada", "manual__1")
-            again = await decide_review(place, row, decision)
-            assert follower in again
-            # A try that was killed before it could send finds its own decision, and nobody else's.
-            assert await decide_review(place, row, decision) == again
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
+        given = choice
+        if choice == "candidate":
+            given = sandbox.rows("employees")[0]["guid_employee"]
+        decision = Decision(given, "ada", "manual__1")
+        again = await decide_review(place, row, decision)
+        assert follower in again
+        # A try that was killed before it could send finds its own decision, and nobody else's.
+        assert await decide_review(place, row, decision) == again
+        with pytest.raises(BadDecision):
+            await decide_review(place, row, Decision(given, "bob", "manual__2"))
+        await place.applier().apply([row, follower])
+        outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+    with warehouse.connect() as connection:
+        decided = connection.execute(
+            text("select who, what from bms.creation_event where what like 'decided%'")
+        ).all()
+    assert [who for who, _ in decided] == ["ada"]
+    assert [outcome.state for outcome in outcomes] == {
+        "create": ["created", "created"],
+        "give_up": ["rejected", "rejected"],
+        "candidate": ["adopted", "created"],
+    }[choice]
+
+
+async def test_a_decision_for_a_record_that_is_not_there_is_refused(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(BadDecision):
-                await decide_review(place, row, Decision(given, "bob", "manual__2"))
-            await place.applier().apply([row, follower])
-            outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
-        with warehouse.connect() as connection:
-            decided = connection.execute(
-                text("select who, what from bms.creation_event where what like 'decided%'")
-            ).all()
-        assert [who for who, _ in decided] == ["ada"]
-        assert [outcome.state for outcome in outcomes] == {
-            "create": ["created", "created"],
-            "give_up": ["rejected", "rejected"],
-            "candidate": ["adopted", "created"],
-        }[choice]
-
-    asyncio.run(main())
+                await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
 
 
-def test_a_decision_for_a_record_that_is_not_there_is_refused(
+async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-            _, [row, _] = await in_review(place, run, sheet, sandbox)
-            for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
-                with pytest.raises(BadDecision):
-                    await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        no = await decide_review(place, row, Decision("give_up", "ada", "manual__1"))
+        await place.applier().apply(no)
+        # The drop replayed: the word stands. Dropped again: a person is asked again.
+        for each, codes in [
+            (run, ["given_up", "manager_not_created"]),
+            (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
+        ]:
+            planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
+            plan_id = await applied(place, each, sheet, planned.plan.id)
+            outcomes, _ = await certify(place, each.drop_id, plan_id, sheet)
+            assert [outcome.faults[0].code for outcome in outcomes] == codes
+        assert sandbox.truth()["created"]["employees"] == []
+        yes = await decide_review(place, row, Decision("create", "bob", "manual__2"))
+        await place.applier().apply(yes)
+        assert len(sandbox.truth()["created"]["employees"]) == 2
 
-    asyncio.run(main())
 
-
-def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
+async def test_one_word_for_a_creation_is_one_more_attempt(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-            _, [row, _] = await in_review(place, run, sheet, sandbox)
-            no = await decide_review(place, row, Decision("give_up", "ada", "manual__1"))
-            await place.applier().apply(no)
-            # The drop replayed: the word stands. Dropped again: a person is asked again.
-            for each, codes in [
-                (run, ["given_up", "manager_not_created"]),
-                (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
-            ]:
-                planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
-                plan_id = await applied(place, each, sheet, planned.plan.id)
-                outcomes, _ = await certify(place, each.drop_id, plan_id, sheet)
-                assert [outcome.faults[0].code for outcome in outcomes] == codes
-            assert sandbox.truth()["created"]["employees"] == []
-            yes = await decide_review(place, row, Decision("create", "bob", "manual__2"))
-            await place.applier().apply(yes)
-            assert len(sandbox.truth()["created"]["employees"]) == 2
-
-    asyncio.run(main())
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        sandbox.set_fault("503", "create_employee", retry_after=0)
+        decision = Decision("create", "ada", "manual__1")
+        await place.applier().apply(await decide_review(place, row, decision))
+        # It waits for a word again; the run that is tried again has given its own.
+        await place.applier().apply(await decide_review(place, row, decision))
+        [entry] = await place.ledger.entries([row])
+        assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
 
-def test_one_word_for_a_creation_is_one_more_attempt(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+async def test_a_certificate_counts_every_row_and_shows_nobody(
+    warehouse: Engine, drop: Drop
 ) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-            _, [row, _] = await in_review(place, run, sheet, sandbox)
-            sandbox.set_fault("503", "create_employee", retry_after=0)
-            decision = Decision("create", "ada", "manual__1")
-            await place.applier().apply(await decide_review(place, row, decision))
-            # It waits for a word again; the run that is tried again has given its own.
-            await place.applier().apply(await decide_review(place, row, decision))
-            [entry] = await place.ledger.entries([row])
-            assert (entry.state, entry.attempt) == (State.REVIEW, 2)
-
-    asyncio.run(main())
-
-
-def test_a_certificate_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
-    async def main() -> None:
-        run = drop(TWO)
-        async with bench(run, warehouse) as (place, sheet):
-            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            plan_id = await applied(place, run, sheet, planned.plan.id)
-            _, written = await certify(place, run.drop_id, plan_id, sheet)
-        content = json.loads(written)
-        assert content["counts"]["created"] == content["rows_in"] == 2
-        assert content["plan"]["id"] == plan_id
-        assert content["plan"]["decided_by"] == proposal.SETTING
-        for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
-            assert secret not in written.decode()
-
-    asyncio.run(main())
+    run = drop(TWO)
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        plan_id = await applied(place, run, sheet, planned.plan.id)
+        _, written = await certify(place, run.drop_id, plan_id, sheet)
+    content = json.loads(written)
+    assert content["counts"]["created"] == content["rows_in"] == 2
+    assert content["plan"]["id"] == plan_id
+    assert content["plan"]["decided_by"] == proposal.SETTING
+    for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
+        assert secret not in written.decode()
 
 
 def test_only_bodies_hold_personal_data_and_they_are_forgotten(
@@ -281,27 +256,24 @@ def test_only_bodies_hold_personal_data_and_they_are_forgotten(
     assert forget_bodies(warehouse, now) == 2
 
 
-def test_the_audit_of_the_next_run_finds_a_double_once(
+async def test_the_audit_of_the_next_run_finds_a_double_once(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    async def main() -> None:
-        await asyncio.to_thread(onboard, drop(TWO))
-        sandbox.insert(
-            "employees",
-            id_entity=1,
-            payroll_number="900002",
-            last_name="Martin",
-            first_name="Paul",
-            start_date="2026-05-15",
-        )
-        for _ in range(2):
-            run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
-            async with bench(run, warehouse) as (place, sheet):
-                planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-            [finding] = planned.findings
-            assert (finding.what, len(finding.remote_ids)) == ("double", 2)
-        with warehouse.connect() as connection:
-            events = text("select count(*) from bms.creation_event where what = 'double'")
-            assert connection.scalar(events) == 1
-
-    asyncio.run(main())
+    await asyncio.to_thread(onboard, drop(TWO))
+    sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="900002",
+        last_name="Martin",
+        first_name="Paul",
+        start_date="2026-05-15",
+    )
+    for _ in range(2):
+        run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
+        async with bench(run, warehouse) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        [finding] = planned.findings
+        assert (finding.what, len(finding.remote_ids)) == ("double", 2)
+    with warehouse.connect() as connection:
+        events = text("select count(*) from bms.creation_event where what = 'double'")
+        assert connection.scalar(events) == 1

@@ -89,27 +89,24 @@ async def taking(run: Run, engine: Engine) -> AsyncIterator[Taking]:
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
-def test_two_that_have_looked_before_either_entered_make_one_record(
+async def test_two_that_have_looked_before_either_entered_make_one_record(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
-    async def main() -> None:
-        runs = [drop(content, resource) for content in ONE_PERSON[resource]]
-        async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
-            plans = await asyncio.gather(one.plan(), other.plan())
-            both = asyncio.Barrier(2)
-            drops = [
-                replace(each, bench=replace(each.bench, remote=Meeting(each.bench.remote, both)))
-                for each in (one, other)
-            ]
-            begun = await asyncio.gather(*map(Taking.enter, drops, plans))
-            ended = await asyncio.gather(*map(Taking.apply, drops, begun))
-        assert sorted(ended, key=len) == [[], [{"created": 1}]]
-        assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
-        with warehouse.connect() as connection:
-            states = connection.exec_driver_sql("select state from bms.creation order by 1").all()
-        assert [state for (state,) in states] == ["created", "review"]
-
-    asyncio.run(main())
+    runs = [drop(content, resource) for content in ONE_PERSON[resource]]
+    async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
+        plans = await asyncio.gather(one.plan(), other.plan())
+        both = asyncio.Barrier(2)
+        drops = [
+            replace(each, bench=replace(each.bench, remote=Meeting(each.bench.remote, both)))
+            for each in (one, other)
+        ]
+        begun = await asyncio.gather(*map(Taking.enter, drops, plans))
+        ended = await asyncio.gather(*map(Taking.apply, drops, begun))
+    assert sorted(ended, key=len) == [[], [{"created": 1}]]
+    assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
+    with warehouse.connect() as connection:
+        states = connection.exec_driver_sql("select state from bms.creation order by 1").all()
+    assert [state for (state,) in states] == ["created", "review"]
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
