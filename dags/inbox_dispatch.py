@@ -11,15 +11,9 @@ from __future__ import annotations
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, dag, task
 
+from bms_flows.drops.flows import FLOWS
 from bms_provider import policy
 from bms_provider.triggers.inbox import InboxTrigger
-
-FLOWS = {
-    "employee": "employee_onboarding",
-    "contact": "contact_creation",
-    "consultant": "consultant_creation",
-}
-"""The DAG of each resource that can be dropped."""
 
 INBOX = Asset(
     "bms_inbox",

@@ -5,21 +5,14 @@ be told while the first one's is, and another file's success would end both.
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from sqlalchemy import Connection, exists, select
 
 from bms_flows.alarms import Alarm
 from bms_flows.creation.entry import OPEN
 from bms_flows.drops.claim import ENDED
+from bms_flows.drops.flows import FLOWS
 from bms_warehouse.tables import creation, drop
-
-FLOWS: Final = {
-    "employee": "employee_onboarding",
-    "contact": "contact_creation",
-    "consultant": "consultant_creation",
-}
-"""The DAG that works on the drops of a resource."""
 
 _UNFINISHED = drop.c.state.not_in(ENDED) | exists().where(
     creation.c.drop_id == drop.c.id, creation.c.state.in_(OPEN)

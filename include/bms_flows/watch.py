@@ -10,12 +10,13 @@ from sqlalchemy import Connection, select
 
 from bms_flows import alarms, drop_alarms
 from bms_flows.alarms import Alarm, span
+from bms_flows.drops.flows import FLOWS
 from bms_flows.freshness import WORST_LAST, Freshness, look
 from bms_flows.notice import Links
 from bms_flows.settings import Settings
 from bms_warehouse.tables import run
 
-LAST_STEPS = dict.fromkeys(drop_alarms.FLOWS.values(), "conclude")
+LAST_STEPS = dict.fromkeys(FLOWS.values(), "conclude")
 """Of flows that promise nothing and have several steps: the one that ends a run's work."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bms_flows.drops.flows import FLOWS as DROPS
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -23,9 +25,9 @@ FLOWS = {
     "contact_sync": Flow("Contacts", "sync", mirrors="contact"),
     "consultant_sync": Flow("Consultants", "sync", mirrors="consultant"),
     "employee_directory": Flow("Employees", "sync", mirrors="employee"),
-    "employee_onboarding": Flow("New employees", "conclude", creates="employee"),
-    "contact_creation": Flow("New contacts", "conclude", creates="contact"),
-    "consultant_creation": Flow("New consultants", "conclude", creates="consultant"),
+    DROPS["employee"]: Flow("New employees", "conclude", creates="employee"),
+    DROPS["contact"]: Flow("New contacts", "conclude", creates="contact"),
+    DROPS["consultant"]: Flow("New consultants", "conclude", creates="consultant"),
     "reconciliation": Flow("Self-audit"),
     "service_contract": Flow("Contract probe"),
     "retention": Flow("Retention"),
