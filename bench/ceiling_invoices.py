@@ -8,7 +8,8 @@ decode  they are decoded into typed objects, too;
 scan    and all stored hashes are read: what an unchanged reload can't do without;
 merge   decoded, COPYed and merged, batch by batch, in one transaction;
 arrow   the same, by way of Arrow columns;
-once    the same, merged once at the end.
+once    the same, merged once at the end;
+lanes   as `merge`, by two threads: one decodes while the other COPYs and merges.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import operator
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -98,6 +100,8 @@ Invoice = msgspec.defstruct(
 DECODER = msgspec.json.Decoder(list[Invoice], float_hook=Decimal)
 NAMES = ", ".join(FIELDS)
 BATCH = 20_000
+AHEAD = 2
+"""Answers between two threads."""
 
 
 async def answers(
@@ -218,6 +222,8 @@ async def run(given: argparse.Namespace) -> int:
         target.copy(written(invoices))
         return len(invoices)
 
+    if given.variant == "lanes":
+        return await by_two_threads(came, target)
     async for body in came:
         taken = await asyncio.to_thread(take, body)
         rows, staged = rows + taken, staged + taken
@@ -225,6 +231,35 @@ async def run(given: argparse.Namespace) -> int:
             await asyncio.to_thread(target.merge)
             staged = 0
     await asyncio.to_thread(target.merge)
+    target.close()
+    return rows
+
+
+async def by_two_threads(came: AsyncIterator[bytes], target: Target) -> int:
+    """Decode in one thread while another COPYs and merges, with two answers between them."""
+    rows = staged = 0
+    waiting: deque[Future[None]] = deque()
+
+    def load(content: bytes, merging: bool) -> None:
+        target.copy(content)
+        if merging:
+            target.merge()
+
+    def decode(body: bytes) -> tuple[int, bytes]:
+        invoices = DECODER.decode(body)
+        return len(invoices), as_csv(invoices)
+
+    with ThreadPoolExecutor(1) as thread:
+        async for body in came:
+            taken, content = await asyncio.to_thread(decode, body)
+            rows, staged = rows + taken, staged + taken
+            waiting.append(thread.submit(load, content, staged >= BATCH))
+            staged = 0 if staged >= BATCH else staged
+            if len(waiting) > AHEAD:
+                await asyncio.wrap_future(waiting.popleft())
+        thread.submit(target.merge)
+    for each in waiting:
+        each.result()
     target.close()
     return rows
 

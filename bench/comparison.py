@@ -1,12 +1,12 @@
 """Time loads beside their ceilings and beside what people would otherwise use; write the results as Markdown.
 
-    python -m bench.comparison [--quick] [--repeat 3] [--minutes 15]
+    python -m bench.comparison [--quick | --full] [--repeat 3] [--minutes 15]
 
 Invoices, and contacts at page size 100, into one PostgreSQL, from one sandbox: a first load, and a
-second with nothing changed. A round measures, each in processes of its own: three ceilings (the
+second with nothing changed. A round measures, each in processes of its own: the ceilings (the
 fastest counts), our load twice, the ceiling of its second run, and the peers' first loads. The slow
 ones run in the last round alone, and so do second loads, where the first took less than 40 s. With no
-latency peers run once, without their second loads. After each load rows and sums are compared with the
+latency peers run once, without their second loads. `--full` spares nothing, and takes an hour. After each load rows and sums are compared with the
 ceiling's. Ratios are taken within a round. No peer and no round is begun when the minutes are over.
 """
 
@@ -29,7 +29,7 @@ from bench.stand import PROJECT, Stand, cpu_seconds, load_average, measured, sta
 from bms_sandbox.serve import Sandbox, running
 
 TODAY = date(2026, 4, 1)
-VARIANTS = ("merge", "arrow", "once")
+VARIANTS = {"contacts": ("merge", "arrow", "once"), "invoices": ("merge", "arrow", "once", "lanes")}
 AGAIN_BELOW = 40
 """Seconds of a peer's first load, beyond which its second is spared."""
 SUMS = {
@@ -68,6 +68,8 @@ class Course:
     sandbox: Sandbox
     days: int
     until: float
+    full: bool = False
+    """Whether slow peers and second loads are measured in every round."""
     found: Found = field(default_factory=list)
     expected: dict[str, Any] = field(default_factory=dict)
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class Course:
     def ceilings(self, work: str, label: dict[str, Any]) -> None:
         """Measure each variant; keep the fastest."""
         taken = []
-        for variant in VARIANTS:
+        for variant in VARIANTS[work]:
             bare = self.here.warehouse()
             run = self._script(f"ceiling_{work}", work, bare, "--variant", variant)
             taken.append(self.take(run, **label, what=FIRST, who=CEILING))
@@ -109,7 +111,7 @@ class Course:
         self.here.drop(full)
 
     def peer(self, peer: Peer, work: str, label: dict[str, Any], *, again: bool) -> None:
-        """Measure a peer's first load, and its second where that is affordable."""
+        """Measure a peer's first load, and its second where that is wanted and affordable."""
         base = self.here.warehouse()
         folder = self.here.folder / f"{peer.script}-{peer.variant}-{work}-{time.monotonic_ns()}"
         folder.mkdir()
@@ -123,7 +125,7 @@ class Course:
                 self.failed[peer.name, work] = str(error)
                 break
             self.found.append(taken)
-            if not again or taken.seconds > AGAIN_BELOW:
+            if not again or (taken.seconds > AGAIN_BELOW and not self.full):
                 break
         self.here.drop(base)
 
@@ -134,15 +136,18 @@ class Course:
             label = {"work": work, "latency": latency, "round": number}
             self.ceilings(work, label)
             self.ours(work, label)
-        if latency:
+        if self.full:
+            peers = list(PEERS)
+        elif latency:
             peers = [peer for peer in PEERS if last or not peer.slow]
         else:
             peers = [peer for peer in WITHOUT_LATENCY if last]
+        again = self.full or (last and latency > 0)
         for peer in peers:
             for work in WORKS:
                 label = {"work": work, "latency": latency, "round": number}
                 if (peer.name, work) not in self.failed and time.monotonic() < self.until:
-                    self.peer(peer, work, label, again=last and latency > 0)
+                    self.peer(peer, work, label, again=again)
 
     def warm_up(self) -> None:
         """Load once, unmeasured: the sandbox renders its rows when first asked, Python compiles."""
@@ -182,19 +187,21 @@ def main() -> None:
     options.add_argument(
         "--quick", action="store_true", help="30 days, 10,000 contacts, kept below .local/bench"
     )
+    options.add_argument("--full", action="store_true", help="slow peers, too, in every round")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--minutes", type=float, default=15)
+    options.add_argument("--minutes", type=float, help="15, and 120 for --full")
     options.add_argument("--name", default=f"{date.today():%Y-%m-%d}")  # noqa: DTZ011 - a heading
     given = options.parse_args()
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
     into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"
     for peer in PEERS:
         python_of(peer.environment)
+    minutes = given.minutes or (120 if given.full else 15)
     started = time.monotonic()
     volume = ("--flat", "--invoices-per-day", "1000", "--entities", "1", "--employees", "1")
     people = ("--contacts", str(contacts), "--consultants", "0", "--today", TODAY.isoformat())
     with stand() as here, running(options=("--fast", *volume, *people)) as sandbox:
-        course = Course(here, sandbox, days, started + 60 * given.minutes)
+        course = Course(here, sandbox, days, started + 60 * minutes, given.full)
         course.warm_up()
         rounds = [(at, number) for at in LATENCIES for number in range(1, given.repeat + 1)]
         for latency, number in rounds:

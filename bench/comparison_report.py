@@ -122,12 +122,11 @@ BUSY = (
 NOTES = """\
 Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others ask one request
 after another, as they are made. Ours and the ceiling read contacts twice, and those assigned once more, for agreement; peers read them once. A ceiling
-fetches, decodes, COPYs and merges, and does nothing else: the fastest of three variants. Only ours keeps versions, raw
+fetches, decodes, COPYs and merges, and does nothing else: the fastest of several variants. Only ours keeps versions, raw
 answers and Parquet files, and sets aside what it can't believe; dlt and pandas keep amounts in double precision here. Seconds and CPU seconds (of the
 loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the biggest process.
-Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range;
-slow peers ran once, and no second load where the first took more than 40 s. Where the sandbox used
-more than 70 % of a core the row is *void*: the sandbox itself was measured."""
+Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range.
+Where the sandbox used more than 70 % of a core the row is *void*: the sandbox itself was measured."""
 
 
 def table(found: Found, what: str, peers: Sequence[Peer], rows: int) -> str:

@@ -25,7 +25,7 @@ from bms_sandbox.serve import Sandbox, running
 TODAY = date(2026, 4, 1)
 RESULTS = Path(__file__).parent / "results"
 LATENCIES = (0.02, 0.0)
-CEILINGS = ("merge", "arrow", "once")
+CEILINGS = ("merge", "arrow", "once", "lanes")
 BASES = {
     "first load": [f"ceiling, {variant}" for variant in CEILINGS],
     "nothing changed": ["decode and scan"],

@@ -16,6 +16,7 @@ from bms.records import Record
 from bms_flows import sparing
 
 sparing.keep_pandas_out()
+sparing.give_memory_back()
 
 MONEY_DIGITS, MONEY_SCALE = 30, 9
 """An amount with more decimals than this is set aside rather than rounded."""

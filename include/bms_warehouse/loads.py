@@ -4,8 +4,8 @@ The functions are given a connection and leave the transaction to their caller, 
 versions and watermark are committed together or not at all.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
 from typing import cast
@@ -25,6 +25,15 @@ class Merged:
     inserted: int
     changed: int
     unchanged: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows written out as COPY reads them; no part of it needs the database or its connection."""
+
+    columns: Sequence[str]
+    rows: int
+    csv: bytes = field(repr=False)
 
 
 def driver(connection: Connection) -> psycopg.Connection:
@@ -49,25 +58,32 @@ def empty_staging(connection: Connection, table: Table) -> None:
     connection.execute(text(f"truncate pg_temp.{staging_name(table)}"))
 
 
-def stage(connection: Connection, table: Table, rows: pa.Table) -> None:
-    """COPY `rows` into the staging table; their columns are a subset of the table's, by name."""
-    if not rows.num_rows:
-        return
+def sheet(rows: pa.Table) -> Sheet:
+    """Write `rows` out; moments are UTC, columns of bytes in PostgreSQL's hexadecimal form."""
+    for place, column in enumerate(rows.schema):
+        cells = rows.column(place)
+        if pa.types.is_timestamp(column.type):
+            # As the session's are: writing the zone takes most of the time.
+            plain = cells.cast(pa.timestamp(column.type.unit))
+        elif pa.types.is_binary(column.type):
+            values = cells.to_pylist()
+            plain = pa.array([None if v is None else "\\x" + v.hex() for v in values], pa.string())
+        else:
+            continue
+        rows = rows.set_column(place, column.name, plain)
     buffer = BytesIO()
-    csv.write_csv(_without_zones(rows), buffer, _CSV)
-    names = ", ".join(f'"{name}"' for name in rows.column_names)
+    csv.write_csv(rows, buffer, _CSV)
+    return Sheet(rows.column_names, rows.num_rows, buffer.getvalue())
+
+
+def stage(connection: Connection, table: Table, rows: Sheet) -> None:
+    """COPY `rows` into the staging table; their columns are a subset of the table's, by name."""
+    if not rows.rows:
+        return
+    names = ", ".join(f'"{name}"' for name in rows.columns)
     statement = f"copy pg_temp.{staging_name(table)} ({names}) from stdin (format csv)"
     with driver(connection).cursor() as cursor, cursor.copy(statement.encode()) as copy:
-        copy.write(buffer.getbuffer())
-
-
-def _without_zones(rows: pa.Table) -> pa.Table:
-    """Leave out that moments are UTC, as the session's are: writing it takes most of the time."""
-    for place, column in enumerate(rows.schema):
-        if pa.types.is_timestamp(column.type):
-            plain = rows.column(place).cast(pa.timestamp(column.type.unit))
-            rows = rows.set_column(place, column.name, plain)
-    return rows
+        copy.write(rows.csv)
 
 
 def stored_hashes(

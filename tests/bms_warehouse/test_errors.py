@@ -40,7 +40,7 @@ def test_a_refused_copy_is_not_quoted(warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         loads.create_staging(connection, client_invoice)
         with pytest.raises(WarehouseError) as refusal:
-            loads.stage(connection, client_invoice, pa.table({"id_entity": [CANARY]}))
+            loads.stage(connection, client_invoice, loads.sheet(pa.table({"id_entity": [CANARY]})))
     assert CANARY not in told(refusal.value)
 
 

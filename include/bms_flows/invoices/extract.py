@@ -12,7 +12,6 @@ from bms.client import Client
 from bms_flows import quarantine, runs
 from bms_flows.invoices import history
 from bms_flows.invoices.check import Breach, Tolerance, among, check, empty_end
-from bms_flows.invoices.lane import Lane
 from bms_flows.invoices.lease import Lease, leased
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
@@ -23,6 +22,7 @@ from bms_flows.invoices.raw import raw_name
 from bms_flows.invoices.read import Answered, read
 from bms_flows.invoices.window import DAY, Window
 from bms_flows.landing import Landing, keep_raw, parquet_file
+from bms_flows.lane import Lane
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace, recorded
 from bms_warehouse.database import clock
@@ -119,7 +119,7 @@ async def _take_in(
         keep_raw(landing.raw / raw_name(load.id_entity, window), body)
         parquet.write_table(rows)
 
-    with ExitStack() as writer, Lane() as files, Lane() as tables:
+    with ExitStack() as writer, Lane() as files, Lane(waiting=1) as tables:
         async for window, answer in answers:
             taken = await asyncio.to_thread(load.take, window, answer)
             if parquet is None:

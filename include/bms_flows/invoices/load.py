@@ -37,10 +37,10 @@ _HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in NAMES] + ["_ext
 
 @dataclass(frozen=True)
 class Taken:
-    """One answer's good rows, and those of them that are new or differ from what stands."""
+    """One answer's good rows, and those that are new or differ from what stands, ready to be merged."""
 
     rows: pa.Table
-    differing: pa.Table
+    differing: loads.Sheet
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Load:
             self.names |= {(code, pair[code], pair[name]) for pair in found}
         differing = rows.filter(self._differ(rows, window))
         self.amounts_differ += amounts_differ(differing)
-        return Taken(rows, differing)
+        return Taken(rows, loads.sheet(differing))
 
     def _rest(self, rows: pa.Table) -> pa.Table:
         """Leave out the rows of days that don't count."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow as pa
 from sqlalchemy import Connection, text
 
 from bms_flows.invoices.load import NAMES
@@ -41,14 +40,14 @@ class Merging:
     def __post_init__(self) -> None:
         loads.create_staging(self.connection, client_invoice)
 
-    def add(self, rows: pa.Table) -> None:
+    def add(self, rows: loads.Sheet) -> None:
         """Take rows that are new or differ; they are merged once there are enough of them."""
-        if not rows.num_rows:
+        if not rows.rows:
             # Years without a change: a session that asked nothing for long would be ended.
             self.connection.execute(text("select 1"))
             return
-        loads.stage(self.connection, client_invoice, _as_csv_takes_it(rows))
-        self._staged += rows.num_rows
+        loads.stage(self.connection, client_invoice, rows)
+        self._staged += rows.rows
         if self._staged >= BATCH:
             self.merge()
 
@@ -83,10 +82,3 @@ class Merging:
                 ),
                 {"resource": RESOURCE, "field": code, "language": self.names.shown},
             )
-
-
-def _as_csv_takes_it(rows: pa.Table) -> pa.Table:
-    """Write the digests as PostgreSQL reads bytes in CSV."""
-    place = rows.schema.get_field_index("_row_hash")
-    written = ["\\x" + digest.hex() for digest in rows.column("_row_hash").to_pylist()]
-    return rows.set_column(place, "_row_hash", pa.array(written, pa.string()))

@@ -93,8 +93,8 @@ def listed_rows(
     extras = [item.extra for item in kept]
     rows = rows.append_column("_extra", _jsons(extras))
     first = digests(rows, [*_shared(resource), "_extra"])
-    rows = rows.append_column("_row_hash", _hex(first.to_pylist()))
-    rows = rows.append_column("_list_hash", _hex([item.digest for item in kept]))
+    rows = rows.append_column("_row_hash", first)
+    rows = rows.append_column("_list_hash", pa.array([item.digest for item in kept], pa.binary()))
     rows = rows.append_column("_detailed", pa.repeat(False, rows.num_rows))
     return Framed(rows, framed.kept, framed.bad)
 
@@ -108,15 +108,15 @@ def detailed_rows(
     rows = _with_constants(framed.rows, resource, constants)
     rows = _with_flags(rows, resource, kept)
     listed = rows.append_column("_extra", _jsons([each.list_extra for each in kept]))
-    first = digests(listed, [*_shared(resource), "_extra"]).to_pylist()
+    first = digests(listed, [*_shared(resource), "_extra"])
     read = rows.append_column("_extra", _jsons([each.extra for each in kept]))
-    second = digests(read, [*resource.only_read, "_extra"]).to_pylist()
+    second = digests(read, [*resource.only_read, "_extra"])
     both = [{**(each.list_extra or {}), **each.extra} for each in kept]
     rows = rows.append_column("_extra", _jsons(both))
+    rows = rows.append_column("_row_hash", pc.binary_join_element_wise(first, second, b""))
     rows = rows.append_column(
-        "_row_hash", _hex([a + b for a, b in zip(first, second, strict=True)])
+        "_list_hash", pa.array([each.list_hash for each in kept], pa.binary())
     )
-    rows = rows.append_column("_list_hash", _hex([each.list_hash for each in kept]))
     rows = rows.append_column("_detailed", pa.repeat(True, rows.num_rows))
     return Framed(rows, framed.kept, framed.bad)
 
@@ -133,7 +133,7 @@ def private_rows(
     extras = [details[place].extra for place in framed.kept]
     rows = framed.rows.append_column("_extra", _jsons(extras))
     first = digests(rows, [*columns, "_extra"])
-    return rows.append_column("_row_hash", _hex(first.to_pylist())), framed.bad
+    return rows.append_column("_row_hash", first), framed.bad
 
 
 def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str) -> Framed:
@@ -177,8 +177,3 @@ def _shared(resource: Resource) -> list[str]:
 
 def _jsons(extras: Sequence[Extra | None]) -> pa.Array:
     return pa.array([_SORTED.encode(e).decode() if e else None for e in extras], pa.string())
-
-
-def _hex(values: Sequence[bytes | None]) -> pa.Array:
-    """Return bytes as PostgreSQL reads them in CSV."""
-    return pa.array([None if v is None else "\\x" + v.hex() for v in values], pa.string())

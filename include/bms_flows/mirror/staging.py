@@ -1,9 +1,6 @@
 """Rows on their way into the staging tables: turned to columns and copied by a thread of their own."""
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -11,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 from sqlalchemy import Connection
 
+from bms_flows.lane import Lane
 from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.resource import Private, Resource
 from bms_flows.mirror.rows import (
@@ -23,9 +21,6 @@ from bms_flows.mirror.rows import (
     private_rows,
 )
 from bms_warehouse import loads, mirrors
-
-AHEAD = 2
-"""Chunks that wait for the thread at most; whoever brings another waits with them."""
 
 
 class Unfit(NamedTuple):
@@ -54,8 +49,7 @@ class Staging:
     """What is kept apart, where this run keeps it."""
     staged: set[Key] = field(default_factory=set)
     unfit: list[Unfit] = field(default_factory=list)
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
-    _under_way: deque[Future[None]] = field(default_factory=deque)
+    _lane: Lane = field(default_factory=lambda: Lane(waiting=1))
 
     def __enter__(self) -> Self:
         loads.create_staging(self.connection, self.resource.table)
@@ -70,20 +64,19 @@ class Staging:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._thread.shutdown(cancel_futures=True)
+        self._lane.__exit__(kind, error, trace)
 
     async def listed(self, items: Sequence[Listed]) -> None:
         """Stage list items; what only the detail has stays open."""
-        await self._submit(self._listed, items)
+        await self._lane.put(self._listed, items)
 
     async def detailed(self, items: Sequence[Detailed]) -> None:
         """Stage details, in the place of what is staged of the same rows."""
-        await self._submit(self._detailed, items)
+        await self._lane.put(self._detailed, items)
 
     async def settle(self) -> None:
         """Wait until all is staged; raise what went wrong."""
-        while self._under_way:
-            await asyncio.wrap_future(self._under_way.popleft())
+        await self._lane.done()
 
     def withdraw(self, keys: Collection[Key]) -> None:
         """Take rows out again."""
@@ -92,11 +85,6 @@ class Staging:
             mirrors.unstage(self.connection, self.resource.table, list(again))
             self.connection.commit()
             self.staged -= again
-
-    async def _submit(self, stage: Callable[[Any], None], items: Sequence[Any]) -> None:
-        self._under_way.append(self._thread.submit(stage, items))
-        while len(self._under_way) > AHEAD:
-            await asyncio.wrap_future(self._under_way.popleft())
 
     def _listed(self, items: Sequence[Listed]) -> None:
         framed = listed_rows(self.resource, items, self.zone, self.constants)
@@ -125,12 +113,12 @@ class Staging:
             Unfit(items[cell.index].record.key, "private", cell.code, cell.field, b"{}")
             for cell in bad
         ]
-        loads.stage(self.connection, private.table, rows)
+        loads.stage(self.connection, private.table, loads.sheet(rows))
 
     def _copy(self, framed: Framed) -> None:
         rows: pa.Table = framed.rows
         keys = rows.column(self.resource.key).to_pylist()
         self.withdraw(keys)
-        loads.stage(self.connection, self.resource.table, rows)
+        loads.stage(self.connection, self.resource.table, loads.sheet(rows))
         self.connection.commit()
         self.staged.update(keys)

@@ -6,6 +6,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine, text
 
 from bms_flows.invoices.merging import Languages, Merging
+from bms_warehouse import loads
 from bms_warehouse.database import clock
 from bms_warehouse.loads import driver
 
@@ -23,5 +24,5 @@ def test_a_load_without_a_change_is_not_taken_for_one_that_stands_still(warehous
     with warehouse.begin() as connection:
         merging = Merging(connection, 1, Languages("FR", "FR"), clock(connection))
         before = last_asked(warehouse, connection)
-        merging.add(pa.table({"id_invoice": pa.array([], pa.int64())}))
+        merging.add(loads.sheet(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before
