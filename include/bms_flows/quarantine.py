@@ -13,7 +13,7 @@ from bms_warehouse.tables import quarantine, run
 
 @dataclasses.dataclass(frozen=True)
 class Bad:
-    """A row set aside: its key or a digest of it, what is wrong, how it came, its window's first day."""
+    """A row set aside: its key or a digest of it, what is wrong, how it came, the day it is told under."""
 
     row_key: str
     code: str

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
 from bms.answers import Rows
+from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms_flows.frame import digests, frame, typed
 from bms_flows.invoices.check import Found, WindowFound
@@ -195,11 +196,22 @@ class Load:
     ) -> None:
         if isinstance(key, int):
             self.seen.add([key])
-        if all(day in self.without for day in window):
+        day = _day_of(raw, self.range_date, self.zone)
+        days = [day] if day is not None and day in window else [*window]
+        if all(each in self.without for each in days):
             self.counts.rows_read -= 1
             return
         self.counts.quarantined += 1
-        self.bad.append(Bad.of(key, code, field, raw, window.start))
+        # By its own day it leaves when that is read again and good, not when a neighbour is.
+        self.bad.append(Bad.of(key, code, field, raw, days[0]))
+
+
+def _day_of(raw: bytes, range_date: str, zone: str) -> date | None:
+    """Return the day that a row is listed under, None where that can't be read."""
+    try:
+        return parse_date(msgspec.json.decode(raw)[range_date], zone)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def _json(value: object) -> str | None:

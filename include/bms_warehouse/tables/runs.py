@@ -106,7 +106,11 @@ quarantine = Table(
     Column("code", TEXT, nullable=False, comment="What is wrong, as docs/runbook.md names it."),
     Column("field", TEXT, comment="The field that is wrong."),
     Column("raw", TEXT, nullable=False, comment="The row as it came."),
-    Column("day", Date, comment="First day of the window that returned it."),
+    Column(
+        "day",
+        Date,
+        comment="The day it is listed under, or the first of its answer where that can't be read.",
+    ),
     Column("run_id", BigInteger, nullable=False, comment="The step that last saw it."),
     Column("first_seen_at", TIMESTAMP, nullable=False, comment="When it was set aside."),
     Column("last_seen_at", TIMESTAMP, nullable=False, comment="When it last came back bad."),

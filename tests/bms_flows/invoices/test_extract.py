@@ -201,3 +201,20 @@ def test_a_row_that_cannot_be_is_set_aside_and_leaves_when_good(
     assert extract(*MARCH)["inserted"] == 1
     with warehouse.connect() as connection:
         assert connection.execute(select(quarantine)).all() == []
+
+
+@pytest.mark.parametrize(
+    "problem", [{"currency": "E\0R"}, {"total_vat": "0.0000000001"}], ids=["text", "amount"]
+)
+def test_a_row_set_aside_stays_until_its_own_day_is_read_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, problem: dict[str, Any]
+) -> None:
+    """It came in an answer of many days, and a later run reads one of the others."""
+    held = next(row for row in truth(sandbox) if row["invoice_date"] == "2026-03-04")
+    sandbox.edit_invoice(1, held["id_invoice"], **problem)
+    extract("2026-03-01", "2026-03-07")
+    for day, left in (("2026-03-01", [date(2026, 3, 4)]), ("2026-03-04", [])):
+        sandbox.reset()
+        extract(day, day)
+        with warehouse.connect() as connection:
+            assert connection.scalars(select(quarantine.c.day)).all() == left
