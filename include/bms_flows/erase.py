@@ -60,6 +60,7 @@ class Found:
 
 def find(connection: Connection, data_root: UPath, resource: Resource, key: str) -> Found:
     """Return what there is of the record `key`; nothing is changed."""
+    database.read_meanwhile(connection)  # thousands of files of answers, one after another
     rows = {
         str(table): connection.scalar(select(func.count()).select_from(table).where(where)) or 0
         for table, where in _rows(resource, key)
@@ -224,7 +225,8 @@ def main(arguments: list[str] | None = None) -> int:
             with engine.connect() as connection:
                 found = find(connection, data_root, resource, options.id)
     except WarehouseError as error:
-        print(f"nothing was erased: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
+        done = "not all is erased; run it again" if options.for_good else "nothing was erased"
+        print(f"{done}: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1
     finally:
         engine.dispose()

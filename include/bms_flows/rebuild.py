@@ -74,7 +74,7 @@ def rebuild(
     """
     with engine.begin() as connection:
         # Nothing is asked of the database while thousands of answers are looked for, and read.
-        connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
+        database.read_meanwhile(connection)
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection, settings)

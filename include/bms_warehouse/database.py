@@ -57,6 +57,11 @@ def connect(uri: str, **options: object) -> Engine:
     return engine
 
 
+def read_meanwhile(connection: Connection) -> None:
+    """Let the transaction ask nothing for two hours, while files or the service are read."""
+    connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
+
+
 def clock(connection: Connection) -> datetime:
     """Return the database's time: the one that all workers share, whatever their own clocks say."""
     now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()

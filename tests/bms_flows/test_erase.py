@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms.settings import Settings as ClientSettings
-from bms_flows.erase import RESOURCES, erase, main
+from bms_flows.erase import RESOURCES, erase, find, main
 from bms_flows.mirror.resource import Asked
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import Mirror
@@ -153,6 +153,15 @@ def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
         )
     found = erase(warehouse, UPath(tmp_path), RESOURCES["consultant"], "12")
     assert not any(found.rows.values())
+
+
+def test_reading_files_may_take_longer_than_a_session_may_stand_still(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    with warehouse.begin() as connection:
+        find(connection, UPath(tmp_path), RESOURCES["contact"], "1")
+        may = connection.scalar(text("show idle_in_transaction_session_timeout"))
+    assert may == "2h"
 
 
 def test_the_command_shows_what_it_would_do_and_does_it_when_told(

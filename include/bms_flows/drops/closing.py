@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, Engine, select, text, update
 
 from bms_flows.drops.claim import Drop, Ending, renew
-from bms_warehouse.database import clock
+from bms_warehouse.database import clock, read_meanwhile
 from bms_warehouse.tables import creation_plan, drop
 
 
@@ -77,7 +77,7 @@ def previous_certificate(connection: Connection, resource: str) -> str | None:
     Other runs wait here until the caller's transaction has ended, so that no two follow the same.
     """
     # The caller reads back what it created, thousands of records perhaps, before it goes on here.
-    connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
+    read_meanwhile(connection)
     connection.execute(
         text("select pg_advisory_xact_lock(hashtext('bms.drop certificate'), hashtext(:resource))"),
         {"resource": resource},
