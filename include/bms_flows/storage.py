@@ -76,23 +76,23 @@ def room(path: UPath) -> Iterator[None]:
         ) from None
 
 
-def _own(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 @contextmanager
-def whole(path: UPath) -> Iterator[IO[bytes]]:
+def whole(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Open `path` for writing so that it appears when the block ends well, or not at all.
 
-    A local file is its owner's alone, written beside its name and renamed; an object store shows an object only
-    once it is closed, so that one is thrown away instead.
+    A local file is its owner's alone by default, written beside its name and renamed; an object store shows
+    an object only once it is closed, so that one is thrown away instead.
     """
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
     if path.protocol in LOCAL:
         part = path.with_name(f"{path.name}.part")
         try:
             with room(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with open(part.path, "wb", opener=_own) as stream:
+                with open(part.path, "wb", opener=opened) as stream:
                     yield stream
                 part.rename(path)
         finally:

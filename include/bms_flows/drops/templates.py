@@ -15,6 +15,7 @@ from bms_flows.drops.sheet import UNDECLARED, Format
 from bms_flows.storage import whole
 
 READ_ME = "_LISEZMOI.txt"
+READABLE = 0o644
 _KINDS: dict[Kind, str] = {
     "text": "texte / text",
     "integer": "nombre entier / whole number",
@@ -78,22 +79,27 @@ def xlsx_name(resource: Resource) -> str:
 
 
 def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> None:
-    """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat."""
+    """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat.
+
+    A folder is made for its group to write into, whatever the umask says; what is put there, and
+    holds nobody's data, is for everybody to read.
+    """
     here = local(inbox)
-    if here is not None:
-        here.mkdir(mode=0o770, parents=True, exist_ok=True)
+    if here is not None and not here.exists():
+        here.mkdir(parents=True, exist_ok=True)
+        here.chmod(0o770)
     workbook = inbox / xlsx_name(resource)
     for path, content in (
         (inbox / READ_ME, read_me(resource, declared)),
         (inbox / csv_name(resource), csv_template(resource)),
     ):
         if not path.exists() or path.read_bytes() != content:
-            with whole(path) as stream:
+            with whole(path, READABLE) as stream:
                 stream.write(content)
             # A workbook's bytes hold the time it was made: it follows the CSV's columns.
             workbook.unlink(missing_ok=True)
     if not workbook.exists():
-        with whole(workbook) as stream:
+        with whole(workbook, READABLE) as stream:
             stream.write(xlsx_template(resource))
 
 

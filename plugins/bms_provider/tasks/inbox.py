@@ -48,8 +48,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         workplace.open_workplace() as place,
         recorded(place, workplace.step(f"take_{name}")) as run_id,
     ):
-        folder = _folder(place, name)
-        templates.provide(folder, REMOTES[name].resource, declared(name))
+        folder = provide(place, name)
         for number in custody.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
             try:
@@ -81,6 +80,13 @@ def dispatch(name: str) -> list[dict[str, Any]]:
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(place.warehouse, name)
         ]
+
+
+def provide(place: Workplace, name: str) -> UPath:
+    """Return an inbox, which is there then, with its templates: no file can come before it is."""
+    folder = _folder(place, name)
+    templates.provide(folder, REMOTES[name].resource, declared(name))
+    return folder
 
 
 def forget(place: Workplace, name: str) -> None:

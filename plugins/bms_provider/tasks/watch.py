@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def watch() -> dict[str, str]:
     """Look at every promise, raise, recover and tell; return each flow's state.
 
-    Last, end the drops that wait for a file which a person has taken away since: they wait for nothing.
+    Last, see that there are inboxes, since nothing else runs before the first file lies in one; and end the
+    drops that wait for a file which a person has taken away since: they wait for nothing.
     """
     with workplace.open_workplace() as place:
         with place.warehouse.begin() as connection:
@@ -36,6 +37,7 @@ def watch() -> dict[str, str]:
                 stats.gauge(name, value, tags=tags)
         notices.deliver(place)
         for name in REMOTES:
+            inbox.provide(place, name)
             inbox.forget(place, name)
     return {flow: freshness.state or "never_ran" for flow, freshness in found.items()}
 

@@ -1,5 +1,7 @@
 """What stands ready in an inbox can be filled in and dropped."""
 
+import os
+import stat
 from pathlib import Path
 
 import openpyxl
@@ -60,6 +62,18 @@ def test_the_instructions_state_what_the_inbox_declares(
     text = templates.read_me(EMPLOYEE, declared).decode("utf-8-sig")
     assert [each for each in told if each not in text] == []
     assert [each for each in untold if each in text] == []
+
+
+def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
+    """Files with people in them are their owner's alone; these hold nobody."""
+    before = os.umask(0o027)
+    try:
+        templates.provide(UPath(tmp_path / "inbox"), EMPLOYEE)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "inbox").stat().st_mode) == 0o770
+    for each in (tmp_path / "inbox").iterdir():
+        assert stat.S_IMODE(each.stat().st_mode) & 0o040
 
 
 def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:

@@ -33,7 +33,7 @@ def clock() -> None:
 
 
 @pytest.fixture(autouse=True)
-def connected(connect: Callable[..., None], warehouse_uri: str) -> None:
+def connected(connect: Callable[..., None], warehouse_uri: str, data_root: Path) -> None:  # noqa: ARG001 - its inboxes
     url = make_url(warehouse_uri)
     host = url.query.get("host", url.host)
     connect(
@@ -135,11 +135,15 @@ def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, s
     assert messages.texts == []
 
 
-def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(
-    warehouse: Engine, data_root: Path
-) -> None:
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
+def test_a_look_makes_the_inboxes_that_everything_else_waits_for(data_root: Path) -> None:
+    """On a fresh installation nothing is dropped before there is a folder to drop into."""
+    watch.watch()
+    made = {each.relative_to(data_root).as_posix() for each in (data_root / "inbox").rglob("*")}
+    for inbox in ("employees", "contacts", "consultants"):
+        assert {f"inbox/{inbox}/_LISEZMOI.txt", f"inbox/{inbox}/_modele_{inbox}.xlsx"} <= made
+
+
+def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(warehouse: Engine) -> None:
     seen = Seen("a.csv", 1, "1")
     waiting.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     watch.watch()
