@@ -61,6 +61,16 @@ def test_the_readme_names_every_dag(dag: str) -> None:
     assert f"| `{dag}` |" in README
 
 
+def test_unpausing_as_the_readme_says_starts_these_dags_and_nobody_else_s() -> None:
+    """Airflow looks for the pattern anywhere in the ids of all DAGs there are."""
+    dags = {file.stem for file in (PROJECT / "dags").glob("*.py")}
+    patterns = re.findall(r"--treat-dag-id-as-regex '([^']+)'", README)
+    started = {dag for pattern in patterns for dag in dags if re.search(pattern, dag)}
+    assert started == dags - {"freshness_watchdog"}
+    for pattern in patterns:
+        assert not [dag for dag in dags if re.search(pattern, f"their_{dag}_of_old")]
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_the_readme_names_every_operation_and_its_scope(endpoint: Any) -> None:
     (line,) = [line for line in README.splitlines() if f"`{endpoint}`" in line]

@@ -83,7 +83,7 @@ class Settings:
     fresh_hours_retention: float | None = 26
     """The same of the deletion of old files."""
     airflow_url: str = "http://localhost:8080"
-    """Airflow's address for the links in messages of `bms_flows.health`; tasks know it themselves."""
+    """Airflow's address, as people reach it, for the links in messages; Airflow's own `[api] base_url` goes first."""
     runbook_url: str = "docs/runbook.md"
     """Where messages find the runbook; the section's anchor is added."""
     notice_to: str = ""

@@ -50,6 +50,15 @@ def test_the_topology_is_whole() -> None:
     assert profiles == {"sandbox": ["sandbox"], "alarms": ["alarms"], **monitoring}
 
 
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_a_stop_reaches_every_service(name: str) -> None:
+    """A shell that is a container's first process hears no signal, and the rest is killed."""
+    command = SERVICES[name].get("command", [])
+    if command[:1] == ["sh"] and not SERVICES[name].get("init"):
+        assert command[-1].strip().splitlines()[-1].startswith("exec ")
+        assert "|" not in command[-1]
+
+
 @pytest.mark.parametrize("file", ["docker-compose.yaml", "docker-compose.dev.yaml"])
 def test_it_is_valid_by_the_specification_s_schema(file: str, drawn: dict[str, str]) -> None:
     vendored = importlib.resources.files("check_jsonschema.builtin_schemas.vendor")

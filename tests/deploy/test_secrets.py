@@ -28,6 +28,13 @@ def test_a_second_run_changes_nothing_and_adds_what_is_new(tmp_path: Path) -> No
     assert again[-1].startswith("REDIS_PASSWORD=")
 
 
+def test_a_last_line_without_its_end_stays_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("BMS_LANGUAGE=EN")
+    drawn = draw_secrets(tmp_path).splitlines()
+    assert drawn[0] == "BMS_LANGUAGE=EN"
+    assert drawn[1].startswith("AIRFLOW_ADMIN_PASSWORD=")
+
+
 def test_every_secret_is_long_and_the_key_is_one(drawn: dict[str, str]) -> None:
     assert min(map(len, drawn.values())) >= 32
     Fernet(drawn["AIRFLOW_FERNET_KEY"])
