@@ -81,11 +81,45 @@ class Stand:
         if not until(self._server.ready, 60):
             raise RuntimeError("PostgreSQL did not start")
 
+    def revive(self) -> None:
+        """Wait until the server that ended in disorder answers again; start it where it gave up."""
+        assert self._server.child is not None
+        process = self._server.child.process
+        if not until(lambda: process.poll() is not None or self._connects(), 60):
+            raise RuntimeError("PostgreSQL neither came back nor ended")
+        if process.poll() is not None:
+            self._server.stop()  # what it left
+            self.start()
+
+    @contextmanager
+    def log_in(self, folder: Path) -> Iterator[Path]:
+        """Have the server keep its log (WAL) in `folder` for the block; yield where it lies."""
+        own, other = self._server.data / "pg_wal", folder / "pg_wal"
+        self.stop()
+        _copied(own, other)
+        shutil.rmtree(own)
+        own.symlink_to(other)
+        try:
+            self.start()
+            yield other
+        finally:
+            self.stop()
+            own.unlink()
+            _copied(other, own)
+            self.start()
+
     @property
     def pid(self) -> int:
         """The server's process; its sessions descend from it."""
         assert self._server.child is not None
         return self._server.child.process.pid
+
+    def _connects(self) -> bool:
+        try:
+            psycopg.connect(self._uri).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _named(self, name: str) -> str:
         return make_url(self._uri).set(database=name).render_as_string(hide_password=False)
@@ -93,6 +127,11 @@ class Stand:
     def _execute(self, statement: str) -> None:
         with psycopg.connect(self._uri, autocommit=True) as connection:
             connection.execute(statement.encode())
+
+
+def _copied(folder: Path, into: Path) -> None:
+    """Copy a folder with its files' owners."""
+    subprocess.run(["cp", "-a", folder, into], check=True)  # noqa: S603, S607 - ours
 
 
 @contextmanager

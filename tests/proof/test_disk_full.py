@@ -1,12 +1,13 @@
-"""No room left for a file, at any moment; and a disk of PostgreSQL's that fills up in mid-load."""
+"""No room left for a file, at any moment; and disks of PostgreSQL's that fill up in mid-load."""
 
 import json
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pyarrow as pa
 import pytest
 from upath import UPath
@@ -179,3 +180,64 @@ def test_where_postgresql_keeps_its_tables(
     figure(str(story))
     assert story.wrong == []
     assert any("DiskFull" in each for each in story.endings)
+
+
+SEGMENT = 1 << 24
+"""Bytes of a file of PostgreSQL's log."""
+
+
+def logged(connection: psycopg.Connection) -> int:
+    """Return how many bytes of log the server has written, ever."""
+    (written,) = connection.execute(
+        "select (pg_current_wal_insert_lsn() - '0/0')::bigint"
+    ).fetchone() or (0,)
+    return int(written)
+
+
+def fill_log(connection: psycopg.Connection, log: Path, left: int) -> None:
+    """Write log until `left` bytes are left of its last segment, and leave no room for another."""
+
+    def write(size: int) -> None:
+        # Less than asked for: the heads of pages and records come on top.
+        emit = "select pg_logical_emit_message(true, 'proof', repeat('x', %s))"
+        connection.execute(emit, [max(1, size - size // 100 - 256)])
+
+    while logged(connection) // SEGMENT < max(number(each) for each in log.glob("[0-9A-F]" * 24)):
+        write(1 << 20)
+    with suppress(OSError), (log.parent / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(b"x" * 4096)
+    while (size := SEGMENT - logged(connection) % SEGMENT - left) > 1 << 12:
+        write(size)
+
+
+def number(segment: Path) -> int:
+    """Return where in the log a segment lies, counted in segments."""
+    return int(segment.name[8:16], 16) * 256 + int(segment.name[16:], 16)
+
+
+def test_where_postgresql_keeps_its_log(
+    killing: Killing, here: Stand, sandbox: Sandbox, tmp_path: Path, figure: Figure
+) -> None:
+    """There is room for a part of the log that a load needs: PostgreSQL ends in disorder, in mid-load."""
+    story = Story("a disk full where PostgreSQL keeps its log")
+    with small_disk(here.folder / "log", "160m") as disk, here.log_in(disk) as log:
+        uri = here.warehouse(killing.before)
+        with psycopg.connect(uri, autocommit=True) as connection:
+            before = logged(connection)
+            flows.well(Extraction(uri, str(tmp_path / "whole"), sandbox.url, "killed"))
+            needed = logged(connection) - before
+        here.drop(uri)
+        for eighth in range(8):
+            uri = here.warehouse(killing.before)
+            with psycopg.connect(uri, autocommit=True) as connection:
+                fill_log(connection, log, needed * eighth // 8)
+            flow = Extraction(uri, str(tmp_path / f"{eighth}"), sandbox.url, "killed")
+            story.took(f"{eighth}/8", flows.run(flow))
+            (disk / "ballast").unlink()
+            here.revive()
+            story.extracted(f"{eighth}/8", killing, flow)
+            here.drop(uri)
+    figure(f"{story}; an extraction writes {needed // 1024} KB of log")
+    assert story.wrong == []
+    assert story.endings.total() > story.endings["went on"]
