@@ -1,5 +1,5 @@
-# The project's image: the project as a wheel and a pinned Airflow, in one install line, every package checked
-# against the hashes of requirements.lock. No code is mounted.
+# The project's image: the project as a wheel and a pinned Airflow, in one install line, every package that
+# requirements.lock names at its version, checked against its hashes. No code is mounted.
 ARG PYTHON=3.11.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
