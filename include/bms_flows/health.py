@@ -54,6 +54,7 @@ def _report(
             {
                 "subject": alarm.subject,
                 "code": alarm.code,
+                "flow": alarm.flow,
                 "detail": alarm.detail,
                 "since": _iso(alarm.since),
                 "told_at": _iso(alarm.told_at),

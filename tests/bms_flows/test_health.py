@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert
 
-from bms_flows import health
+from bms_flows import alarms, health
 from bms_warehouse.tables import run
 from tests.listeners import Webhook, webhook
 
@@ -67,6 +67,16 @@ def test_a_broken_promise_is_1_and_without_notify_nothing_is_written(
     code, said = command()
     assert (code, said["state"], said["alarms"]) == (1, "alarm", [])
     assert said["flows"]["contact_sync"]["state"] == "late"
+
+
+def test_an_alarm_names_its_flow(command: Command, warehouse: Engine) -> None:
+    """Its subject may be a drop, a day or a setting."""
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection, "failed", "contact_creation drop 3", detail="x", flow="contact_creation"
+        )
+    _, said = command()
+    assert [each["flow"] for each in said["alarms"]] == ["contact_creation"]
 
 
 def test_no_warehouse_is_2_and_no_password_shows(command: Command) -> None:

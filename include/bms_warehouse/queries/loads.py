@@ -6,17 +6,22 @@ of each. What it asked of the service is what all steps of the run asked.
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, RowMapping, select, text
+from sqlalchemy import Connection, RowMapping, func, select, text
 
 from bms_warehouse.tables import control_total, run
 
 LOADS = text("""
-    with step as (
-        select s.*, s.step = coalesce(f.step, s.step) as loads
+    with recent as (
+        select distinct f.flow, f.step, s.dag_run_id
         from unnest(cast(:flows as text[]), cast(:steps as text[])) as f (flow, step)
         cross join lateral (
-            select * from bms.run where run.flow = f.flow order by started_at desc limit :steps_read
+            select dag_run_id from bms.run
+            where run.flow = f.flow order by started_at desc limit :steps_read
         ) as s
+    ), step as (
+        select run.*, run.step = coalesce(recent.step, run.step) as loads
+        from recent
+        join bms.run on run.flow = recent.flow and run.dag_run_id = recent.dag_run_id
     ), latest as (
         select distinct on (flow, dag_run_id, step, id_entity, window_start) *
         from step
@@ -51,7 +56,7 @@ LOADS = text("""
     where place <= :loads order by flow, place
 """)
 STEPS_OF_A_LOAD = 10
-"""Read for each load that is wanted; where runs have more, fewer loads are found."""
+"""Looked at for each load that is wanted; where runs have more, fewer loads are found, each whole."""
 
 
 def latest(
@@ -76,13 +81,20 @@ def latest(
 
 
 def steps(
-    connection: Connection, flow: str, *, dag_run_id: str | None = None, limit: int
+    connection: Connection, flow: str, dag_run_id: str, *, limit: int, among: int | None = None
 ) -> list[RowMapping]:
-    """Return the youngest steps of a flow, or those of one of its runs, the youngest first."""
-    statement = select(run).where(run.c.flow == flow).order_by(run.c.started_at.desc(), run.c.id)
-    if dag_run_id is not None:
-        statement = statement.where(run.c.dag_run_id == dag_run_id)
-    return [*connection.execute(statement.limit(limit)).mappings()]
+    """Return the youngest steps of a run, the oldest first; the one numbered `among` is one of them.
+
+    Each says in `many` how many steps the run has.
+    """
+    statement = (
+        select(run, func.count().over().label("many"))
+        .where(run.c.flow == flow, run.c.dag_run_id == dag_run_id)
+        .order_by((run.c.id == (among or 0)).desc(), run.c.started_at.desc(), run.c.id.desc())
+        .limit(limit)
+    )
+    found = connection.execute(statement).mappings()
+    return sorted(found, key=lambda each: (each["started_at"], each["id"]))
 
 
 def step(connection: Connection, number: int) -> RowMapping | None:

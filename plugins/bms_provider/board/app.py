@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import logging
 import mimetypes
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from pydantic import Field
 from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as AnyHTTPException
 
@@ -30,8 +33,10 @@ from bms_warehouse.queries import drops, loads
 
 log = logging.getLogger(__name__)
 
+NO_PAGE = "There is no such page."
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
-LARGEST = 2**63 - 1
+Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
+"""Of a step or drop, as PostgreSQL gives it."""
 
 HEADERS = {
     # Airflow's session cookie can be read by scripts: no script but ours runs here.
@@ -75,8 +80,13 @@ async def guard_the_browser(request: Request, proceed: Any) -> Response:
 @app.exception_handler(AnyHTTPException)
 async def refused(request: Request, error: AnyHTTPException) -> Response:
     """Say in a page why there is none."""
-    page = render(request, "refused.html", settings(), code=error.status_code, why=error.detail)
-    return HTMLResponse(page, error.status_code, headers=error.headers)
+    return _refusal(request, error.status_code, error.detail, error.headers)
+
+
+@app.exception_handler(RequestValidationError)
+async def unreadable(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001 - it quotes what was asked
+    """Say that there is no page at an address whose parts are none."""
+    return _refusal(request, status.HTTP_404_NOT_FOUND, NO_PAGE)
 
 
 @app.exception_handler(WarehouseError)
@@ -84,8 +94,7 @@ async def without_warehouse(request: Request, error: WarehouseError) -> Response
     """Say that the warehouse does not answer, or not in time."""
     log.warning("the warehouse did not answer: %s", error)
     why = "The warehouse does not answer: nobody can tell how fresh anything is."
-    code = status.HTTP_503_SERVICE_UNAVAILABLE
-    return HTMLResponse(render(request, "refused.html", settings(), code=code, why=why), code)
+    return _refusal(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
 
 
 @app.get("/")
@@ -118,11 +127,13 @@ def run(
     who: ViewerDep,
     warehouse: WarehouseDep,
     settings: SettingsDep,
+    step: Number | None = None,
 ) -> str:
-    """Show the steps of a run: counts, totals, reports."""
+    """Show the steps of a run, the one of number `step` among them: counts, totals, reports."""
     who.must_view(name)
     # No id has a NUL, and PostgreSQL takes no text with one.
-    found = "\0" not in dag_run_id and details.run_page(warehouse, name, dag_run_id, data_root())
+    known = "\0" not in dag_run_id
+    found = known and details.run_page(warehouse, name, dag_run_id, data_root(), step)
     if not found:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "The warehouse knows no such run.")
     return render(request, "run.html", settings, **found, edits=name in who.edits)
@@ -130,26 +141,27 @@ def run(
 
 @app.get("/steps/{number}")
 def step(
-    request: Request, number: int, who: ViewerDep, warehouse: WarehouseDep
+    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep
 ) -> RedirectResponse:
     """Lead to a step on the page of its run."""
     found = _step(warehouse, who, number)
-    run = links(request).load(found["flow"], found["dag_run_id"])
-    return RedirectResponse(f"{run}#step-{number}", status.HTTP_303_SEE_OTHER)
+    place = links(request).load_at(found["flow"], found["dag_run_id"], number)
+    return RedirectResponse(place, status.HTTP_303_SEE_OTHER)
 
 
 @app.get("/steps/{number}/files/{name}")
-def step_file(number: int, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+def step_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
     """Return a file of a step's report."""
     found = _step(warehouse, who, number)
     if FLOWS[found["flow"]].creates:
         who.must_edit(found["flow"])
+    warehouse.close()
     return _attached(files.folder_of(found), name, who, f"step-{number}")
 
 
 @app.get("/drops/{number}")
 def drop(
-    request: Request, number: int, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
+    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
 ) -> str:
     """Show a drop: its plan, what became of its rows, its report."""
     name, found = _drop(warehouse, who, number)
@@ -158,10 +170,11 @@ def drop(
 
 
 @app.get("/drops/{number}/files/{name}")
-def drop_file(number: int, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+def drop_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
     """Return a file of a drop's report: personal data, for those who may edit its DAG."""
     flow, found = _drop(warehouse, who, number)
     who.must_edit(flow)
+    warehouse.close()
     return _attached(found["report"], name, who, f"drop-{number}")
 
 
@@ -178,11 +191,18 @@ def static(name: str) -> FileResponse:
 @app.get("/{path:path}")
 def nothing(path: str) -> None:  # noqa: ARG001 - whatever it is
     """Say that there is nothing else, to those who may know."""
-    raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such page.")
+    raise HTTPException(status.HTTP_404_NOT_FOUND, NO_PAGE)
+
+
+def _refusal(
+    request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    page = render(request, "refused.html", settings(), code=code, why=why)
+    return HTMLResponse(page, code, headers=headers)
 
 
 def _step(warehouse: Connection, who: Viewer, number: int) -> RowMapping:
-    found = loads.step(warehouse, number) if 0 < number <= LARGEST else None
+    found = loads.step(warehouse, number)
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such step.")
     who.must_view(found["flow"])
@@ -190,7 +210,7 @@ def _step(warehouse: Connection, who: Viewer, number: int) -> RowMapping:
 
 
 def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapping]:
-    resource = drops.resource(warehouse, number) if 0 < number <= LARGEST else None
+    resource = drops.resource(warehouse, number)
     name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
     if resource is None or name is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such drop.")

@@ -15,6 +15,8 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from bms_provider.board import wording
+
 WIDTH, HEIGHT = 600.0, 120.0
 """Of the drawing's own coordinates; the style sheet says how large it is shown."""
 
@@ -100,7 +102,7 @@ class Chart:
     def _about(self) -> str:
         first, last = (self.places[0], self.places[-1]) if self.places else ("", "")
         figures = ", ".join(
-            f"{series.name} {series.values[-1]:g}"
+            f"{series.name} {wording.figure(series.values[-1])}"
             for series in self.series
             if series.values and series.values[-1] is not None
         )
@@ -161,7 +163,7 @@ class Chart:
     def _told(self, place: int, column: Sequence[float | None], step: float) -> Markup:
         """Return what a pointer that rests on a place is told."""
         figures = [
-            f"{series.name}: {value:g}"
+            f"{series.name}: {wording.figure(value)}"
             for series, value in zip(self.series, column, strict=True)
             if value is not None
         ]

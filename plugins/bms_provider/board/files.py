@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import PurePosixPath
+from posixpath import commonpath, dirname
 from typing import Any
 
 from upath import UPath
@@ -29,24 +31,39 @@ def folder_of(step: Mapping[Any, Any]) -> str | None:
     return f"{REPORTS}/{rest}" if kind == "raw" and slash else None
 
 
-def listed(root: UPath, folder: str | None) -> list[ReportFile]:
-    """Return the files of a report's folder by name; none where it is gone, or no report's."""
-    if folder is None or not _inside(folder):
-        return []
-    place = root / folder
-    if not place.is_dir():
-        return []
-    found = [each for each in place.iterdir() if each.is_file()]
-    return sorted(
-        (ReportFile(each.name, each.stat().st_size) for each in found), key=lambda each: each.name
-    )
+def listed(root: UPath, folders: Iterable[str | None]) -> dict[str, list[ReportFile]]:
+    """Return the files of reports' folders by name, by folder; none of one that is gone, or no report's.
+
+    Folders side by side are asked for at once: a run's steps have theirs in that of the day.
+    """
+    wanted = sorted({each for each in folders if each and _inside(each)}, key=dirname)
+    found: dict[str, list[ReportFile]] = {each: [] for each in wanted}
+    for _, beside in groupby(wanted, key=dirname):
+        ours = {*beside}
+        for path, size in _files(root / commonpath(ours)):
+            folder, _, name = path.removeprefix(root.path).strip("/").rpartition("/")
+            if folder in ours:
+                found[folder].append(ReportFile(name, size))
+    return found
 
 
 def content(root: UPath, folder: str | None, name: str) -> bytes | None:
     """Return a file's content; None for any name that the report's folder doesn't list."""
-    if folder is None or name not in {each.name for each in listed(root, folder)}:
+    if folder is None:
         return None
-    return (root / folder / name).read_bytes()
+    if name not in {each.name for each in listed(root, [folder]).get(folder, [])}:
+        return None
+    place = root / folder / name
+    found: bytes = place.fs.cat_file(place.path)
+    return found
+
+
+def _files(place: UPath) -> list[tuple[str, int]]:
+    """Return the path and size of every file below a folder, as they are now; by path."""
+    # An object store's file system lives as long as the process, and keeps what it once listed.
+    place.fs.invalidate_cache()
+    found = place.fs.find(place.path, detail=True).items()
+    return sorted((path, info["size"]) for path, info in found if info.get("type") == "file")
 
 
 def _inside(folder: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from bms_provider.board.flows import task_of
+
 PREFIX = "/bms"
 
 
@@ -35,6 +37,10 @@ class Links:
         """Return the board's page of a run."""
         return f"{self.flow(flow)}/runs/{_part(run)}"
 
+    def load_at(self, flow: str, run: str, step: int) -> str:
+        """Return the place of a step on the board's page of its run."""
+        return f"{self.load(flow, run)}?step={step}#step-{step}"
+
     def step(self, number: int) -> str:
         """Return the board's page of a step."""
         return f"{self.board}/steps/{number}"
@@ -55,9 +61,17 @@ class Links:
         """Return Airflow's page of a run."""
         return f"{self.dag(dag)}/runs/{_part(run)}"
 
-    def log(self, dag: str, run: str, task: str, mapped: bool) -> str:
-        """Return Airflow's page of a task in a run, where its logs are; of all its parts if mapped."""
+    def log(self, dag: str, run: str, step: str, mapped: bool) -> str | None:
+        """Return Airflow's page of the task that did a step, where its logs are; None if several may have.
+
+        Of a mapped task it is that of its part, or of all its parts where the step doesn't say which.
+        """
+        task, part = task_of(step)
+        if task is None:
+            return None
         page = f"{self.run(dag, run)}/tasks/{_part(task)}"
+        if part is not None:
+            return f"{page}/mapped/{part}"
         return f"{page}/mapped" if mapped else page
 
     def approval(self, dag: str, run: str) -> str:

@@ -41,8 +41,15 @@ class Row:
 
     @property
     def last(self) -> RowMapping | None:
-        """The last complete load, where it is among the youngest."""
-        return next((load for load in self.loads if load["state"] == "complete"), None)
+        """The last complete load, where it is among the youngest; the one that freshness counts from.
+
+        Loads of old days, or of a part of a list, are complete too and refresh nothing.
+        """
+        found = (load for load in self.loads if load["state"] == "complete")
+        at = self.fresh.complete_at if self.fresh else None
+        if at is not None:
+            found = (load for load in found if load["started_at"] <= at <= load["finished_at"])
+        return next(found, None)
 
     @property
     def complete_at(self) -> datetime | None:
@@ -109,12 +116,12 @@ def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str
 
 
 def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
-    """Return the health report without flows that `who` may not view."""
+    """Return the health report without flows that `who` may not view, and their alarms."""
     hidden = FLOWS.keys() - who.views
     return {
         **health,
         "flows": {name: flow for name, flow in health["flows"].items() if name not in hidden},
-        "alarms": [alarm for alarm in health["alarms"] if alarm["subject"] not in hidden],
+        "alarms": [alarm for alarm in health["alarms"] if alarm["flow"] not in hidden],
     }
 
 

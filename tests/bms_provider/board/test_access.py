@@ -3,7 +3,9 @@
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from sqlalchemy import Engine
 
+from bms_flows import alarms
 from bms_provider.board.app import app
 from tests.bms_provider.board.conftest import Visit
 
@@ -86,6 +88,24 @@ def test_who_may_view_one_dag_sees_nothing_of_another(visit: Visit) -> None:
     assert "Client invoices" in page
     assert "New employees" not in page
     assert clerk.get("/bms/health").json()["flows"].keys() == {"invoice_extraction"}
+
+
+def test_an_alarm_is_for_those_who_may_view_its_dag(visit: Visit, warehouse: Engine) -> None:
+    """Whatever it is about: a drop, a day, a setting."""
+    with warehouse.begin() as connection:
+        for subject, flow in (
+            ("employee_onboarding drop 12", "employee_onboarding"),
+            ("invoice_extraction", "invoice_extraction"),
+        ):
+            alarms.raise_(connection, "failed", subject, detail="x", flow=flow)
+    told = {
+        name: [each["subject"] for each in visit(name).get("/bms/health").json()["alarms"]]
+        for name in ("clerk", "recruiter")
+    }
+    assert told == {
+        "clerk": ["invoice_extraction"],
+        "recruiter": ["employee_onboarding drop 12", "invoice_extraction"],
+    }
 
 
 def test_the_right_to_edit_one_dag_opens_its_personal_files(visit: Visit) -> None:

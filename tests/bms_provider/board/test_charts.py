@@ -47,6 +47,17 @@ def test_every_place_tells_its_figures() -> None:
     assert chart.rows == [("1 Nov", (3.0,)), ("2 Nov", (None,))]
 
 
+def test_a_large_figure_is_told_whole() -> None:
+    chart = Chart("t", ["1 Nov"], [Series("EUR", [1234567.89], "c1"), Series("New", [2e6], "c2")])
+    for told in (
+        "EUR: 1\u202f234\u202f567.89",
+        "EUR 1\u202f234\u202f567.89",
+        "New 2\u202f000\u202f000",
+    ):
+        assert told in chart.svg
+    assert "e+" not in chart.svg
+
+
 def test_text_is_escaped() -> None:
     chart = Chart("<b>", ["<i>"], [Series("<u>", [1.0], '"><script>')])
     assert not re.search(r"<(b|i|u|script)>", chart.svg)

@@ -72,6 +72,33 @@ def test_totals_stand_beside_the_load_before(visit: Visit) -> None:
         assert re.search(r"\d 000 \d{3}\.00 [+\u2212]\d", line), line
 
 
+def test_the_last_complete_load_is_the_one_that_freshness_counts(
+    visit: Visit, warehouse: Engine
+) -> None:
+    """A part of the list, asked for by hand since, is complete and refreshes nothing."""
+    with warehouse.begin() as connection:
+        for run, hours, rows, whole in (
+            ("scheduled__1", 3, 4000, True),
+            ("scheduled__2", 2, 5000, True),
+            ("manual__part", 1, 7, False),
+        ):
+            connection.execute(
+                text("""insert into bms.run (flow, dag_run_id, step, state, rows_read, unchanged,
+                    details, started_at, finished_at)
+                    values ('contact_sync', :run, 'sync', 'complete', :rows, :rows,
+                    jsonb_build_object('whole', cast(:whole as boolean)),
+                    now() - (:hours + 0.1) * interval '1 hour', now() - :hours * interval '1 hour')"""),
+                {"run": run, "hours": hours, "rows": rows, "whole": whole},
+            )
+    page = visit("viewer").get("/bms/").text
+    row = page[page.index('id="flows"') :]
+    row = row[row.index('/bms/flows/contact_sync"') :]
+    row = row[: row.index("</tr>")]
+    assert re.findall(r"/contact_sync/runs/([^\"]+)", row) == ["scheduled__2"]
+    assert "2 h of" in plain(row)
+    assert re.search(r'data-name="Read" class="n">5\u202f000<', row)
+
+
 def test_an_empty_warehouse_says_that_nothing_ran(visit: Visit) -> None:
     said = plain(visit("viewer").get("/bms/").text)
     assert "No flow ran yet" in said

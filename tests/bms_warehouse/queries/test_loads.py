@@ -61,6 +61,29 @@ def test_what_a_load_asked_is_what_all_steps_of_its_run_asked(warehouse: Engine)
     assert (load["rows_read"], load["entities"], load["state"]) == (10, 1, "complete")
 
 
+def test_a_load_is_whole_however_many_steps_it_has(warehouse: Engine) -> None:
+    """Also the oldest one that is found, and the only one."""
+    for run in ("one", "two"):
+        for entity in range(12):
+            step(warehouse, run, entity, "complete" if entity else "failed")
+    for many in (1, 2):
+        found = [(load["rows_read"], load["state"]) for load in latest(warehouse, many)]
+        assert found == [(120, "failed")] * many
+
+
+def test_steps_are_the_youngest_and_the_one_asked_for(warehouse: Engine) -> None:
+    first, second, third = (step(warehouse, "one", 1) for _ in range(3))
+    step(warehouse, "two", 1)
+    with warehouse.connect() as connection:
+        for among, numbers in (
+            (None, [second, third]),
+            (first, [first, third]),
+            (99, [second, third]),
+        ):
+            found = loads.steps(connection, FLOW, "one", limit=2, among=among)
+            assert [(each["id"], each["many"]) for each in found] == [(n, 3) for n in numbers]
+
+
 def test_the_latest_try_of_a_step_counts(warehouse: Engine) -> None:
     step(warehouse, "one", 1, "failed")
     step(warehouse, "one", 1)
