@@ -32,12 +32,20 @@ class Landing:
         """The file of the rows as columns."""
         return self._folder("parquet") / f"{self.resource}.parquet"
 
+    @property
+    def reports(self) -> str:
+        """The folder of files for people, by its name below the data root."""
+        return self._name("reports")
+
     def report(self, name: str) -> UPath:
         """Return a file for people, by its name."""
         return self._folder("reports") / name
 
     def _folder(self, kind: str) -> UPath:
-        return self.data_root / kind / self.resource / self.day.isoformat() / f"step-{self.run_id}"
+        return self.data_root / self._name(kind)
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.run_id}"
 
 
 def keep_raw(path: UPath, body: bytes) -> int:

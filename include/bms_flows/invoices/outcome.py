@@ -59,7 +59,7 @@ class Outcome:
             state="complete",
             counts=load.counts,
             service=counters,
-            details={**self._details, "seen_at": at.isoformat()},
+            details={**self._details, "report": landing.reports, "seen_at": at.isoformat()},
         )
 
     def suspect(

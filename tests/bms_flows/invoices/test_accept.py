@@ -84,6 +84,19 @@ def test_an_accepted_load_is_published_without_reading_again(
 
 
 @pytest.mark.usefixtures("suspect")
+def test_the_reports_of_an_accepted_load_are_where_its_step_says(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """Its answers are the doubted step's, its reports its own."""
+    (unit,) = suspects(warehouse, [1])
+    assert accepted(warehouse, tmp_path, unit)
+    with warehouse.connect() as connection:
+        query = text("select details->>'report' from bms.run order by id desc limit 1")
+        folder = tmp_path / str(connection.scalar(query))
+    assert {each.name for each in folder.iterdir()} == {"totals.csv", "history.csv"}
+
+
+@pytest.mark.usefixtures("suspect")
 def test_a_good_read_since_leaves_nothing_to_accept(
     sandbox: Sandbox, warehouse: Engine, extract: Extract
 ) -> None:
