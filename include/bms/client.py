@@ -46,6 +46,7 @@ class Client:
     allows; each has its own, of the settings' `concurrency`, by default. `clock` (Unix time), `sleep` and `random` are
     there to be replaced in tests.
 
+    Opening raises `BadTlsFile` where the settings' `verify` or `cert` names no usable file.
     Every method may raise `MissingScope` (nothing sent), `TokenRefused`, `Unauthorized`,
     `Refused`, and after its repeats `Throttled`, `ServiceUnavailable`, `ConnectionFailed`,
     `Timeout` or `MalformedAnswer`; a `create_...` raises `AmbiguousWrite` where it may have

@@ -18,6 +18,8 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 ├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
 └── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
 
+Before any call, when a client opens: `BadTlsFile`, a setting that names no usable file; .setting.
+
 Error codes and error bodies are not shown by the interface, so nothing is read from a body, and no
 text below carries one: a text names operation, status and counts, never values.
 `retriable` says that the same call may succeed later and does no harm if repeated.
@@ -31,7 +33,7 @@ from bms.endpoints import Endpoint
 
 
 class BmsError(Exception):
-    """Base of every error of the client; `str()` is safe to log."""
+    """Base of every error of a call; `str()` is safe to log."""
 
     retriable: ClassVar[bool] = False
 
@@ -186,6 +188,20 @@ class AmbiguousWrite(BmsError):
             "sending it again",
             status=status,
         )
+
+
+class BadTlsFile(ValueError):
+    """What `setting` (`verify` or `cert`) names can't be used; raised before anything is sent.
+
+    `said` goes on from the setting's name, and quotes neither path nor content.
+    """
+
+    retriable = False
+
+    def __init__(self, setting: str, said: str) -> None:
+        self.setting = setting
+        self.said = said
+        super().__init__(f"{setting} {said}")
 
 
 RANGE_REFUSALS: Final = frozenset({400, 413, 416, 422})

@@ -5,23 +5,27 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 from yarl import URL
 
 from bms.counters import Counters
 from bms.endpoints import Endpoint
-from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout, too_large
+from bms.errors import BadTlsFile, BmsError, ConnectionFailed, Redirected, Timeout, too_large
 from bms.in_flight import InFlight
 from bms.retry import http_date
 from bms.settings import Settings
+
+T = TypeVar("T")
 
 MOST_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 IDLE_S: Final = 1.0
 """Seconds after an answer in which a connection takes another create; services wait longer to close one."""
+CA_VARIABLES: Final = "REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE"
 READ_BUFFER: Final = 1 << 20  # bytes; answers run to hundreds of megabytes
 LARGEST: Final = 1 << 29
 """Bytes of an answer at most, unpacked; a longer one is not waited for and would fill the memory."""
@@ -76,7 +80,7 @@ class Transport:
         self._keeps_creates = True
 
     async def open(self) -> None:
-        """Prepare the sessions; nothing is sent."""
+        """Prepare the sessions; nothing is sent. Raises `BadTlsFile`."""
         tls = self._tls()
         self._reads = self._session(tls)
         self._creates = self._session(tls, keepalive_timeout=IDLE_S)
@@ -233,16 +237,16 @@ class Transport:
         if not settings.secure:
             return True
         ca = settings.ca_path()
-        folder = ca is not None and Path(ca).is_dir()
-        context = ssl.create_default_context(
-            cafile=None if folder else ca, capath=ca if folder else None
-        )
+        names = "names" if ca == settings.verify else f"is left to {CA_VARIABLES}, which names"
+        context = _usable("verify", names, partial(_trusting, ca))
         if settings.verify is False:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if settings.cert is not None:
-            files = (settings.cert,) if isinstance(settings.cert, str) else settings.cert
-            context.load_cert_chain(*files)
+            given = settings.cert
+            cert, key = (given, None) if isinstance(given, str) else given
+            # Without a password given, a locked key would have one asked for at the terminal.
+            _usable("cert", "names", partial(context.load_cert_chain, cert, key, password=""))
         return context
 
     async def _count(
@@ -251,6 +255,22 @@ class Transport:
         # A middleware, since aiohttp may send an idempotent request a second time by itself.
         self._counters.requests += 1
         return await handler(request)
+
+
+def _trusting(ca: str | None) -> ssl.SSLContext:
+    """Return a context that trusts a CA file, or the files of a folder, or what the system does."""
+    folder = ca is not None and Path(ca).is_dir()
+    return ssl.create_default_context(cafile=None if folder else ca, capath=ca if folder else None)
+
+
+def _usable(setting: str, names: str, load: Callable[[], T]) -> T:
+    """Return what `load` makes of the files that a setting names; raise `BadTlsFile`."""
+    try:
+        return load()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+    # Outside `except`: a foreign error may hold what stands in the setting, perhaps a pasted key.
+    raise BadTlsFile(setting, f"{names} no PEM file that can be used ({why})")
 
 
 async def _connected(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:

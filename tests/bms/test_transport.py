@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from bms import transport as transport_module
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms.errors import ConnectionFailed, Redirected, Timeout
+from bms.errors import BadTlsFile, ConnectionFailed, Redirected, Timeout
 from bms.in_flight import InFlight
 from bms.settings import Settings
 from bms.transport import MOST_REDIRECTS, Transport
@@ -367,6 +367,54 @@ async def test_a_client_certificate_is_shown(
     transport = await open_transport(secure.settings(verify=path, cert=(path, path)))
     await transport.send(READ, "/x")
     assert shown[0]["serialNumber"] == "01"
+
+
+@pytest.fixture
+def files(tmp_path: Path, certificate: Path) -> Path:
+    """A folder of files that are no certificate to show or to trust."""
+    key = serialization.load_pem_private_key(certificate.read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"password"),
+    )
+    trusted = certificate.read_bytes().partition(b"-----BEGIN PRIVATE")[0]
+    (tmp_path / "locked.pem").write_bytes(trusted + locked)
+    (tmp_path / "canary.pem").write_text("canary")
+    return tmp_path
+
+
+@pytest.mark.parametrize("setting", ["verify", "cert"])
+@pytest.mark.parametrize("name", ["absent.pem", "canary.pem", "\0canary", "canary" * 60])
+async def test_a_file_of_tls_that_can_t_be_used_is_named_by_its_setting_and_not_quoted(
+    open_transport: Any, odd: Odd, files: Path, setting: str, name: str
+) -> None:
+    given = odd.settings(base_url="https://127.0.0.1:9", **{setting: str(files / name)})
+    with pytest.raises(
+        BadTlsFile, match=f"^{setting} names no PEM file that can be used"
+    ) as caught:
+        await open_transport(given)
+    assert (caught.value.setting, caught.value.retriable) == (setting, False)
+    assert caught.value.__context__ is None
+    assert "canary" not in str(caught.value)
+    assert ("No such file" in str(caught.value)) is (name == "absent.pem")
+
+
+async def test_a_locked_key_can_t_be_used_and_nobody_is_asked_for_its_password(
+    open_transport: Any, odd: Odd, files: Path
+) -> None:
+    given = odd.settings(base_url="https://127.0.0.1:9", cert=str(files / "locked.pem"))
+    with pytest.raises(BadTlsFile, match=r"^cert names no PEM file"):
+        await open_transport(given)
+
+
+async def test_a_bundle_of_the_environment_that_can_t_be_used_is_told_as_such(
+    open_transport: Any, odd: Odd, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(files / "absent.pem"))
+    given = odd.settings(base_url="https://127.0.0.1:9", trust_env=True)
+    with pytest.raises(BadTlsFile, match=r"^verify is left to REQUESTS_CA_BUNDLE or"):
+        await open_transport(given)
 
 
 async def test_clients_that_share_places_have_no_more_in_flight_than_one(odd: Odd) -> None:

@@ -116,7 +116,7 @@ class BmsHook(BaseHook):
 
         One try and no long wait, since Airflow runs this inside the API server. Never raises.
         """
-        from bms.errors import BmsError  # noqa: PLC0415
+        from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415
 
         try:
             settings, _ = self.settings, self.entities
@@ -126,10 +126,8 @@ class BmsHook(BaseHook):
             return False, f"{error}. {remedy(error)}"
         except BadConnection as error:
             return False, str(error)
-        except OSError as error:
-            # Those of the network are the client's own errors; what is left are the files of TLS.
-            files = f"{FIELDS['verify']} or {FIELDS['cert']}"
-            return False, f"{files}: the file can't be used ({type(error).__name__})."
+        except BadTlsFile as error:
+            return False, f"{FIELDS[error.setting]} {error.said}."
         except Exception as error:  # noqa: BLE001 - a test answers, and a foreign text may quote a secret
             return False, f"The test itself failed ({type(error).__name__})."
         return True, said_of(access)

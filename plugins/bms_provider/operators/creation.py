@@ -86,11 +86,9 @@ class BmsCreateOperator(BmsOperator):
 
 def ending(error: BaseException) -> str:
     """Return why a create failed for good, in words that are safe to log."""
-    from bms.errors import BmsError  # noqa: PLC0415 - with the client, not at import
+    from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415 - with the client, not at import
 
     kind = type(error).__name__
-    if isinstance(error, BmsError | BadConnection | export.BadBody | export.BadPath):
+    if isinstance(error, BmsError | BadConnection | BadTlsFile | export.BadBody | export.BadPath):
         return f"{kind}: {error}"
-    if isinstance(error, FileNotFoundError):
-        return "body_path: there is no such file"
     return f"{kind} during the creation: look for the record in the service before you run it again"

@@ -33,7 +33,7 @@ class BadPath(ValueError):
 
 
 class BadBody(ValueError):
-    """A file holds no creation body; the text never quotes what it holds."""
+    """There is no file of a creation body, or it holds none; the text never quotes what it holds."""
 
     retriable = False
 
@@ -128,7 +128,11 @@ def rows_file(path: UPath) -> Iterator[RowsFile]:
 def read_body(path: UPath) -> dict[str, Any]:
     """Read a creation body, its numbers as exact as they are written; raise `BadBody`."""
     try:
-        body = BODY.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise BadBody("body_path: there is no such file") from None
+    try:
+        body = BODY.decode(content.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     if body is None:  # outside `except`: its error may quote the body

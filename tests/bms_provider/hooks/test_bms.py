@@ -132,9 +132,9 @@ def test_a_file_of_tls_that_is_not_there_is_told(connect: Any, tmp_path: Path) -
         password="secret",
         extra={"application_id": "app", "cert": str(tmp_path / "absent.pem")},
     )
-    files = "extra verify (Verify TLS) or extra cert (Client certificate)"
-    said = f"{files}: the file can't be used (FileNotFoundError)."
-    assert BmsHook().test_connection() == (False, said)
+    said = "names no PEM file that can be used (No such file or directory)."
+    told = (False, f"extra cert (Client certificate) {said}")
+    assert BmsHook().test_connection() == told
 
 
 def test_a_connection_that_is_not_there_is_told_and_nothing_raised() -> None:

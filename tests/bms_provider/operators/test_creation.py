@@ -61,6 +61,28 @@ def test_a_create_that_surely_was_not_sent_may_be_tried_again(
         create.execute({})
 
 
+@pytest.mark.parametrize("setting", ["verify", "cert"])
+@pytest.mark.parametrize("content", [None, CANARY])
+def test_a_file_of_tls_that_can_t_be_used_is_not_taken_for_the_body_nor_for_a_doubt(
+    connect: Any,
+    create: BmsCreateContactOperator,
+    data_root: Path,
+    setting: str,
+    content: str | None,
+) -> None:
+    path = data_root / "tls.pem"
+    if content:
+        path.write_text(content)
+    connect(
+        host="https://127.0.0.1:9",
+        login="id",
+        password="secret",
+        extra={"application_id": "app", setting: str(path)},
+    )
+    with pytest.raises(AirflowFailException, match=f"^BadTlsFile: {setting} names no PEM file"):
+        create.execute({})
+
+
 def test_a_throttled_create_may_be_tried_again_only_where_that_is_known(
     sandbox: Sandbox, connected: Any, create: BmsCreateContactOperator
 ) -> None:
