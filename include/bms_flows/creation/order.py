@@ -23,9 +23,9 @@ def cyclic(manager_of: Mapping[str, str]) -> AbstractSet[str]:
 
 
 def chunks(
-    keys: Iterable[str], manager_of: Mapping[str, str], size: int
+    keys: Iterable[str], manager_of: Mapping[str, str], size: int, most: int
 ) -> Sequence[Sequence[str]]:
-    """Cut `keys` into chunks of about `size` that can be worked on side by side.
+    """Cut `keys` into chunks of about `size`, at most `most`, that can be worked on side by side.
 
     Whoever is connected by managers among `keys` stands in one chunk, however large, each
     manager before those who report to them; otherwise the order given is kept. There is no cycle.
@@ -43,6 +43,9 @@ def chunks(
     families: dict[str, list[str]] = defaultdict(list)
     for key in ordered:
         families[root[key]].append(key)
+    # Two neighbours hold more than `size` together: of more chunks than `most`, the pairs alone
+    # would hold more rows than there are.
+    size = max(size, len(ordered) // ((most + 1) // 2))
     cut: list[list[str]] = []
     for family in families.values():
         family.sort(key=depth.__getitem__)

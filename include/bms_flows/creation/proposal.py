@@ -7,10 +7,10 @@ them nothing travels but the drop's number and the plan's id.
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import ColumnElement, Row, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
@@ -24,6 +24,8 @@ from bms_flows.creation.planner import make
 from bms_flows.creation.view import View, finders_named, keys_named
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.sheet import Sheet
+from bms_flows.invoices.plan import MAPPED
+from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan
 
 SETTING = "BMS_APPROVAL"
@@ -58,8 +60,14 @@ class Begun:
     chunks: int
 
 
-async def plan_drop(bench: Workbench, drop_id: int, sheet: Sheet, today: date) -> Proposal:
-    """Plan a drop and keep the plan; where nobody is asked it is agreed to by the setting."""
+async def plan_drop(
+    bench: Workbench, drop_id: int, sheet: Sheet, today: date, *, dry_run: bool = False
+) -> Proposal:
+    """Plan a drop and keep the plan; where nobody is asked it is agreed to by the setting.
+
+    Where somebody is, what was said of the same plan before no longer counts; a dry run asks nobody.
+    """
+    began = await bench.ledger.now()
     view = await look(bench, drop_id, sheet)
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
     decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
@@ -67,6 +75,8 @@ async def plan_drop(bench: Workbench, drop_id: int, sheet: Sheet, today: date) -
     await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
     if not decision.ask:
         agree(bench, drop_id, plan.id, SETTING)
+    elif not dry_run:
+        await asyncio.to_thread(_ask, bench, drop_id, plan, decision, began)
     return Proposal(plan, decision, tuple(findings))
 
 
@@ -76,8 +86,8 @@ def agree(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
 
 
 def refuse(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
-    """Take `who`'s no to a plan, or that the time for an answer is over."""
-    _settle(bench, drop_id, plan_id, "refused", who, ("made",))
+    """Take `who`'s no to a plan, or that time is over; also to one approved and not entered."""
+    _settle(bench, drop_id, plan_id, "refused", who, ("made", "approved"))
 
 
 async def begin(
@@ -89,7 +99,9 @@ async def begin(
     planned anew, and that plan is applied only if it creates no more rows and no other data than
     a person agreed to; or if it is one, as the first was, about which the setting asks nobody.
     Where another drop has entered one of the same people since the look, all of that is done again.
+    Raises `NotAgreed`, also where the approval was taken back meanwhile.
     """
+    began = await bench.ledger.now()
     agreed = await asyncio.to_thread(kept, bench, drop_id, plan_id)
     if agreed.state == "applied":
         return Begun(plan_id, len(await chunks_of(bench, drop_id, plan_id)))
@@ -103,6 +115,7 @@ async def begin(
             await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
             by_setting = str(agreed.decided_by).startswith(SETTING)
             if not plan.within(agreed.creates) and (decision.ask or not by_setting):
+                await asyncio.to_thread(_ask, bench, drop_id, plan, decision, began)
                 why = difference(agreed.creates, plan)
                 return Proposal(plan, Decision(True, why, decision.breaches))
             agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
@@ -166,6 +179,7 @@ async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Se
         [key for key in [*sorted(managers), *keys] if key in entries],
         manager_of,
         bench.settings.chunk_rows,
+        MAPPED,
     )
     return [[entries[key].id for key in chunk] for chunk in cut]
 
@@ -182,14 +196,14 @@ async def apply_chunk(bench: Workbench, drop_id: int, plan_id: str, number: int)
 def kept(bench: Workbench, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
     """Return a plan as it was kept."""
     with bench.warehouse.connect() as connection:
-        found = connection.execute(
-            select(creation_plan).where(
-                creation_plan.c.drop_id == drop_id, creation_plan.c.id == plan_id
-            )
-        ).one_or_none()
+        found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
     if found is None:
         raise NotAgreed(f"drop {drop_id} has no plan {plan_id[:12]}")
     return found
+
+
+def _is(drop_id: int, plan_id: str) -> ColumnElement[bool]:
+    return (creation_plan.c.drop_id == drop_id) & (creation_plan.c.id == plan_id)
 
 
 def _keep(bench: Workbench, drop_id: int, plan: Plan, decision: Decision) -> None:
@@ -206,9 +220,30 @@ def _keep(bench: Workbench, drop_id: int, plan: Plan, decision: Decision) -> Non
                 breaches=[asdict(breach) for breach in decision.breaches],
                 creates=plan.creates,
                 rows=[_row(row) for row in plan.rows],
-                made_at=datetime.now(UTC),
+                made_at=clock(connection),
             )
             .on_conflict_do_nothing()
+        )
+
+
+def _ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: datetime) -> None:
+    """Let a plan wait for an answer, whatever was said of it before the asking task `began`.
+
+    What was said since stands: another try of the task has asked, and was answered.
+    """
+    decided_at = creation_plan.c.decided_at
+    with bench.warehouse.begin() as connection:
+        connection.execute(
+            update(creation_plan)
+            .where(_is(drop_id, plan.id), creation_plan.c.state != "applied")
+            .where(or_(decided_at.is_(None), decided_at < began))
+            .values(
+                state="made",
+                breaches=[asdict(breach) for breach in decision.breaches],
+                made_at=clock(connection),
+                decided_by=None,
+                decided_at=None,
+            )
         )
 
 
@@ -235,12 +270,8 @@ def _settle(
     with bench.warehouse.begin() as connection:
         connection.execute(
             update(creation_plan)
-            .where(
-                creation_plan.c.drop_id == drop_id,
-                creation_plan.c.id == plan_id,
-                creation_plan.c.state.in_(possible),
-            )
-            .values(state=state, decided_by=who, decided_at=datetime.now(UTC))
+            .where(_is(drop_id, plan_id), creation_plan.c.state.in_(possible))
+            .values(state=state, decided_by=who, decided_at=clock(connection))
         )
 
 
@@ -253,7 +284,7 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collec
     """Enter the plan's new rows and mark it applied, in one transaction.
 
     False, and nothing is entered, where other drops have entered rows since the `view` that are
-    found by what this one's rows are (`named`).
+    found by what this one's rows are (`named`). Raises `NotAgreed` where it is no longer approved.
     """
     with bench.warehouse.begin() as connection:
         underway.in_turn(connection, plan.resource)
@@ -274,9 +305,11 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collec
         ]
         attempts = bench.settings.create_attempts
         entering.enter(connection, plan.resource, drop_id, rows, attempts=attempts)
-        connection.execute(
+        marked = connection.execute(
             update(creation_plan)
-            .where(creation_plan.c.drop_id == drop_id, creation_plan.c.id == plan.id)
-            .values(state="applied", applied_at=datetime.now(UTC))
+            .where(_is(drop_id, plan.id), creation_plan.c.state.in_(("approved", "applied")))
+            .values(state="applied", applied_at=clock(connection))
         )
+        if not marked.rowcount:
+            raise NotAgreed(f"the approval of plan {plan.id[:12]} of drop {drop_id} was taken back")
     return True

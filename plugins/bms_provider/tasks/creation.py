@@ -79,14 +79,16 @@ def plan(name: str) -> dict[str, Any]:
                 )
             return _nothing(held, f"the same content as drop {earlier.id}: see its report")
 
+        dry_run = bool(params.get("dry_run"))
+
         async def propose(bench: Workbench) -> proposal.Proposal:
-            return await proposal.plan_drop(bench, held.id, sheet, _today(place))
+            return await proposal.plan_drop(bench, held.id, sheet, _today(place), dry_run=dry_run)
 
         made = _step(place, name, "plan", propose)
     log.info("drop %s, %s", held.id, made.text())
     for finding in made.findings:
         log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-    return _manifest(held.id, made, ask=made.decision.ask and not params.get("dry_run"))
+    return _manifest(held.id, made, ask=made.decision.ask and not dry_run)
 
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,13 +15,16 @@ from bms_flows.creation import proposal, rules
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
+from bms_flows.creation.evidence import Known
 from bms_flows.creation.proposal import NotAgreed, Proposal
 from bms_flows.creation.remotes import Employees
 from bms_flows.creation.review import BadDecision, Decision, decide_review, forget_bodies
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
+from bms_flows.invoices.plan import MAPPED
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import waiting
 from tests.bms_flows.creation.conftest import Drop, csv
 from tests.bms_flows.creation.onboarding import TODAY, Run, onboard
 
@@ -126,6 +129,155 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
         assert plan_id != planned.plan.id
         outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
+
+
+def said_of(place: Workbench, run: Run, plan_id: str) -> tuple[str, str | None]:
+    plan = proposal.kept(place, run.drop_id, plan_id)
+    assert (plan.decided_by is None) is (plan.decided_at is None)
+    return plan.state, plan.decided_by
+
+
+def waits(engine: Engine) -> list[int]:
+    """The plans that the board shows as waiting for approval: how many each would create."""
+    with engine.connect() as connection:
+        return [each["counts"]["create"] for each in waiting.plans(connection, ["employee"])]
+
+
+@pytest.mark.parametrize("said", [proposal.agree, proposal.refuse])
+async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
+    said: Callable[..., None], warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        said(place, run.drop_id, plan_id, "ada")
+        before = said_of(place, run, plan_id)
+        await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
+        assert said_of(place, run, plan_id) == before
+        assert waits(warehouse) == []
+        again = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert again.plan.id == plan_id
+        assert said_of(place, run, plan_id) == ("made", None)
+        assert waits(warehouse) == [2]
+        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("refused", "bob")
+
+
+async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
+    warehouse: Engine, drop: Drop
+) -> None:
+    """The approval's task was cleared: nothing was planned anew."""
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        proposal.agree(place, run.drop_id, plan_id, "ada")
+        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("refused", "bob")
+        proposal.agree(place, run.drop_id, plan_id, "ada")
+        await applied(place, run, sheet, plan_id)
+        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("applied", "ada")
+
+
+async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_new_one(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
+        there = hired(sandbox)
+        second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        proposal.refuse(place, run.drop_id, second.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        third = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert third.plan.id == first.plan.id
+        assert waits(warehouse) == [2]
+
+
+async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        proposal.refuse(place, run.drop_id, larger.plan.id, "ada")
+        there = hired(sandbox)
+        smaller = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        proposal.agree(place, run.drop_id, smaller.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        asked = await proposal.begin(place, run.drop_id, smaller.plan.id, sheet, TODAY)
+        assert isinstance(asked, Proposal)
+        assert asked.plan.id == larger.plan.id
+        assert waits(warehouse) == [2]
+
+
+class StandsStill:
+    """The service's side, whose reader waits before its list until it is let go on."""
+
+    def __init__(self, remote: Any) -> None:
+        self._remote = remote
+        self.stands, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remote, name)
+
+    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
+        """Wait, then read the list."""
+        self.stands.set()
+        await self.goes_on.wait()
+        found: list[Known] = await self._remote.shown(scopes)
+        return found
+
+
+async def test_a_planning_that_stood_still_takes_no_answer_back(
+    warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        still = StandsStill(place.remote)
+        late = asyncio.create_task(
+            proposal.plan_drop(replace(place, remote=still), run.drop_id, sheet, TODAY)
+        )
+        await still.stands.wait()
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        proposal.agree(place, run.drop_id, plan_id, "ada")
+        still.goes_on.set()
+        assert (await late).plan.id == plan_id
+        assert said_of(place, run, plan_id) == ("approved", "ada")
+
+
+async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_entered(
+    warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        proposal.agree(place, run.drop_id, plan_id, "ada")
+        still = StandsStill(place.remote)
+        slow = replace(place, remote=still)
+        late = asyncio.create_task(proposal.begin(slow, run.drop_id, plan_id, sheet, TODAY))
+        await still.stands.wait()
+        await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        still.goes_on.set()
+        with pytest.raises(NotAgreed, match="was taken back"):
+            await late
+        assert said_of(place, run, plan_id) == ("made", None)
+        with warehouse.connect() as connection:
+            assert connection.scalar(text("select count(*) from bms.creation")) == 0
+
+
+async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
+    warehouse: Engine, drop: Drop
+) -> None:
+    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAPPED + 1))
+    run = drop(csv(*rows))
+    async with bench(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(begun, proposal.Begun)
+        assert begun.chunks <= MAPPED
+        cut = await proposal.chunks_of(place, run.drop_id, begun.plan_id)
+        assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAPPED + 1)
 
 
 Decide = Callable[[Workbench, int, Any], Awaitable[Any]]

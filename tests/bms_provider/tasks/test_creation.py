@@ -21,6 +21,7 @@ from bms_provider import workplace
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import waiting
 
 NOBODY_ASKED = {"approved": None, "who": None}
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
@@ -389,6 +390,32 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
     row = drop_row(warehouse)
     written = (data_root / row.report / "certificate.json").read_bytes()
     assert (row.state, row.certificate) == ("applied", hashlib.sha256(written).hexdigest())
+
+
+def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_dry_run(
+    warehouse: Engine, dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+
+    def told() -> tuple[list[str], str | None]:
+        """The runs that the board says wait for approval, and who decided last."""
+        with warehouse.connect() as connection:
+            [who] = connection.scalars(text("select decided_by from bms.creation_plan"))
+            plans = waiting.plans(connection, ["employee"])
+        return [plan["dag_run_id"] for plan in plans], who
+
+    with run("manual__1", path=dropped):
+        late = {"approved": False, "who": "nobody in time"}
+        carry_through(creation.plan("employee"), late)
+    with run("manual__2", drop=1, dry_run=True):
+        looked = creation.plan("employee")
+        assert told() == ([], "nobody in time")
+        carry_through(looked)
+    with run("manual__3", drop=1):
+        asked = creation.plan("employee")
+        assert told() == (["manual__3"], None)
+        carry_through(asked, {"approved": False, "who": "bob"})
+    assert told() == ([], "bob")
 
 
 def test_a_cleared_run_tells_what_has_become_of_its_rows(warehouse: Engine, dropped: str) -> None:
