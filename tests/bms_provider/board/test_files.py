@@ -52,9 +52,9 @@ def test_a_report_written_anew_on_an_object_store_is_given_as_it_is_now(
         password="test",
         extra={"endpoint_url": s3_server, "region_name": "us-east-1"},
     )
-    monkeypatch.setenv("BMS_DATA_ROOT", f"s3://{name.replace('-', '_')}@{name}/root")
+    monkeypatch.setenv("BMS_DATA_ROOT", f"s3://{name.replace('-', '_')}@{name}/data")
     elsewhere.mkdir(name)
-    folder = f"{name}/root/reports/employees/000001"
+    folder = f"{name}/data/reports/employees/000001"
     elsewhere.pipe_file(f"{folder}/rejected.csv", b"first")
     client = visit("user")
     page = f"/bms/drops/{report}"
