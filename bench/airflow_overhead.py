@@ -99,7 +99,8 @@ def run(
             raise TimeoutError(f"{dag} has not ended: {found['state']}")
         time.sleep(0.2)
     if found["state"] != "success":
-        raise RuntimeError(f"{dag} ended as {found['state']}")
+        ends = [(task["task_id"], task["state"]) for task in up.api.tasks(dag, run_id)]
+        raise RuntimeError(f"{dag} ended as {found['state']}: {ends}")
     return run_id, asked, found
 
 
