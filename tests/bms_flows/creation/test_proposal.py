@@ -111,6 +111,20 @@ async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
         assert isinstance(again, Proposal) is asked
 
 
+async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    """One of the two was hired meanwhile: less is created, and still nobody said yes."""
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        proposal.refuse(place, run.drop_id, planned.plan.id, "ada")
+        hired(sandbox)
+        with pytest.raises(NotAgreed, match="is refused, not approved"):
+            await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+    assert sandbox.truth()["created"]["employees"] == []
+
+
 async def test_a_plan_that_would_create_less_goes_on_by_itself(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
