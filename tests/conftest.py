@@ -172,3 +172,15 @@ def _named(uri: str, database_name: str) -> str:
     from sqlalchemy import make_url
 
     return make_url(uri).set(database=database_name).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """URL of an S3 server in this process."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()

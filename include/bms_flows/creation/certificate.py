@@ -11,10 +11,10 @@ from sqlalchemy import Row, select
 
 from bms_flows.creation import body
 from bms_flows.creation.audit import Finding, audit
+from bms_flows.creation.consent import kept
 from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.faults import RowFault, restored
 from bms_flows.creation.plan import Action
-from bms_flows.creation.proposal import kept
 from bms_flows.creation.settle import look
 from bms_flows.creation.verify import verified_fields
 from bms_flows.creation.workbench import Workbench

@@ -1,41 +1,26 @@
-"""Proposing a plan: look, decide, keep it; take a person's yes or no; enter what was agreed to.
+"""Proposing a plan: look, decide, keep it; once a person has said yes, enter what was agreed to.
 
-Steps for tasks, each safe to repeat: `plan_drop`, then `agree` or `refuse`, then `begin`. Between
-them nothing travels but the drop's number and the plan's id.
+Steps for tasks, each safe to repeat: `plan_drop`, then `consent.agree` or `consent.refuse`, then
+`begin`. Between them nothing travels but the drop's number and the plan's id.
 """
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
-
-from sqlalchemy import ColumnElement, Row, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms.errors import NotFound
-from bms_flows.creation import audit, entering, faults, limits, matches, states, underway
+from bms_flows.creation import audit, consent, entering, limits, matches, states, underway
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.matching import to_read
 from bms_flows.creation.order import chunks
-from bms_flows.creation.plan import Action, Plan, Planned
+from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
 from bms_flows.creation.view import View, finders_named, keys_named
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.sheet import Sheet
-from bms_flows.invoices.plan import MAPPED
-from bms_warehouse.database import clock
-from bms_warehouse.tables import creation_plan
-
-SETTING = "BMS_APPROVAL"
-"""Who is named where nobody was asked."""
-
-
-class NotAgreed(Exception):
-    """The plan was not approved, or is none of this drop's."""
-
-    retriable = False
+from bms_flows.mapping import MAPPED
 
 
 @dataclass(frozen=True)
@@ -72,22 +57,12 @@ async def plan_drop(
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
     decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
     findings = await audit.audit(bench, view.shown)
-    await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
+    await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
     if not decision.ask:
-        agree(bench, drop_id, plan.id, SETTING)
+        consent.agree(bench, drop_id, plan.id, consent.SETTING)
     elif not dry_run:
-        await asyncio.to_thread(_ask, bench, drop_id, plan, decision, began)
+        await asyncio.to_thread(consent.ask, bench, drop_id, plan, decision, began)
     return Proposal(plan, decision, tuple(findings))
-
-
-def agree(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
-    """Take `who`'s yes to a plan; also later, to one that was refused."""
-    _settle(bench, drop_id, plan_id, "approved", who, ("made", "refused"))
-
-
-def refuse(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
-    """Take `who`'s no to a plan, or that time is over; also to one approved and not entered."""
-    _settle(bench, drop_id, plan_id, "refused", who, ("made", "approved"))
 
 
 async def begin(
@@ -102,23 +77,25 @@ async def begin(
     Raises `NotAgreed`, also where the approval was taken back meanwhile.
     """
     began = await bench.ledger.now()
-    agreed = await asyncio.to_thread(kept, bench, drop_id, plan_id)
+    agreed = await asyncio.to_thread(consent.kept, bench, drop_id, plan_id)
     if agreed.state == "applied":
         return Begun(plan_id, len(await chunks_of(bench, drop_id, plan_id)))
     if agreed.state != "approved":
-        raise NotAgreed(f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved")
+        raise consent.NotAgreed(
+            f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved"
+        )
     while True:
         view = await look(bench, drop_id, sheet)
         plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
         if plan.id != plan_id:
             decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
-            await asyncio.to_thread(_keep, bench, drop_id, plan, decision)
-            by_setting = str(agreed.decided_by).startswith(SETTING)
+            await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
+            by_setting = str(agreed.decided_by).startswith(consent.SETTING)
             if not plan.within(agreed.creates) and (decision.ask or not by_setting):
-                await asyncio.to_thread(_ask, bench, drop_id, plan, decision, began)
+                await asyncio.to_thread(consent.ask, bench, drop_id, plan, decision, began)
                 why = difference(agreed.creates, plan)
                 return Proposal(plan, Decision(True, why, decision.breaches))
-            agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
+            consent.agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
         named = finders_named(sheet, bench.identity)
         if await asyncio.to_thread(_enter, bench, drop_id, plan, view, named):
             return Begun(plan.id, len(await chunks_of(bench, drop_id, plan.id)))
@@ -162,7 +139,7 @@ async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Se
 
     The same rows in the same chunks every time: a chunk's number is all that its task is told.
     """
-    plan = await asyncio.to_thread(kept, bench, drop_id, plan_id)
+    plan = await asyncio.to_thread(consent.kept, bench, drop_id, plan_id)
     keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
     entries: dict[str, Entry] = {}
     wanted = set(keys)
@@ -191,88 +168,6 @@ async def apply_chunk(bench: Workbench, drop_id: int, plan_id: str, number: int)
     """
     rows = (await chunks_of(bench, drop_id, plan_id))[number]
     return {state.value: n for state, n in (await bench.applier().apply(rows)).items()}
-
-
-def kept(bench: Workbench, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
-    """Return a plan as it was kept."""
-    with bench.warehouse.connect() as connection:
-        found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
-    if found is None:
-        raise NotAgreed(f"drop {drop_id} has no plan {plan_id[:12]}")
-    return found
-
-
-def _is(drop_id: int, plan_id: str) -> ColumnElement[bool]:
-    return (creation_plan.c.drop_id == drop_id) & (creation_plan.c.id == plan_id)
-
-
-def _keep(bench: Workbench, drop_id: int, plan: Plan, decision: Decision) -> None:
-    with bench.warehouse.begin() as connection:
-        connection.execute(
-            upsert(creation_plan)
-            .values(
-                drop_id=drop_id,
-                id=plan.id,
-                resource=plan.resource,
-                state="made",
-                bound=asdict(plan.bound) | {"headcount": plan.headcount},
-                counts=plan.counts,
-                breaches=[asdict(breach) for breach in decision.breaches],
-                creates=plan.creates,
-                rows=[_row(row) for row in plan.rows],
-                made_at=clock(connection),
-            )
-            .on_conflict_do_nothing()
-        )
-
-
-def _ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: datetime) -> None:
-    """Let a plan wait for an answer, whatever was said of it before the asking task `began`.
-
-    What was said since stands: another try of the task has asked, and was answered.
-    """
-    decided_at = creation_plan.c.decided_at
-    with bench.warehouse.begin() as connection:
-        connection.execute(
-            update(creation_plan)
-            .where(_is(drop_id, plan.id), creation_plan.c.state != "applied")
-            .where(or_(decided_at.is_(None), decided_at < began))
-            .values(
-                state="made",
-                breaches=[asdict(breach) for breach in decision.breaches],
-                made_at=clock(connection),
-                decided_by=None,
-                decided_at=None,
-            )
-        )
-
-
-def _row(row: Planned) -> dict[str, Any]:
-    """Return a planned row without a value of it."""
-    return {
-        "line": row.line,
-        "action": row.action,
-        "key": row.key,
-        "digest": row.digest,
-        "reason": row.reason,
-        "faults": [faults.as_kept(fault) for fault in row.faults],
-        "differences": [each.name for each in row.differences],
-        "candidates": list(row.candidates),
-        "remote_id": row.known.remote_id if row.known else None,
-        "remote_number": row.known.number if row.known else None,
-        "is_standby": row.known.is_standby if row.known else None,
-    }
-
-
-def _settle(
-    bench: Workbench, drop_id: int, plan_id: str, state: str, who: str, possible: tuple[str, ...]
-) -> None:
-    with bench.warehouse.begin() as connection:
-        connection.execute(
-            update(creation_plan)
-            .where(_is(drop_id, plan_id), creation_plan.c.state.in_(possible))
-            .values(state=state, decided_by=who, decided_at=clock(connection))
-        )
 
 
 def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:
@@ -305,11 +200,5 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collec
         ]
         attempts = bench.settings.create_attempts
         entering.enter(connection, plan.resource, drop_id, rows, attempts=attempts)
-        marked = connection.execute(
-            update(creation_plan)
-            .where(_is(drop_id, plan.id), creation_plan.c.state.in_(("approved", "applied")))
-            .values(state="applied", applied_at=clock(connection))
-        )
-        if not marked.rowcount:
-            raise NotAgreed(f"the approval of plan {plan.id[:12]} of drop {drop_id} was taken back")
+        consent.applied(connection, drop_id, plan.id)
     return True

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from bms_flows.invoices.window import Window
-
-MAPPED: Final = 1024
-"""Tasks that Airflow maps at most (`[core] max_map_length`); beyond, the task that says them fails."""
+from bms_flows.mapping import MAPPED
 
 
 @dataclass(frozen=True)

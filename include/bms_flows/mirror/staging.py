@@ -1,9 +1,9 @@
 """Rows on their way into the staging tables: turned to columns and copied by a thread of their own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlalchemy import Connection
@@ -47,36 +47,21 @@ class Staging:
     constants: Mapping[str, Any]
     private: Private | None
     """What is kept apart, where this run keeps it."""
+    lane: Lane
     staged: set[Key] = field(default_factory=set)
     unfit: list[Unfit] = field(default_factory=list)
-    _lane: Lane = field(default_factory=lambda: Lane(waiting=1))
-
-    def __enter__(self) -> Self:
-        loads.create_staging(self.connection, self.resource.table)
-        if self.private:
-            loads.create_staging(self.connection, self.private.table)
-        self.connection.commit()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lane.__exit__(kind, error, trace)
 
     async def listed(self, items: Sequence[Listed]) -> None:
         """Stage list items; what only the detail has stays open."""
-        await self._lane.put(self._listed, items)
+        await self.lane.put(self._listed, items)
 
     async def detailed(self, items: Sequence[Detailed]) -> None:
         """Stage details, in the place of what is staged of the same rows."""
-        await self._lane.put(self._detailed, items)
+        await self.lane.put(self._detailed, items)
 
     async def settle(self) -> None:
         """Wait until all is staged; raise what went wrong."""
-        await self._lane.done()
+        await self.lane.done()
 
     def withdraw(self, keys: Collection[Key]) -> None:
         """Take rows out again."""
@@ -122,3 +107,19 @@ class Staging:
         loads.stage(self.connection, self.resource.table, loads.sheet(rows))
         self.connection.commit()
         self.staged.update(keys)
+
+
+@contextmanager
+def staging_tables(
+    connection: Connection,
+    resource: Resource,
+    zone: str,
+    constants: Mapping[str, Any],
+    private: Private | None,
+) -> Iterator[Staging]:
+    """Yield empty staging tables on `connection` for the block."""
+    for table in (resource.table, *([private.table] if private else ())):
+        loads.create_staging(connection, table)
+    connection.commit()
+    with Lane(waiting=1) as lane:
+        yield Staging(connection, resource, zone, constants, private, lane)

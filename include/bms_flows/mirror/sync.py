@@ -33,7 +33,7 @@ from bms_flows.mirror.intake import Intake
 from bms_flows.mirror.publish import Outcome, publish
 from bms_flows.mirror.reading import Fetch, Reading, Rows, Take
 from bms_flows.mirror.resource import Asked, Resource, Source
-from bms_flows.mirror.staging import Staging
+from bms_flows.mirror.staging import Staging, staging_tables
 from bms_flows.workplace import Workplace, recorded
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ async def sync(
         ExitStack() as files,
     ):
         staging = files.enter_context(
-            Staging(
+            staging_tables(
                 connection,
                 resource,
                 client.settings.time_zone,

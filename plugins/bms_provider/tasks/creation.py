@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
 from bms_flows import runs
-from bms_flows.creation import difference, matches, proposal, review, rules
+from bms_flows.creation import consent, difference, matches, proposal, review
 from bms_flows.creation.certificate import certify
-from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.review import BadDecision
-from bms_flows.creation.settings import Settings
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops import claim, closing, report
 from bms_flows.drops.inbox import head
 from bms_flows.drops.outcome import counts
-from bms_flows.drops.sheet import UNDECLARED
 from bms_flows.workplace import recorded
 from bms_provider import workplace
-from bms_provider.hooks.bms import BmsHook
-from bms_provider.tasks import inbox
+from bms_provider.tasks import inbox, workbench
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from bms_flows.drops.claim import Drop
     from bms_flows.workplace import Workplace
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +64,7 @@ def plan(name: str) -> dict[str, Any]:
         earlier = closing.record(
             place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
         )
-        if earlier and closing.rules_of(place.warehouse, earlier) == _rules(name).version:
+        if earlier and closing.rules_of(place.warehouse, earlier) == workbench.rules(name).version:
             with place.warehouse.begin() as connection:
                 closing.finish(
                     connection, held, "repeated", report=earlier.report, same_as=earlier.id
@@ -84,7 +76,7 @@ def plan(name: str) -> dict[str, Any]:
         async def propose(bench: Workbench) -> proposal.Proposal:
             return await proposal.plan_drop(bench, held.id, sheet, _today(place), dry_run=dry_run)
 
-        made = _step(place, name, "plan", propose)
+        made = workbench.step(place, name, "plan", propose)
     log.info("drop %s, %s", held.id, made.text())
     for finding in made.findings:
         log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
@@ -103,7 +95,7 @@ def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, 
         rows = await review.decide_review(bench, row, decision)
         await bench.applier().apply(rows)
 
-    _step(place, name, "decide", carry_out)
+    workbench.step(place, name, "decide", carry_out)
     text = f"line {params['line']}: {params['decision']}, decided by {who}"
     return {"drop": held.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
 
@@ -128,13 +120,13 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
 
         async def begin(bench: Workbench) -> proposal.Begun | proposal.Proposal | None:
             if answer["approved"] is False:
-                proposal.refuse(bench, drop, plan_id, answer["who"])
+                consent.refuse(bench, drop, plan_id, answer["who"])
                 return None
             if answer["approved"]:
-                proposal.agree(bench, drop, plan_id, answer["who"])
+                consent.agree(bench, drop, plan_id, answer["who"])
             return await proposal.begin(bench, drop, plan_id, sheet, _today(place))
 
-        begun = _step(place, name, "enter", begin)
+        begun = workbench.step(place, name, "enter", begin)
     if isinstance(begun, proposal.Proposal):
         return {**_manifest(drop, begun, ask=True), "chunks": []}
     if begun is None:
@@ -149,7 +141,7 @@ def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
         return await proposal.apply_chunk(bench, entered["drop"], entered["plan"], chunk)
 
     with workplace.open_workplace() as place:
-        ended = _step(place, name, f"create_{chunk}", bring)
+        ended = workbench.step(place, name, f"create_{chunk}", bring)
     log.info("drop %s, chunk %s: %s", entered["drop"], chunk, _told(ended))
     return ended
 
@@ -197,7 +189,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
         chunks = await proposal.chunks_of(bench, drop, plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
         outcomes, content = await certify(bench, drop, plan_id, sheet)
-        if proposal.kept(bench, drop, plan_id).state != "applied":
+        if consent.kept(bench, drop, plan_id).state != "applied":
             return False, outcomes, content, {}, []
         matched = matches.of_rows(bench.identity, sheet, outcomes)
         compared = await difference.compare_rows(bench, sheet, outcomes)
@@ -210,7 +202,9 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
     ):
         # Certificates form a chain: while this one is made, no other of the resource is.
         closing.previous_certificate(connection, name)
-        entered, outcomes, content, matched, compared = _run(place, name, counters, certificate)
+        entered, outcomes, content, matched, compared = workbench.run(
+            place, name, counters, certificate
+        )
         matches.keep(connection, name, drop, matched)
         others = {}
         if name == difference.RESOURCE:
@@ -264,42 +258,3 @@ def _manifest(drop: int, made: proposal.Proposal, *, ask: bool) -> dict[str, Any
 
 def _today(place: Workplace) -> date:
     return datetime.now(UTC).astimezone(place.settings.time_zone).date()
-
-
-def _rules(name: str) -> rules.Rules:
-    """Return the rules that a drop is held to; what its inbox is declared to write is one of them."""
-    own, declared = rules.read(REMOTES[name].resource), inbox.declared(name)
-    if declared == UNDECLARED:
-        return own
-    return replace(own, version=f"{own.version}-{declared.date_order}-{declared.decimal_mark}")
-
-
-def _step(place: Workplace, name: str, step: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
-    """Do `work`, and put on record how the service answered it."""
-    counters = Counters()
-    with recorded(place, workplace.step(step), counters) as run_id:
-        done = _run(place, name, counters, work)
-        with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete", service=counters)
-    return done
-
-
-def _run(
-    place: Workplace, name: str, counters: Counters, work: Callable[[Workbench], Awaitable[T]]
-) -> T:
-    """Do `work` with clients of its own, in the one event loop of this task."""
-    hook, settings = BmsHook(), Settings.from_environment()
-    reader, writer = hook.client(counters), hook.client(counters, attempts=1)
-
-    async def on_a_bench() -> T:
-        remote = REMOTES[name]
-        async with reader, writer:
-            bench = Workbench(
-                place.warehouse, remote(reader, writer, settings), _rules(name), settings
-            )
-            return await work(bench)
-
-    try:
-        return asyncio.run(on_a_bench())
-    finally:
-        workplace.emit(counters, f"create_{name}")

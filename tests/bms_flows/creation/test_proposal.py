@@ -11,18 +11,19 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.creation import proposal, rules
+from bms_flows.creation import consent, proposal, rules
 from bms_flows.creation.certificate import certify
+from bms_flows.creation.consent import NotAgreed
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
 from bms_flows.creation.evidence import Known
-from bms_flows.creation.proposal import NotAgreed, Proposal
+from bms_flows.creation.proposal import Proposal
 from bms_flows.creation.remotes import Employees
 from bms_flows.creation.review import BadDecision, Decision, decide_review, forget_bodies
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
-from bms_flows.invoices.plan import MAPPED
+from bms_flows.mapping import MAPPED
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
 from tests.bms_flows.creation.conftest import Drop, csv
@@ -71,11 +72,11 @@ async def test_nothing_is_sent_before_somebody_agreed(
         assert "Lefèvre" not in asked.text()
         with pytest.raises(NotAgreed):
             await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
-        proposal.refuse(place, run.drop_id, asked.plan.id, "ada")
+        consent.refuse(place, run.drop_id, asked.plan.id, "ada")
         outcomes, _ = await certify(place, run.drop_id, asked.plan.id, sheet)
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
-        proposal.agree(place, run.drop_id, asked.plan.id, "ada")
+        consent.agree(place, run.drop_id, asked.plan.id, "ada")
         await applied(place, run, sheet, asked.plan.id)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
@@ -88,7 +89,7 @@ async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
     async with bench(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert planned.plan.counts["create"] == 1
-        proposal.agree(place, run.drop_id, planned.plan.id, "ada")
+        consent.agree(place, run.drop_id, planned.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         # The setting is another by now: what a person agreed to is theirs all the same.
         now = replace(place, settings=replace(place.settings, approval="never"))
@@ -118,7 +119,7 @@ async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
     run = drop(TWO)
     async with bench(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        proposal.refuse(place, run.drop_id, planned.plan.id, "ada")
+        consent.refuse(place, run.drop_id, planned.plan.id, "ada")
         hired(sandbox)
         with pytest.raises(NotAgreed, match="is refused, not approved"):
             await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
@@ -146,7 +147,7 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
 
 
 def said_of(place: Workbench, run: Run, plan_id: str) -> tuple[str, str | None]:
-    plan = proposal.kept(place, run.drop_id, plan_id)
+    plan = consent.kept(place, run.drop_id, plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
 
@@ -157,7 +158,7 @@ def waits(engine: Engine) -> list[int]:
         return [each["counts"]["create"] for each in waiting.plans(connection, ["employee"])]
 
 
-@pytest.mark.parametrize("said", [proposal.agree, proposal.refuse])
+@pytest.mark.parametrize("said", [consent.agree, consent.refuse])
 async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
     said: Callable[..., None], warehouse: Engine, drop: Drop
 ) -> None:
@@ -173,7 +174,7 @@ async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
         assert again.plan.id == plan_id
         assert said_of(place, run, plan_id) == ("made", None)
         assert waits(warehouse) == [2]
-        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        consent.refuse(place, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("refused", "bob")
 
 
@@ -184,12 +185,12 @@ async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
     run = drop(TWO)
     async with bench(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        proposal.agree(place, run.drop_id, plan_id, "ada")
-        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        consent.agree(place, run.drop_id, plan_id, "ada")
+        consent.refuse(place, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("refused", "bob")
-        proposal.agree(place, run.drop_id, plan_id, "ada")
+        consent.agree(place, run.drop_id, plan_id, "ada")
         await applied(place, run, sheet, plan_id)
-        proposal.refuse(place, run.drop_id, plan_id, "bob")
+        consent.refuse(place, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("applied", "ada")
 
 
@@ -201,7 +202,7 @@ async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_n
         first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
         there = hired(sandbox)
         second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        proposal.refuse(place, run.drop_id, second.plan.id, "ada")
+        consent.refuse(place, run.drop_id, second.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         third = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert third.plan.id == first.plan.id
@@ -214,10 +215,10 @@ async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
     run = drop(TWO)
     async with bench(run, warehouse, approval="always") as (place, sheet):
         larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        proposal.refuse(place, run.drop_id, larger.plan.id, "ada")
+        consent.refuse(place, run.drop_id, larger.plan.id, "ada")
         there = hired(sandbox)
         smaller = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        proposal.agree(place, run.drop_id, smaller.plan.id, "ada")
+        consent.agree(place, run.drop_id, smaller.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         asked = await proposal.begin(place, run.drop_id, smaller.plan.id, sheet, TODAY)
         assert isinstance(asked, Proposal)
@@ -254,7 +255,7 @@ async def test_a_planning_that_stood_still_takes_no_answer_back(
         )
         await still.stands.wait()
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        proposal.agree(place, run.drop_id, plan_id, "ada")
+        consent.agree(place, run.drop_id, plan_id, "ada")
         still.goes_on.set()
         assert (await late).plan.id == plan_id
         assert said_of(place, run, plan_id) == ("approved", "ada")
@@ -266,7 +267,7 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
     run = drop(TWO)
     async with bench(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        proposal.agree(place, run.drop_id, plan_id, "ada")
+        consent.agree(place, run.drop_id, plan_id, "ada")
         still = StandsStill(place.remote)
         slow = replace(place, remote=still)
         late = asyncio.create_task(proposal.begin(slow, run.drop_id, plan_id, sheet, TODAY))
@@ -402,7 +403,7 @@ async def test_a_certificate_counts_every_row_and_shows_nobody(
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
     assert content["plan"]["id"] == plan_id
-    assert content["plan"]["decided_by"] == proposal.SETTING
+    assert content["plan"]["decided_by"] == consent.SETTING
     for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
         assert secret not in written.decode()
 

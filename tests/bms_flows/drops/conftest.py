@@ -1,23 +1,10 @@
 """Inboxes on a disk and on an S3 server."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from upath import UPath
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[str]:
-    """URL of an S3 server in this process."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from datetime import date, timedelta
 
 from airflow.configuration import conf
 
-from bms_flows.invoices.plan import MAPPED, Unit, mappable, units
+from bms_flows.invoices.plan import Unit, mappable, units
 from bms_flows.invoices.window import Window
+from bms_flows.mapping import MAPPED
 
 FIRST = date(2016, 1, 1)
 TEN_YEARS = Window(FIRST, FIRST + timedelta(days=3652))

@@ -1,12 +1,14 @@
 """Rows on their way into the staging table: the latest state of each, and none that doesn't fit."""
 
+from contextlib import AbstractContextManager
+
 import pytest
 from sqlalchemy import Connection, Engine, text
 
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.rows import Detailed, Listed
-from bms_flows.mirror.staging import Staging
+from bms_flows.mirror.staging import Staging, staging_tables
 from bms_warehouse.errors import WarehouseError
 
 
@@ -18,8 +20,8 @@ def detailed(key: int, city: str) -> Detailed:
     return Detailed(Contact(id=key, city=city), {}, None, b"digest", (False,), deleted=False)
 
 
-def staging(connection: Connection) -> Staging:
-    return Staging(connection, CONTACTS, "Europe/Paris", {}, None)
+def staging(connection: Connection) -> AbstractContextManager[Staging]:
+    return staging_tables(connection, CONTACTS, "Europe/Paris", {}, None)
 
 
 def rows(connection: Connection) -> list[tuple[int, str, bool]]:

@@ -1,6 +1,5 @@
 """Report files on a disk and on an object store: as they are now, with few questions."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,18 +14,6 @@ from bms_provider.board import files
 from bms_provider.board import warehouse as board_warehouse
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.conftest import Connect
-
-
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    """URL of an S3 server in this process."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture

@@ -1,0 +1,65 @@
+"""A task's workbench: clients of its own, the rules of its inbox, and how the service answered it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from bms.counters import Counters
+from bms_flows import runs
+from bms_flows.creation.remotes import REMOTES
+from bms_flows.creation.rules import Rules, read
+from bms_flows.creation.settings import Settings
+from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.sheet import UNDECLARED
+from bms_flows.workplace import recorded
+from bms_provider import workplace
+from bms_provider.hooks.bms import BmsHook
+from bms_provider.tasks import inbox
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bms_flows.workplace import Workplace
+
+T = TypeVar("T")
+
+
+def rules(name: str) -> Rules:
+    """Return the rules that a drop is held to; what its inbox is declared to write is one of them."""
+    own, declared = read(REMOTES[name].resource), inbox.declared(name)
+    if declared == UNDECLARED:
+        return own
+    return replace(own, version=f"{own.version}-{declared.date_order}-{declared.decimal_mark}")
+
+
+def step(place: Workplace, name: str, called: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
+    """Do `work`, and put on record how the service answered it."""
+    counters = Counters()
+    with recorded(place, workplace.step(called), counters) as run_id:
+        done = run(place, name, counters, work)
+        with place.warehouse.begin() as connection:
+            runs.finish(connection, run_id, state="complete", service=counters)
+    return done
+
+
+def run(
+    place: Workplace, name: str, counters: Counters, work: Callable[[Workbench], Awaitable[T]]
+) -> T:
+    """Do `work` with clients of its own, in the one event loop of this task."""
+    hook, settings = BmsHook(), Settings.from_environment()
+    reader, writer = hook.client(counters), hook.client(counters, attempts=1)
+
+    async def on_a_bench() -> T:
+        remote = REMOTES[name]
+        async with reader, writer:
+            bench = Workbench(
+                place.warehouse, remote(reader, writer, settings), rules(name), settings
+            )
+            return await work(bench)
+
+    try:
+        return asyncio.run(on_a_bench())
+    finally:
+        workplace.emit(counters, f"create_{name}")
