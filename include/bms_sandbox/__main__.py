@@ -14,7 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from bms_sandbox import dialect as dialects
-from bms_sandbox import faults
+from bms_sandbox import faults, forms
 from bms_sandbox.app import sandbox_app
 from bms_sandbox.demo import PER_DAY_MAX, DemoInvoices
 from bms_sandbox.service import Service, Settings
@@ -24,6 +24,9 @@ from bms_sandbox.transport import TransportProtocol
 EPILOG = f"""
 dialect fields (name = readings  [default]):
 {dialects.describe()}
+
+forms of stored_forms and shown_forms:
+{forms.describe()}
 
 fault kinds, as kind[@operation][:name=value,...]; operations by name or pattern (list_*):
 {faults.describe()}

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
+from bms_sandbox.forms import Forms, UnknownFormError
+
 SCOPES = (
     "write:employee",
     "read:employee",
@@ -110,6 +112,12 @@ class Dialect:
     time_zone: str = _gap("Europe/Paris", "the service's own zone, an IANA name")
     nulls: Literal["null", "absent"] = _gap("null", "fields without value: null, or left out")
     extra_fields: bool = _gap(False, "answers carry fields that the interface doesn't name")
+    stored_forms: tuple[str, ...] = _gap(
+        (), "forms in which created rows are stored: rules [operation.]field=form, comma-separated"
+    )
+    shown_forms: tuple[str, ...] = _gap(
+        (), "forms in which answers show fields: rules [operation.]field=form, comma-separated"
+    )
 
     # Errors and limits
     error_body: Literal["json", "problem", "text", "empty"] = _gap(
@@ -195,8 +203,7 @@ def _read(name: str, kind: Any, value: Any) -> Any:
         return number
     if kind is str:
         return _text(name, text)
-    parts = value if isinstance(value, list | tuple) else text.split(",")
-    return tuple(str(part).strip() for part in parts if str(part).strip())
+    return _texts(name, value if isinstance(value, list | tuple) else text.split(","))
 
 
 def _text(name: str, text: str) -> str:
@@ -208,3 +215,13 @@ def _text(name: str, text: str) -> str:
     if name == "base_path":
         return "/" + text.strip("/") if text.strip("/") else ""
     return text
+
+
+def _texts(name: str, parts: Iterable[Any]) -> tuple[str, ...]:
+    texts = tuple(str(part).strip() for part in parts if str(part).strip())
+    if name.endswith("_forms"):
+        try:
+            Forms(texts, stored=name == "stored_forms")
+        except UnknownFormError as error:
+            raise UnknownReadingError(f"{name}: {error}") from None
+    return texts

@@ -24,6 +24,7 @@ KINDS = {
     "commit_then_500": "a creation is executed, then answered with 500",
     "commit_lag": "a creation is answered, its row exists up to `seconds` later",
     "list_lag": "a created row can be read at once, lists show it up to `seconds` later",
+    "detail_lag": "a created row is listed at once, its detail is 404 up to `seconds` longer",
     "page_insert": "an item is inserted before the page asked for (page 2 and on): rows shift",
     "page_delete": "an item already served is deleted (page 2 and on): rows are skipped",
     "empty_list": "a list with rows is answered as an empty one",

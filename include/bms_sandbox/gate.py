@@ -110,6 +110,9 @@ class Gate:
             self._remember(scope, reply)
             reply = self._lossy(operation, reply)
             reply = self._buggy(operation, scope, reply)
+        forms = service.shown_forms
+        if reply.status < 300 and reply.size and forms.touches(operation.name):  # noqa: PLR2004 -> a success
+            reply = rewritten(reply, partial(forms.changed_content, operation.name))
         await self._send(operation, visit, reply, scope, receive, send)
 
     async def _delay(self, operation: Operation) -> None:

@@ -9,6 +9,7 @@ from bms_sandbox.clock import Clock
 from bms_sandbox.demo import DemoInvoices
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.faults import Fault, Faults
+from bms_sandbox.forms import Forms
 from bms_sandbox.invoices import InvoiceBook
 from bms_sandbox.store import Table
 from bms_sandbox.tokens import Credentials, Tokens
@@ -66,6 +67,8 @@ class Service:
         """Change the dialect from the next request on."""
         self.dialect = dialect
         self.wire = Wire(dialect)
+        self.stored_forms = Forms(dialect.stored_forms, stored=True)
+        self.shown_forms = Forms(dialect.shown_forms)
 
     def fill(self, demo: DemoInvoices, employees: int, contacts: int, consultants: int) -> None:
         """Replace all rows by demo rows: employees are per entity."""
@@ -91,14 +94,19 @@ class Service:
         return self.invoices.source.entities
 
     def commit(self, resource: str, row: Row, operation: str) -> None:
-        """Store a created row, late if a lag strikes, and note it in the truth."""
+        """Store a created row in the dialect's form, record it in the truth as it was sent.
+
+        The row exists, is listed and can be read later where a lag strikes.
+        """
         now = self.clock.now()
-        commit, listed = (self.faults.lag(k, operation) for k in ("commit_lag", "list_lag"))
+        lags = ("commit_lag", "list_lag", "detail_lag")
+        commit, listed, read = (self.faults.lag(kind, operation) for kind in lags)
         table = self.tables[resource]
         table.add(
-            row,
+            self.stored_forms.changed(operation, row),
             seen_from=now + timedelta(seconds=commit) if commit else None,
             listed_from=now + timedelta(seconds=commit + listed) if listed else None,
+            read_from=now + timedelta(seconds=commit + read) if read else None,
         )
         self.truth.record(resource, row[table.key], row)
 

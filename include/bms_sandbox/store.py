@@ -14,11 +14,12 @@ LISTS_KEPT = 200
 
 @dataclass(slots=True)
 class Record:
-    """A row and the instants from which it can be read and listed (None: from ever)."""
+    """A row and the instants from which it exists, lists show it, its detail can be read (None: always)."""
 
     row: Row
     seen_from: datetime | None = None
     listed_from: datetime | None = None
+    read_from: datetime | None = None
 
 
 class Table:
@@ -45,18 +46,22 @@ class Table:
         return min((r.row[self.number] for r in self._records.values()), default=1)
 
     def add(
-        self, row: Row, seen_from: datetime | None = None, listed_from: datetime | None = None
+        self,
+        row: Row,
+        seen_from: datetime | None = None,
+        listed_from: datetime | None = None,
+        read_from: datetime | None = None,
     ) -> None:
         """Put in a row, perhaps visible later only."""
-        self._records[row[self.key]] = Record(row, seen_from, listed_from)
+        self._records[row[self.key]] = Record(row, seen_from, listed_from, read_from)
         self._lagging += [at for at in (seen_from, listed_from) if at]
         self._last = max(self._last, row[self.number])
         self.version += 1
 
     def get(self, key: Key, now: datetime) -> Row | None:
-        """Return the row with `key` as far as it can be seen at `now`."""
+        """Return the row with `key` if its detail can be read at `now`."""
         record = self._records.get(key)
-        if record is None or (record.seen_from and record.seen_from > now):
+        if record is None or any(at and at > now for at in (record.seen_from, record.read_from)):
             return None
         return record.row
 

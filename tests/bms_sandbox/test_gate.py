@@ -173,6 +173,17 @@ def test_commit_lag_and_list_lag_end_with_time(caller: Caller) -> None:
     assert sandbox.truth()["faults"] == {"commit_lag": 1, "list_lag": 1}
 
 
+def test_detail_lag_lets_lists_show_a_row_whose_detail_is_not_there_yet(caller: Caller) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault("detail_lag", "create_contact", count=1, seconds=5)
+    number = caller.post("/v1/CRM/contacts", CONTACT).json()["id"]
+    page = caller.get("/v1/CRM/contacts", filter="ALL", page_size=1000).json()["data"]
+    assert number in [row["id"] for row in page]
+    assert caller.get(f"/v1/CRM/contacts/{number}").status == 404
+    sandbox.advance(5)
+    assert caller.get(f"/v1/CRM/contacts/{number}").status == 200
+
+
 @pytest.mark.parametrize("order", ["id", "id_desc", "name", "modified_on"])
 def test_page_shifts_repeat_or_skip_a_row(caller: Caller, order: str) -> None:
     sandbox = caller.sandbox
