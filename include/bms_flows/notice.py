@@ -34,6 +34,10 @@ Send = Callable[[Notice], None]
 """Hands a notice to a channel; raises where the channel doesn't take it."""
 
 
+class ChannelError(RuntimeError):
+    """A channel could not deliver a notice; the text names no address and no secret."""
+
+
 class NotTaken(RuntimeError):
     """No channel took a notice; it is told the next time."""
 
@@ -49,12 +53,13 @@ def to_each(channels: Mapping[str, Send]) -> Send:
             try:
                 channel(notice)
             except Exception as error:  # noqa: BLE001 - whatever one raises, the others get theirs
-                # Only the kind of error: its text may quote an address that is a secret.
-                refused[name] = type(error).__name__
+                # Other errors may quote an address, which can be a secret: show their type alone.
+                known = isinstance(error, ChannelError)
+                refused[name] = str(error) if known else type(error).__name__
         if len(refused) == len(channels):
-            raise NotTaken(", ".join(f"{name}: {kind}" for name, kind in refused.items()))
-        for name, kind in refused.items():
-            log.warning("%s did not take a notice that others took: %s", name, kind)
+            raise NotTaken(", ".join(f"{name}: {reason}" for name, reason in refused.items()))
+        for name, reason in refused.items():
+            log.warning("%s did not take a notice that others took: %s", name, reason)
 
     return send
 

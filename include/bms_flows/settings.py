@@ -93,7 +93,7 @@ class Settings:
     notice_webhook: str = field(default="", repr=False)
     """Where `bms_flows.health` posts messages, as `{"text": …}`; the whole URL, kept secret."""
     notice_smtp: str = field(default="", repr=False)
-    """Its mail server: `smtp://user:password@host:587`, or `smtps://…`; kept secret."""
+    """Its mail server: `smtp://user:password@host:587` (requires STARTTLS), or `smtps://…`; `smtp://…?tls=off` allows plain text; kept secret."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:

@@ -1,14 +1,16 @@
-"""Notices through Airflow's own notifiers, to those of two connections that are there.
+"""Notices through Airflow's HTTP and SMTP providers, over the connections that exist.
 
-`bms_webhook`, of type http: its address gets `{"text": …}` posted, as chats take it.
-`bms_mail`, of type smtp: with its sender; `BMS_NOTICE_TO` names who gets it.
+`bms_webhook`, of type http: its address receives `{"text": …}` as a POST, the form of chat webhooks.
+Only a 2xx of that address counts as delivered. `bms_mail`, of type smtp, names the sender;
+`BMS_NOTICE_TO` names the recipients. Mail needs TLS and a trusted certificate.
 """
 
 from __future__ import annotations
 
 import html
 import logging
-from typing import TYPE_CHECKING
+from smtplib import SMTPNotSupportedError
+from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 from airflow.sdk import BaseHook
@@ -16,10 +18,12 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from bms_flows import alarms
-from bms_flows.channels import TIMEOUT, payload
-from bms_flows.notice import Links, Notice, Send, to_each
+from bms_flows.channels import TIMEOUT, payload, require_accepted
+from bms_flows.notice import ChannelError, Links, Notice, Send, to_each
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow.sdk import Connection
 
     from bms_flows.settings import Settings
@@ -73,20 +77,42 @@ def _connection(conn_id: str) -> Connection | None:
 
 
 def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
-    from airflow.providers.http.notifications.http import HttpNotifier  # noqa: PLC0415 - 0.3 s
+    """Post a notice; raise `ChannelError` for every answer but a 2xx of the connection's address."""
+    from airflow.providers.http.hooks.http import HttpHook  # noqa: PLC0415 - 0.3 s
 
     mask_secret(BaseHook.get_connection(conn_id).host)  # a chat's address is its password
-    HttpNotifier(
-        http_conn_id=conn_id, json=payload(notice), extra_options={"timeout": TIMEOUT}
-    ).notify({})
+    # The provider's own check counts a redirect as success and logs the body of an error.
+    options = {"timeout": TIMEOUT, "allow_redirects": False, "check_response": False}
+    response = HttpHook(http_conn_id=conn_id).run(json=payload(notice), extra_options=options)
+    require_accepted(response.status_code)
 
 
 def _mail(notice: Notice, to: str) -> None:
+    """Mail a notice; raise `ChannelError` where TLS is missing and the connection doesn't allow that."""
     from airflow.providers.smtp.notifications.smtp import SmtpNotifier  # noqa: PLC0415 - as above
 
-    SmtpNotifier(
+    _check_encryption(BaseHook.get_connection(MAIL_CONN_ID).extra_dejson)
+    notifier = SmtpNotifier(
         to=[each.strip() for each in to.split(",")],
         subject=notice.title,
         html_content=f"<pre>{html.escape(notice.body)}</pre>",
         smtp_conn_id=MAIL_CONN_ID,
-    ).notify({})
+    )
+    try:
+        notifier.notify({})
+    except SMTPNotSupportedError as error:
+        raise ChannelError(str(error)) from None  # one of smtplib's fixed texts
+
+
+def _check_encryption(extra: Mapping[str, Any]) -> None:
+    """Refuse plain text unless the connection says `true` twice; warn of what it leaves unprotected."""
+    off = extra.get("disable_ssl"), extra.get("disable_tls")
+    if all(off):  # as the provider reads the two fields: every text is true, "false" too
+        if not all(each is True for each in off):
+            raise ChannelError(
+                "disable_ssl and disable_tls together allow plain text, so nothing was sent: "
+                "remove one of them, or set both to the JSON value true"
+            )
+        log.warning("%s sends the password and messages in plain text", MAIL_CONN_ID)
+    elif extra.get("ssl_context") == "none":
+        log.warning("%s doesn't check the mail server's certificate", MAIL_CONN_ID)

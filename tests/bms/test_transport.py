@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-import ipaddress
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import serialization
 
 from bms import transport as transport_module
 from bms.counters import Counters
@@ -22,6 +19,7 @@ from bms.in_flight import InFlight
 from bms.settings import Settings
 from bms.transport import MOST_REDIRECTS, Transport
 from tests.bms.fake_services import TOKEN, Odd, Serve
+from tests.certificates import self_signed
 
 READ = BY_NAME["list_employees"]
 CREATE = BY_NAME["create_employee"]
@@ -294,35 +292,7 @@ async def test_date_and_retry_after_are_handed_on(open_transport: Any, odd: Odd)
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate and its key for 127.0.0.1, in one PEM file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "service.pem"
-    path.write_bytes(
-        signed.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls") / "service.pem")
 
 
 @pytest.fixture

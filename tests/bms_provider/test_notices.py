@@ -1,13 +1,20 @@
 """Notices through Airflow's own notifiers, by the connections that are there."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
-from bms_flows.notice import Notice, to_each
+from bms_flows import alarms
+from bms_flows.notice import Notice, NotTaken, to_each
 from bms_flows.settings import Settings
 from bms_provider import notices
-from tests.listeners import mail_server, webhook
+from tests.certificates import self_signed, server_context
+from tests.listeners import webhook
+from tests.mail_server import Encryption, MailServer, mail_server
 
 NOTICE = Notice("Alarm: contact_sync (late)", ("Nothing since noon.", "Try first: look <here>."))
 TO = Settings(notice_to="ops@example.com, hr@example.com")
@@ -45,3 +52,161 @@ def test_a_run_s_address_is_this_airflow_s(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
     page = notices.links(Settings()).run("contact_sync", "manual__1")
     assert page == "https://airflow.example.com/dags/contact_sync/runs/manual__1"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls") / "mail.pem")
+
+
+def send(caplog: pytest.LogCaptureFixture) -> str:
+    """Send the notice and return why it was not taken; the log must not hold the password."""
+    try:
+        to_each(notices.channels(TO))(NOTICE)
+    except NotTaken as error:
+        return str(error)
+    finally:
+        assert "pass-word-1" not in caplog.text
+    return ""
+
+
+STARTTLS = {"disable_ssl": True}
+TLS = {"disable_tls": True}
+PLAIN_TEXT = {"disable_ssl": True, "disable_tls": True}
+
+
+@pytest.fixture
+def mail_connection(connect: Callable[..., None]) -> Callable[..., None]:
+    def preset(server: MailServer, **extra: Any) -> None:
+        connect(
+            "bms_mail",
+            conn_type="smtp",
+            host="127.0.0.1",
+            port=server.port,
+            login="user",
+            password="pass-word-1",
+            extra={"from_email": "airflow@example.com", "retry_limit": 0, **extra},
+        )
+
+    return preset
+
+
+@pytest.mark.parametrize(("extra", "encryption"), [(STARTTLS, "starttls"), (TLS, "tls")])
+def test_mail_and_password_go_through_tls_with_a_trusted_certificate(
+    extra: dict[str, Any],
+    encryption: Encryption,
+    certificate: Path,
+    mail_connection: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with mail_server(encryption, server_context(certificate)) as server:
+        mail_connection(server, **extra)
+        assert send(caplog) == ""
+    assert server.logins == [("user", "pass-word-1")]
+    commands = [line.split()[0].upper() for line in server.plain_text]
+    assert commands in ([], [b"EHLO", b"STARTTLS"])
+
+
+@pytest.mark.parametrize(("extra", "encryption"), [(STARTTLS, "starttls"), (TLS, "tls")])
+def test_a_mail_server_with_an_unknown_certificate_gets_neither_password_nor_mail(
+    extra: dict[str, Any],
+    encryption: Encryption,
+    certificate: Path,
+    mail_connection: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with mail_server(encryption, server_context(certificate)) as server:
+        mail_connection(server, **extra)
+        assert send(caplog) == "bms_mail: SSLCertVerificationError"
+    assert (server.logins, server.taken) == ([], [])
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning"
+)  # the provider leaves it open
+def test_a_mail_server_without_tls_gets_neither_password_nor_mail(
+    mail_connection: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with mail_server() as server:
+        mail_connection(server, **STARTTLS)
+        assert send(caplog) == "bms_mail: STARTTLS extension not supported by server."
+    assert (server.logins, server.taken) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"disable_ssl": "false", "disable_tls": "false"},
+        {"disable_ssl": True, "disable_tls": "no"},
+        {"disable_ssl": 1, "disable_tls": True},
+    ],
+)
+def test_only_true_allows_mail_without_tls(
+    extra: dict[str, Any], mail_connection: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The SMTP provider reads every text as true, also the text "false" of a connection's URI."""
+    with mail_server() as server:
+        mail_connection(server, **extra)
+        assert "disable_ssl and disable_tls" in send(caplog)
+    assert (server.logins, server.taken, server.plain_text) == ([], [], [])
+
+
+def test_a_connection_may_allow_mail_without_tls_and_the_log_warns(
+    mail_connection: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with mail_server() as server:
+        mail_connection(server, **PLAIN_TEXT)
+        assert send(caplog) == ""
+    assert len(server.taken) == 1
+    assert "bms_mail sends the password and messages in plain text" in caplog.text
+
+
+def test_a_connection_may_skip_the_certificate_and_the_log_warns(
+    certificate: Path, mail_connection: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with mail_server("starttls", server_context(certificate)) as server:
+        mail_connection(server, **STARTTLS, ssl_context="none")
+        assert send(caplog) == ""
+    assert "bms_mail doesn't check the mail server's certificate" in caplog.text
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("extra", [{}, {"allow_redirects": True}, {"check_response": False}])
+def test_a_redirected_webhook_has_not_delivered(
+    status: int,
+    extra: dict[str, Any],
+    connect: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with webhook() as elsewhere, webhook(status, f"{elsewhere.url}-secret") as found:
+        connect("bms_webhook", conn_type="http", host=found.url, extra=extra)
+        refused = send(caplog)
+    assert refused == f"bms_webhook: answered {status}, a redirect, which is not followed"
+    assert (elsewhere.taken, elsewhere.visits) == ([], 0)
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("status", [304, 404, 500])
+def test_a_webhook_that_answers_with_an_error_has_not_delivered(
+    status: int, connect: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with webhook(status) as found:
+        connect("bms_webhook", conn_type="http", host=found.url)
+        assert send(caplog).startswith(f"bms_webhook: answered {status}")
+
+
+def test_an_alarm_stays_to_be_sent_while_the_webhook_redirects(
+    warehouse: Engine, connect: Callable[..., None]
+) -> None:
+    with warehouse.begin() as connection:
+        alarms.raise_(connection, "failed", "contact_sync", detail="2 tries failed")
+    deliver = partial(alarms.deliver, warehouse, links=notices.links(Settings()))
+    with webhook() as elsewhere, webhook(302, elsewhere.url) as found:
+        connect("bms_webhook", conn_type="http", host=found.url)
+        with pytest.raises(NotTaken):
+            deliver(to_each(notices.channels(Settings())))
+        connect("bms_webhook", conn_type="http", host=elsewhere.url)
+        assert deliver(to_each(notices.channels(Settings()))) == 1
+    assert elsewhere.titles == ["Alarm: contact_sync (failed)"]
