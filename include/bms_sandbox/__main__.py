@@ -19,8 +19,9 @@ from bms_sandbox.app import sandbox_app
 from bms_sandbox.demo import PER_DAY_MAX, DemoInvoices
 from bms_sandbox.service import Service, Settings
 from bms_sandbox.tokens import Credentials
-from bms_sandbox.transport import TransportProtocol
+from bms_sandbox.transport import Door, TransportProtocol
 
+BACKLOG = 2048
 EPILOG = f"""
 dialect fields (name = readings  [default]):
 {dialects.describe()}
@@ -129,7 +130,9 @@ def main(argv: list[str] | None = None) -> int:
     options, settings = settings_of(argv)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
-        listening = socket.create_server((options.host, options.port), family=family, backlog=2048)
+        listening = socket.create_server(
+            (options.host, options.port), family=family, backlog=BACKLOG
+        )
     except OSError as error:
         sys.stderr.write(f"can't listen on {options.host}:{options.port}: {error.strerror}\n")
         return 1
@@ -139,16 +142,18 @@ def main(argv: list[str] | None = None) -> int:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
         url = f"http://{host}:{listening.getsockname()[1]}"
+        service = Service(settings)
         server = Server(
             uvicorn.Config(
-                sandbox_app(Service(settings)),
+                sandbox_app(service),
                 http=TransportProtocol,
                 access_log=False,
                 log_level="warning",
                 lifespan="off",
                 proxy_headers=False,
                 timeout_graceful_shutdown=2,
-            )
+            ),
+            service,
         )
         asyncio.run(server.run_until_told(listening, url, options))
     return 0
@@ -156,6 +161,10 @@ def main(argv: list[str] | None = None) -> int:
 
 class Server(uvicorn.Server):
     """uvicorn, stopped by signals with exit status 0, telling when it serves."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.service = service
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -175,8 +184,12 @@ class Server(uvicorn.Server):
         await self.serve(sockets=[listening])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, then say so."""
-        await super().startup(sockets)
+        """Start as uvicorn does, with accepting of our own, then say so."""
+        await super().startup([])
+        (listening,) = sockets or []
+        self._door = Door(listening, BACKLOG, self._protocol)
+        self._door.open()
+        self.service.delay_connections = self._door.close_for
         url, ready_file = self._announcement
         if ready_file:
             part = ready_file.with_name(ready_file.name + ".part")
@@ -184,6 +197,17 @@ class Server(uvicorn.Server):
             part.replace(ready_file)
         sys.stdout.write(url + "\n")
         sys.stdout.flush()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, then stop as uvicorn does."""
+        self._door.close()
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = TransportProtocol(
+            self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     def _stop(self) -> None:
         self.should_exit = True

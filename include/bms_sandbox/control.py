@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Body, FastAPI, Request, Response
+from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -43,6 +43,12 @@ class Latency(BaseModel):
     jitter: Annotated[float, Field(ge=0)] = 0.0
 
 
+class ConnectionDelay(BaseModel):
+    """Seconds from now on in which no TCP connection comes about."""
+
+    seconds: Annotated[float, Field(ge=0, le=600)]
+
+
 def control_app(service: Service) -> FastAPI:
     """Return the application behind /_sandbox/."""
     app = FastAPI(title="Sandbox control", openapi_url="/_sandbox/openapi.json", docs_url=None)
@@ -80,6 +86,7 @@ def _truth_routes(service: Service) -> APIRouter:
             "faults": service.faults.fired,
             "tokens": {"issued": service.tokens.issued, "live": service.tokens.live()},
             "rows": {name: len(table) for name, table in service.tables.items()},
+            "behind_gateway": len(service.behind_gateway),
             "now": service.clock.now(),
         }
 
@@ -128,6 +135,13 @@ def _behaviour_routes(service: Service) -> APIRouter:
     async def latency(wanted: Latency) -> None:
         """Set what every request of the service waits."""
         service.latency, service.latency_jitter = wanted.seconds, wanted.jitter
+
+    @routes.put("/connections")
+    async def delay_connections(wanted: ConnectionDelay) -> None:
+        """Let connections opened from now on wait for so many seconds; open ones go on."""
+        if service.delay_connections is None:
+            raise HTTPException(422, "served by a foreign server: its connections can't be delayed")
+        service.delay_connections(wanted.seconds)
 
     return routes
 

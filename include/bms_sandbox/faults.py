@@ -1,8 +1,9 @@
 """Faults on purpose: what goes wrong, for which requests, how often; every firing is counted."""
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
@@ -14,6 +15,9 @@ KINDS = {
     "latency": "wait `seconds`, then serve",
     "429": "too many requests, nothing executed; Retry-After from `retry_after`",
     "503": "unavailable, nothing executed; Retry-After from `retry_after`",
+    "read_only": "creates only: refused with `status` (503), nothing executed",
+    "rate_limit": "429, nothing executed, beyond `per_second` matching requests a second",
+    "gateway": "a gateway answers `status` (504) after `seconds`, the service is done after `origin_seconds`",
     "reset_before_read": "TCP reset with the body unread, nothing executed",
     "reset_after_read": "TCP reset once the body is read, nothing executed",
     "token_revoked": "the presented token is revoked first: 401",
@@ -36,6 +40,24 @@ KINDS = {
 } | {name: bug.meaning for name, bug in BUGS.items()}
 
 
+class RateLimit:
+    """A bucket that fills at `per_second` and holds one second's worth."""
+
+    def __init__(self) -> None:
+        self._level, self._at = 0.0, 0.0
+
+    def wait_of(self, per_second: float) -> float:
+        """Take one request out of the bucket; return seconds to wait when it is empty, else 0."""
+        now = time.monotonic()
+        room = max(per_second, 1.0)
+        self._level = min(room, self._level + (now - self._at) * per_second)
+        self._at = now
+        if self._level >= 1:
+            self._level -= 1
+            return 0.0
+        return (1 - self._level) / per_second
+
+
 class UnknownFaultError(ValueError):
     """A fault was given a kind or a parameter that doesn't exist."""
 
@@ -46,7 +68,9 @@ class Fault:
 
     operation: name or pattern (list_*) of operations; probability: of firing at each match;
     count: firings until it is spent, None: for ever; after: matches let through first;
-    seconds: duration or longest lag; retry_after: seconds named by 429 and 503, None: not named.
+    seconds: duration or longest lag; retry_after: seconds named by 429 and 503, None: not named;
+    status: answered by a gateway or in a read-only period, None: the usual one; lasts: seconds
+    from now on in which the fault is in force, None: until it is cleared.
     """
 
     kind: str
@@ -56,14 +80,34 @@ class Fault:
     after: int = 0
     seconds: float = 1.0
     retry_after: float | None = 1.0
+    origin_seconds: float = 2.0
+    per_second: float = 20.0
+    status: int | None = None
+    lasts: float | None = None
     matched: int = field(default=0, init=False)
     fired: int = field(default=0, init=False)
+    _since: float = field(default_factory=time.monotonic, init=False, compare=False)
+    _bucket: RateLimit = field(default_factory=RateLimit, init=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnknownFaultError(f"no fault {self.kind!r}; there are: {', '.join(KINDS)}")
         if not 0 <= self.probability <= 1:
             raise UnknownFaultError(f"probability lies between 0 and 1, not {self.probability}")
+
+    def strikes(self, draw: Callable[[], float]) -> bool:
+        """Return whether the fault strikes a request that it matches, and count the match."""
+        if self.count is not None and self.fired >= self.count:
+            return False
+        if self.lasts is not None and time.monotonic() - self._since >= self.lasts:
+            return False
+        self.matched += 1
+        if self.matched <= self.after or draw() >= self.probability:
+            return False
+        if self.kind == "rate_limit" and not self._bucket.wait_of(self.per_second):
+            return False
+        self.fired += 1
+        return True
 
     def parameters(self) -> dict[str, Any]:
         """Return what the fault was made with, without what it did since."""
@@ -89,7 +133,7 @@ class Fault:
         content: dict[str, Any] = {"kind": kind, "operation": operation or "*"}
         for part in filter(None, tail.split(",")):
             name, _, value = part.partition("=")
-            read = int if name in ("count", "after") else float
+            read = int if name in ("count", "after", "status") else float
             try:
                 content[name] = None if value == "none" else read(value)
             except ValueError:
@@ -120,14 +164,9 @@ class Faults:
         for fault in self.plan:
             if fault.kind != kind or not fnmatchcase(operation, fault.operation):
                 continue
-            if fault.count is not None and fault.fired >= fault.count:
-                continue
-            fault.matched += 1
-            if fault.matched <= fault.after or self._random.random() >= fault.probability:
-                continue
-            fault.fired += 1
-            self.fired[kind] += 1
-            return fault
+            if fault.strikes(self._random.random):
+                self.fired[kind] += 1
+                return fault
         return None
 
     @property
@@ -152,7 +191,8 @@ class Faults:
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the faults in force with what each did so far."""
-        return [asdict(fault) for fault in self.plan]
+        counts = ("matched", "fired")
+        return [f.parameters() | {name: getattr(f, name) for name in counts} for f in self.plan]
 
 
 def describe() -> str:

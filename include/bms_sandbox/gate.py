@@ -5,7 +5,6 @@ answer before anything is sent, which is where faults happen; the operations kno
 """
 
 import asyncio
-import time
 from functools import partial
 from random import Random
 
@@ -14,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bms_sandbox import transport
 from bms_sandbox.bugs import BUGS, question_of
 from bms_sandbox.errors import Reply, ServiceError, error_reply
-from bms_sandbox.faults import Fault
+from bms_sandbox.faults import Fault, RateLimit
+from bms_sandbox.gateway import refusal, through_gateway
 from bms_sandbox.losses import LOSSES, altered, has_rows, rewritten
 from bms_sandbox.operations import Operation, operation_of
 from bms_sandbox.rendering import Answers
@@ -24,24 +24,8 @@ from bms_sandbox.truth import Visit
 
 SLOW_PIECES = 20
 CONTROL = "/_sandbox"
-
-
-class RateLimit:
-    """A bucket that fills with the dialect's rate_limit per second and holds one second's worth."""
-
-    def __init__(self) -> None:
-        self._level, self._at = 0.0, 0.0
-
-    def wait_of(self, per_second: float) -> float:
-        """Take one request out of the bucket; return seconds to wait when it is empty, else 0."""
-        now = time.monotonic()
-        room = max(per_second, 1.0)
-        self._level = min(room, self._level + (now - self._at) * per_second)
-        self._at = now
-        if self._level >= 1:
-            self._level -= 1
-            return 0.0
-        return (1 - self._level) / per_second
+REFUSALS = {"429": 429, "503": 503, "read_only": 503, "rate_limit": 429}
+"""Faults by which nothing is executed, each with its usual status."""
 
 
 class Gate:
@@ -93,11 +77,7 @@ class Gate:
                 pass
             await transport.reset(scope, receive)
             return
-        try:
-            self._admit(operation, dict(scope["headers"]))
-            reply = self._remembered(scope) or await self._run(scope, receive)
-        except ServiceError as error:
-            reply = error_reply(error, service.dialect)
+        reply = await self._reply(operation, scope, receive)
         if operation.creates and reply.status < 300:  # noqa: PLR2004 -> it was executed
             if take("commit_then_lose_reply", operation.name):
                 visit.outcome = "reply_lost"
@@ -115,6 +95,20 @@ class Gate:
             reply = rewritten(reply, partial(forms.changed_content, operation.name))
         await self._send(operation, visit, reply, scope, receive, send)
 
+    async def _reply(self, operation: Operation, scope: Scope, receive: Receive) -> Reply:
+        """Return what the service answers, or a gateway in front of it."""
+
+        async def serve(receive: Receive) -> Reply:
+            try:
+                self._admit(operation, dict(scope["headers"]))
+                return self._remembered(scope) or await self._run(scope, receive)
+            except ServiceError as error:
+                return error_reply(error, self.service.dialect)
+
+        if fault := self.service.faults.take("gateway", operation.name):
+            return await through_gateway(self.service, fault, serve, receive)
+        return await serve(receive)
+
     async def _delay(self, operation: Operation) -> None:
         service = self.service
         wait = service.latency
@@ -128,14 +122,15 @@ class Gate:
     def _admit(self, operation: Operation, headers: dict[bytes, bytes]) -> None:
         """Raise the ServiceError that keeps this request out, if there is one."""
         service, take = self.service, self.service.faults.take
-        if fault := take("429", operation.name):
-            raise _busy(429, fault.retry_after)
-        if fault := take("503", operation.name):
-            raise _busy(503, fault.retry_after)
+        for kind, status in REFUSALS.items():
+            if kind == "read_only" and not operation.creates:
+                continue
+            if fault := take(kind, operation.name):
+                raise refusal(fault.status or status, fault.retry_after)
         if service.dialect.rate_limit:
             wait = self.rate_limit.wait_of(service.dialect.rate_limit)
             if wait:
-                raise _busy(429, wait)
+                raise refusal(429, wait)
         if operation.scope is None:
             service.tokens.check_token_request(headers, service.dialect)
             return
@@ -230,14 +225,6 @@ class Gate:
         for piece in reply.pieces:
             await send(_piece(piece, more=True))
         await send(_piece(b"", more=False))
-
-
-def _busy(status: int, retry_after: float | None) -> ServiceError:
-    code, text = {
-        429: ("too_many_requests", "too many requests"),
-        503: ("unavailable", "the service is unavailable"),
-    }[status]
-    return ServiceError(status, code, text, retry_after=retry_after)
 
 
 async def _start(reply: Reply, send: Send) -> None:

@@ -65,6 +65,13 @@ class Sandbox:
         """Let every request wait."""
         self._control("PUT", "latency", {"seconds": seconds, "jitter": jitter})
 
+    def delay_connections(self, seconds: float) -> None:
+        """Let connections that are opened from now on come about after `seconds` at the earliest.
+
+        A client's kernel tries again after 1, 3 and 7 seconds: 0.5 means 1, 2 means 3.
+        """
+        self._control("PUT", "connections", {"seconds": seconds})
+
     def set_clock(self, now: date | datetime, *, frozen: bool | None = None) -> None:
         """Set the service's clock (a naive `now` means UTC)."""
         self._control("POST", "clock", {"now": now.isoformat(), "frozen": frozen})

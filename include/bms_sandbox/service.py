@@ -1,6 +1,7 @@
 """The state of one running service: what every operation reads and the control routes change."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -8,6 +9,7 @@ from bms_sandbox import people
 from bms_sandbox.clock import Clock
 from bms_sandbox.demo import DemoInvoices
 from bms_sandbox.dialect import Dialect
+from bms_sandbox.errors import Reply
 from bms_sandbox.faults import Fault, Faults
 from bms_sandbox.forms import Forms
 from bms_sandbox.invoices import InvoiceBook
@@ -48,11 +50,15 @@ class Service:
             "consultants": Table("id", "id"),
         }
         self.invoices = InvoiceBook(settings.demo)
+        self.behind_gateway: set[asyncio.Task[Reply]] = set()
+        self.delay_connections: Callable[[float], None] | None = None
         self.reset()
 
     def reset(self) -> None:
         """Return to the state of the start: settings, rows, counts; every token dies."""
         settings = self.settings
+        for work in self.behind_gateway:
+            work.cancel()
         self.faults = Faults(seed=settings.demo.seed)
         for fault in settings.faults:
             self.faults.add(Fault.from_json(fault.parameters()))

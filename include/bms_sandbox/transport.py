@@ -7,7 +7,8 @@ of the scope: it wraps the application per connection, the one place where both 
 import asyncio
 import socket
 import struct
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,6 +29,57 @@ class TransportProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # u
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["extensions"] = {EXTENSION: self.transport}
         await self._served(scope, receive, send)
+
+
+class Door:
+    """Accept connections of a listening socket, except while the door is closed."""
+
+    def __init__(
+        self, listening: socket.socket, backlog: int, protocol: Callable[[], asyncio.Protocol]
+    ) -> None:
+        listening.setblocking(False)
+        self._listening, self._backlog, self._protocol = listening, backlog, protocol
+        self._accepting: asyncio.Task[None] | None = None
+        self._opening: asyncio.TimerHandle | None = None
+        self._full: list[socket.socket] = []
+
+    def open(self) -> None:
+        """Accept connections from now on."""
+        self.close()
+        self._listening.listen(self._backlog)
+        self._accepting = asyncio.create_task(self._accept())
+
+    def close(self) -> None:
+        """Accept no more connections; those that are open go on."""
+        for made in self._full:
+            made.close()
+        self._full.clear()
+        if self._accepting is not None:
+            self._accepting.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
+
+    def close_for(self, seconds: float) -> None:
+        """Let no connection come about for `seconds`.
+
+        The kernel completes connections by itself as long as it has room for them: the room is
+        cut to one and taken, so that it leaves further attempts unanswered.
+        """
+        self.close()
+        self._listening.listen(0)
+        own = socket.socket(self._listening.family)
+        own.setblocking(False)
+        own.connect_ex(self._listening.getsockname())
+        self._full.append(own)
+        self._opening = asyncio.get_running_loop().call_later(seconds, self.open)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            # A peer may be gone again before its connection is served.
+            with suppress(ConnectionError):
+                connection, _ = await loop.sock_accept(self._listening)
+                await loop.connect_accepted_socket(self._protocol, connection)
 
 
 def transport_of(scope: MutableMapping[str, Any]) -> asyncio.Transport:

@@ -44,6 +44,19 @@ def test_option_and_json_read_the_same() -> None:
     assert option == Fault.from_json(content)
 
 
+def test_a_fault_lasts_for_its_seconds() -> None:
+    assert Faults([Fault("503", lasts=60)]).take("503", "token")
+    assert not Faults([Fault("503", lasts=0)]).take("503", "token")
+
+
+def test_a_rate_limit_strikes_beyond_its_requests_a_second() -> None:
+    faults = Faults([Fault("rate_limit", per_second=3)])
+    struck = [bool(faults.take("rate_limit", "token")) for _ in range(10)]
+    assert struck[:3] == [False] * 3
+    assert struck[4:] == [True] * 6
+    assert faults.fired == {"rate_limit": sum(struck)}
+
+
 @pytest.mark.parametrize(
     "option", ["504", "503:often=1", "503:count=x", "503:probability=2", "", "503:count"]
 )

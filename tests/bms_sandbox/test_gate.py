@@ -218,6 +218,80 @@ def test_rate_limit_refuses_what_comes_too_fast(caller: Caller) -> None:
     assert statuses.count(429) >= 10
 
 
+def test_a_rate_limit_may_hold_for_some_operations_only(caller: Caller) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault("rate_limit", "create_*", per_second=5, retry_after=3)
+    answers = [caller.post("/v1/CRM/contacts", CONTACT) for _ in range(20)]
+    created = [answer.status for answer in answers].count(201)
+    assert 5 <= created < 20
+    assert emails(sandbox).count(CONTACT["email"]) == created
+    assert {a.headers["retry-after"] for a in answers if a.status == 429} == {"3"}
+    assert sandbox.truth()["faults"] == {"rate_limit": 20 - created}
+    assert all(caller.get("/v1/CRM/contacts/1001").status == 200 for _ in range(20))
+
+
+@pytest.mark.parametrize("status", [None, 403, 405])
+def test_read_only_periods_refuse_creates_alone_and_end(caller: Caller, status: int | None) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault("read_only", status=status, lasts=0.5)
+    assert caller.get("/v1/CRM/contacts/1001").status == 200
+    assert caller.post("/v1/CRM/contacts", CONTACT).status == (status or 503)
+    assert CONTACT["email"] not in emails(sandbox)
+    deadline = time.monotonic() + 10
+    while caller.post("/v1/CRM/contacts", CONTACT).status != 201:
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("status", [429, 502, 504])
+def test_a_gateway_answers_while_the_service_goes_on_and_creates(
+    caller: Caller, status: int
+) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault(
+        "gateway", "create_*", count=1, status=status, seconds=0.1, origin_seconds=0.6
+    )
+    assert caller.post("/v1/CRM/contacts", CONTACT).status == status
+    assert CONTACT["email"] not in emails(sandbox)
+    assert sandbox.truth()["behind_gateway"] == 1
+    while sandbox.truth()["behind_gateway"]:
+        time.sleep(0.02)
+    assert emails(sandbox).count(CONTACT["email"]) == 1
+    assert sandbox.truth()["requests"]["create_contact"] == {str(status): 1}
+
+
+def test_a_gateway_passes_on_what_comes_in_time(caller: Caller) -> None:
+    caller.sandbox.set_fault("gateway", seconds=10, origin_seconds=0)
+    assert caller.post("/v1/CRM/contacts", CONTACT).status == 201
+    assert caller.post("/v1/CRM/contacts", {}).status == 422
+
+
+def test_a_reset_ends_what_is_behind_the_gateway(caller: Caller) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault("gateway", "create_*", seconds=0, origin_seconds=0.3)
+    assert caller.post("/v1/CRM/contacts", CONTACT).status == 504
+    sandbox.reset()
+    time.sleep(0.5)
+    assert CONTACT["email"] not in emails(sandbox)
+
+
+def test_connections_can_be_delayed_while_open_ones_go_on(caller: Caller) -> None:
+    address = urlsplit(caller.sandbox.url)
+    request = f"GET /v1/CRM/contacts/1001 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {caller.token}\r\n\r\n"
+    with socket.create_connection((address.hostname, address.port), timeout=10) as before:
+        before.sendall(request.encode())
+        assert before.recv(15) == b"HTTP/1.1 200 OK"
+        caller.sandbox.delay_connections(0.7)
+        started = time.monotonic()
+        before.recv(65536)
+        before.sendall(request.encode())
+        assert before.recv(15) == b"HTTP/1.1 200 OK"
+        answered = time.monotonic() - started
+        with socket.create_connection((address.hostname, address.port), timeout=10):
+            connected = time.monotonic() - started
+    assert answered < 0.7 <= connected
+    assert caller.get("/v1/CRM/contacts/1001").status == 200
+
+
 def test_requests_in_flight_are_counted(caller: Caller) -> None:
     caller.sandbox.set_latency(0.3)
     threads = [
