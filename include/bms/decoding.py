@@ -32,6 +32,8 @@ DEEPEST: Final = 64
 """Levels of lists and objects in a member that the interface doesn't name: what keeps it recurses."""
 LONGEST: Final = 18
 """Digits of an integer; a column holds no more, and `1E999999999` would be a gigabyte of them."""
+CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
+"""The text of an integer, without leading zeros: a code such as `007` is no number."""
 
 
 class Envelope(msgspec.Struct, Generic[D]):
@@ -58,7 +60,8 @@ ANY: Final = msgspec.json.Decoder(float_hook=exact)
 def field_value(value: Any, type_: Any) -> Any:
     """Return `value` as a field of type `type_`, or raise `ValueError`.
 
-    Integers may be written as integral numbers (`12.0`); money must be written as a number.
+    An integer may be written as an integral number (`12.0`) or as the text of its digits (`"12"`,
+    not `"012"`); money must be written as a number.
     """
     accepted = get_args(type_) or (type_,)
     if Decimal in accepted:
@@ -68,6 +71,8 @@ def field_value(value: Any, type_: Any) -> Any:
     if int in accepted and isinstance(value, Decimal) and value == value.to_integral_value():
         if value.adjusted() > LONGEST:
             raise ValueError("too long")
+        return int(value)
+    if int in accepted and isinstance(value, str) and CANONICAL.fullmatch(value):
         return int(value)
     return msgspec.convert(value, type_)  # its ValidationError is a ValueError
 

@@ -87,7 +87,7 @@ def test_names_that_never_end_are_kept_without_end(invoices: RecordReader[Client
     ("row", "key", "field", "code"),
     [
         ({"id_invoice": None}, None, "id_invoice", "missing_key"),
-        ({"id_invoice": "12"}, None, "id_invoice", "bad_type"),
+        ({"id_invoice": "012"}, None, "id_invoice", "bad_type"),
         ({"id_invoice": True}, None, "id_invoice", "bad_type"),
         ({"id_invoice": 1.5}, None, "id_invoice", "bad_type"),
         ({"total_due": None}, 1, "total_due", "missing_money"),
@@ -129,7 +129,7 @@ def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[Clien
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("id_client", "12"), ("sent", "oui"), ("invoice_date", 20260331), ("po_number", ["a"])],
+    [("id_client", "012"), ("sent", "oui"), ("invoice_date", 20260331), ("po_number", ["a"])],
 )
 def test_another_field_of_another_type_loses_neither_row_nor_value(
     invoices: RecordReader[ClientInvoice], name: str, value: Any
@@ -147,6 +147,14 @@ def test_integers_may_be_written_as_integral_numbers(
     assert rows.records[0].id_invoice == 12
     assert type(rows.records[0].id_client) is int
     assert rows.extra == {0: {"sent_by": Decimal("2.5")}}
+
+
+def test_integers_may_be_written_as_the_text_of_their_digits(
+    invoices: RecordReader[ClientInvoice],
+) -> None:
+    rows = invoices.rows(array({"id_invoice": "12", "id_client": "-3", "sent_by": " 4"}))
+    assert (rows.records[0].id_invoice, rows.records[0].id_client) == (12, -3)
+    assert rows.extra == {0: {"sent_by": " 4"}}, "a text that has two readings is stored as sent"
 
 
 def test_a_text_that_looks_like_quoted_money_is_just_a_text(

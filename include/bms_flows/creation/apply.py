@@ -114,13 +114,18 @@ class Applier:
                 continue
             manager = managers.get(entry.manager_key)
             if manager is None or manager.state in {State.REJECTED, State.GIVEN_UP}:
-                await self.ledger.change(
-                    [entry.id],
-                    lambda row, _: states.give_up_on_manager(row, owner=self.owner),
-                )
-            elif manager.state in HERE and manager.remote_number is not None:
+                await self._reject_report(entry, "manager_not_created")
+            elif manager.state in HERE and manager.remote_number is None:
+                await self._reject_report(entry, "manager_without_number")
+            elif manager.state in HERE:
                 sendable[entry.id] = {**bodies[entry.id], "id_manager": manager.remote_number}
         return sendable
+
+    async def _reject_report(self, entry: Entry, reason: str) -> None:
+        await self.ledger.change(
+            [entry.id],
+            lambda row, _: states.give_up_on_manager(row, owner=self.owner, reason=reason),
+        )
 
     async def _send(self, ready: Mapping[int, Mapping[str, Any]]) -> Exception | None:
         """Send all of `ready`, some at once; return the error that stopped them."""

@@ -69,6 +69,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "More than one person matches the manager named.",
         "Donner id_manager. / Give id_manager.",
     ),
+    "manager_without_number": Answer(
+        "Le service ne donne pas le numéro (id_employee) du responsable.",
+        "The service doesn't give the manager's number (id_employee).",
+        "Donner id_manager. / Give id_manager.",
+    ),
     "manager_cycle": Answer(
         "Les responsables forment un cercle.", "The managers form a circle.", DROP_AGAIN
     ),

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.faults import RowFault
-from bms_flows.creation.identity import Identity, folded
+from bms_flows.creation.identity import folded
 from bms_flows.drops.sheet import Fault
 
 NUMBER: Final = "id_manager"
@@ -18,48 +19,67 @@ WAYS: Final = (NUMBER, PAYROLL, EMAIL)
 
 
 @dataclass(frozen=True)
-class Manager:
-    """Who a row's manager is: a number of the service, or the key of a row to be created first."""
+class Numbered:
+    """A record of the service, by the number that `id_manager` takes."""
 
-    number: int | None = None
-    key: str | None = None
+    number: int
 
 
-NOBODY: Final = Manager()
+@dataclass(frozen=True)
+class Unnumbered:
+    """A record of the service that is listed without its number, so that `id_manager` can't name it."""
+
+    remote_id: str
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A row of the file, by its key; it is created before its reports."""
+
+    key: str
+
+
+Manager = Numbered | FileRow
+"""What a report's row can be given."""
 
 
 @dataclass(frozen=True)
 class Colleague:
-    """Somebody who may be a manager: a record of the service, or a row of the file or ledger."""
+    """A record of the service or a row of the file that may be a manager."""
 
     entity: str | None
     payroll: str | None
     email: str | None
-    manager: Manager
+    who: Manager | Unnumbered
 
 
 @dataclass(frozen=True)
 class Managers:
-    """Finds managers among `colleagues`: records of the service stand before rows of the file."""
+    """Finds managers among `colleagues`; records of the service precede rows of the file."""
 
     colleagues: Sequence[Colleague]
 
-    def of(self, line: int, values: Mapping[str, Any]) -> Manager | Fault:
-        """Return the manager that a row names, or what is wrong with the naming."""
+    def of(self, line: int, values: Mapping[str, Any]) -> Manager | Fault | None:
+        """Return the manager that a row names, the fault in its naming, or None if it names none."""
         named = [way for way in WAYS if values.get(way) not in (None, "")]
         if not named:
-            return NOBODY
+            return None
         if len(named) > 1:
             return RowFault("manager_twice", line, field=named[1], details={"other": named[0]})
         [way] = named
         if way == NUMBER:
-            return Manager(number=int(values[NUMBER]))
+            return Numbered(int(values[NUMBER]))
         found = self._find(way, folded(values[way]), folded(values.get("id_entity")))
-        if len(found) == 1:
-            return found.pop()
-        return RowFault("manager_ambiguous" if found else "manager_unknown", line, field=way)
+        if len(found) != 1:
+            return RowFault("manager_ambiguous" if found else "manager_unknown", line, field=way)
+        [who] = found
+        if isinstance(who, Unnumbered):
+            return RowFault("manager_without_number", line, field=way)
+        return who
 
-    def _find(self, way: str, wanted: str | None, entity: str | None) -> set[Manager]:
+    def _find(
+        self, way: str, wanted: str | None, entity: str | None
+    ) -> AbstractSet[Manager | Unnumbered]:
         if way == EMAIL:
             return _best(self._by_email.get(wanted, ()), lambda _: True)
         # A payroll number is its entity's own; another entity's is meant where this one has none.
@@ -84,24 +104,26 @@ def of_record(known: Known) -> Colleague:
         folded(values.get("id_entity")),
         folded(values.get("payroll_number")),
         folded(values.get("business_email")),
-        Manager(number=known.number),
+        Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
     )
 
 
-def of_row(values: Mapping[str, Any], identity: Identity) -> Colleague:
-    """Return a row of the file as a possible manager."""
+def of_row(values: Mapping[str, Any], key: str) -> Colleague:
+    """Return a row of the file, known by its key, as a possible manager."""
     return Colleague(
         folded(values.get("id_entity")),
         folded(values.get("payroll_number")),
         folded(values.get("business_email")),
-        Manager(key=identity.key(values)),
+        FileRow(key),
     )
 
 
-def _best(found: Iterable[Colleague], fits: Callable[[Colleague], bool]) -> set[Manager]:
-    managers = {each.manager for each in found if fits(each)}
-    on_service = {manager for manager in managers if manager.number is not None}
-    return on_service or managers
+def _best(
+    found: Iterable[Colleague], fits: Callable[[Colleague], bool]
+) -> AbstractSet[Manager | Unnumbered]:
+    fitting = {each.who for each in found if fits(each)}
+    on_service = {who for who in fitting if not isinstance(who, FileRow)}
+    return on_service or fitting
 
 
 def _grouped(

@@ -10,7 +10,7 @@ from bms_flows.creation.entry import HERE, OPEN, Entry, State
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.faults import RowFault
 from bms_flows.creation.identity import Identity, fingerprint
-from bms_flows.creation.managers import NOBODY, Manager, Managers, of_record, of_row
+from bms_flows.creation.managers import Manager, Managers, Numbered, of_record, of_row
 from bms_flows.creation.matching import match, of_entry
 from bms_flows.creation.order import cyclic
 from bms_flows.creation.plan import Action, Bound, Plan, Planned, digest
@@ -169,7 +169,7 @@ class _Planner:
         managers = Managers(
             [
                 *map(of_record, self.view.shown),
-                *(of_row(values[row.line], self.identity) for row in rows if row.key),
+                *(of_row(values[row.line], row.key) for row in rows if row.key),
             ]
         )
         placed = [
@@ -187,14 +187,15 @@ class _Planner:
         ]
         return _without_orphans(placed)
 
-    def _with_manager(self, row: Planned, manager: Manager | Fault) -> Planned:
-        if isinstance(manager, Fault):
-            return _reject(row, manager)
-        if manager == NOBODY:
-            return row
-        if manager.number is None:
-            return replace(row, manager_key=manager.key)
-        return replace(row, body={**row.body, "id_manager": manager.number})
+    def _with_manager(self, row: Planned, manager: Manager | Fault | None) -> Planned:
+        match manager:
+            case None:
+                return row
+            case Fault():
+                return _reject(row, manager)
+            case Numbered(number):
+                return replace(row, body={**row.body, "id_manager": number})
+        return replace(row, manager_key=manager.key)
 
 
 def _without_doubles(rows: Sequence[Planned]) -> list[Planned]:

@@ -214,12 +214,12 @@ def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timed
     )
 
 
-def give_up_on_manager(entry: Entry, *, owner: str) -> Move:
-    """Reject a row not sent since it was entered whose manager will not be there."""
+def give_up_on_manager(entry: Entry, *, owner: str, reason: str) -> Move:
+    """Reject a row not sent since it was entered whose manager can't be named to the service."""
     if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
         raise Unlawful
-    changed = _replace(entry, state=State.REJECTED, reason="manager_not_created", **_FREE)
-    return Move(changed, "rejected", "manager_not_created")
+    changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
+    return Move(changed, "rejected", reason)
 
 
 def choose(

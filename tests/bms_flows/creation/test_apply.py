@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from bench.simulation import creation
@@ -18,6 +19,7 @@ from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import NothingSent, RowsHeld
 from bms_flows.creation.crew import AHEAD
 from bms_flows.creation.entry import HERE, State
+from bms_flows.creation.evidence import Known
 from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.states import reopen
@@ -154,6 +156,27 @@ def test_a_manager_is_created_first_and_its_number_goes_into_the_body() -> None:
         await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
         assert {e.state for e in ledger.rows.values()} <= HERE
         assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
+
+    play(main())
+
+
+def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> None:
+    class Unnumbered(SimulatedService):
+        """Its list leaves the employee number out."""
+
+        async def shown(self, scopes: Any) -> list[Known]:
+            return [
+                msgspec.structs.replace(known, number=None) for known in await super().shown(scopes)
+            ]
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), Unnumbered(drawn(Random(1), {"lost": 1}))
+        boss = ledger.add(person(1))
+        ledger.add(person(2), manager=ledger.rows[boss].key)
+        await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+        assert ledger.rows[boss].state is State.ADOPTED
+        assert ledger.rows[2].reason == "manager_without_number"
+        assert len(service.sent) == 1
 
     play(main())
 

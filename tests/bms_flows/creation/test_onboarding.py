@@ -58,6 +58,30 @@ def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Dr
     assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
 
 
+def test_a_manager_listed_without_a_number_rejects_the_row(sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
+    manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
+    sandbox.edit("employees", manager["guid_employee"], id_employee=None)
+    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    assert outcome.state == "rejected"
+    assert [(each.code, each.field) for each in outcome.faults] == [
+        ("manager_without_number", "manager_payroll_number")
+    ]
+    assert "id_manager" in outcome.faults[0].hint
+    assert not made(sandbox)
+
+
+def test_a_manager_number_listed_as_text_is_read_as_a_number(sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
+    manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
+    sandbox.edit("employees", manager["guid_employee"], id_employee=str(manager["id_employee"]))
+    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    assert outcome.state == "created"
+    sandbox.edit("employees", manager["guid_employee"], id_employee=manager["id_employee"])
+    [created] = [r for r in sandbox.rows("employees") if r["payroll_number"] == "900101"]
+    assert created["id_manager"] == manager["id_employee"]
+
+
 def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, drop: Drop) -> None:
     two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
     first, other = run(drop(two))

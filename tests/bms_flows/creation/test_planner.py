@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bms_flows.creation import limits, rules
 from bms_flows.creation.employees import EMPLOYEE
@@ -234,6 +235,15 @@ def test_a_manager_who_can_not_be_told_rejects_the_row(given: dict[str, Any], co
     twins = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
     [row] = planned(View({}, {}, twins), values(1, **given)).rows
     assert [fault.code for fault in row.faults] == [code]
+
+
+def test_a_manager_without_a_number_is_not_no_manager() -> None:
+    view = View({}, {}, [structs.replace(known(50), number=None)])
+    [row] = planned(view, values(1, manager_payroll_number="0050")).rows
+    assert (row.action, [fault.code for fault in row.faults]) == (
+        Action.REJECTED,
+        ["manager_without_number"],
+    )
 
 
 def test_a_circle_of_managers_is_rejected_with_all_who_report_into_it() -> None:

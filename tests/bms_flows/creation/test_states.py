@@ -166,7 +166,7 @@ def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
     other = states.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
     assert (other.digest, other.attempt) == ("f", 1)
     held = states.claim(again, owner="me", now=NOW, life=LIFE).entry
-    assert states.give_up_on_manager(held, owner="me").entry.state is State.REJECTED
+    assert states.give_up_on_manager(held, owner="me", reason="r").entry.state is State.REJECTED
 
 
 @pytest.mark.parametrize(
