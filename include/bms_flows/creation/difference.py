@@ -16,8 +16,8 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_flows.creation import body
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.outcome import Outcome
-from bms_flows.drops.report import table_file
 from bms_flows.drops.sheet import Sheet
+from bms_flows.excel_csv import csv_file
 from bms_warehouse.tables import contact_agreement, contact_difference
 
 FILE = "differences.csv"
@@ -159,7 +159,7 @@ def tell(
         .where(contact_difference.c.drop_id == drop_id, contact_difference.c.id_contact.in_(ids))
         .order_by(contact_difference.c.id_contact, contact_difference.c.field)
     )
-    return table_file(HEADER, (_told(row, lines) for row in told))
+    return csv_file(HEADER, (_told(row, lines) for row in told))
 
 
 def _told(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[object]:

@@ -1,24 +1,25 @@
 """The reject file: the refused rows in the drop's own form, with what to mend; it can be dropped again.
 
 Cells go back as they were written, quotes and all, but for those that Excel would run (see
-`formulas`). A row that lacked cells shows `#MANQUE` in their place, which is refused until someone
+`excel_csv`). A row that lacked cells shows `#MANQUE` in their place, which is refused until someone
 fills it in or clears it; cells a row had too many stand behind the report's own.
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import openpyxl
 from openpyxl.cell import WriteOnlyCell
 
-from bms_flows.drops.formulas import neutral
 from bms_flows.drops.reading import tokens
 from bms_flows.drops.reading.cells import MISSING
-from bms_flows.drops.reading.encoding import ENCODINGS, decode
+from bms_flows.drops.reading.encoding import decode
 from bms_flows.drops.reading.headers import is_report
 from bms_flows.drops.reading.proven import remarks
 from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form
+from bms_flows.excel_csv import csv_file, escape, unescape, unescape_start
 
 Faults = Mapping[int, Sequence[Fault]]
 
@@ -33,9 +34,8 @@ def reject_file(content: bytes, form: Form, faults: Faults) -> tuple[str, bytes]
     if form.kind == "csv":
         return ".csv", _csv(content, form, faults)
     found = [fault for each in faults.values() for fault in each]
-    lines = [REPORT_COLUMNS, *(report_cells(fault.line, [fault], form) for fault in found)]
-    text = "".join(";".join(tokens.quoted(cell, ";") for cell in line) + "\r\n" for line in lines)
-    return ".csv", ENCODINGS["utf-8-sig"].encode(text)
+    rows = (report_cells(fault.line, [fault], form) for fault in found)
+    return ".csv", csv_file(REPORT_COLUMNS, rows)
 
 
 def report_cells(line: int | None, faults: Sequence[Fault], form: Form) -> list[str]:
@@ -65,30 +65,31 @@ def _csv(content: bytes, form: Form, faults: Faults) -> bytes:
     _, declaration = tokens.declared(text)
     mark, width = form.delimiter, len(form.headers)
     ours = [place for place, header in enumerate(form.headers) if is_report(header)]
+    # A file without report columns is none of ours: an apostrophe inside a cell is its own.
+    harmless = partial(_harmless, meant=unescape if ours else unescape_start)
     lines = [declaration] if declaration else []
     for line, raw in enumerate(tokens.records(text[len(declaration) :], mark), start=1):
         if line == form.header_line:
             added: Sequence[str] = REPORT_COLUMNS
         elif line in faults:
             added = [
-                tokens.quoted(neutral(cell), mark)
-                for cell in report_cells(line, faults[line], form)
+                tokens.quoted(escape(cell), mark) for cell in report_cells(line, faults[line], form)
             ]
         else:
             continue
         kept = [cell for place, cell in enumerate(raw[:width]) if place not in ours]
         kept += [MISSING] * (width - len(ours) - len(kept))
-        cells = [*map(_harmless, kept), *added, *map(_harmless, raw[width:])]
+        cells = [*map(harmless, kept), *added, *map(harmless, raw[width:])]
         lines.append(mark.join(cells) + form.line_end)
     return encoding.encode("".join(lines))
 
 
-def _harmless(raw: str) -> str:
-    """Return a cell as written, such that Excel doesn't run it."""
+def _harmless(raw: str, meant: Callable[[str], str]) -> str:
+    """Return a cell as written, such that Excel doesn't run it; `meant` reads what it holds."""
     inner = tokens.content(raw)
-    if neutral(inner) == inner:
+    if (escaped := escape(meant(inner))) == inner:
         return raw
-    return f"\"'{raw[1:]}" if raw.startswith('"') else f"'{raw}"
+    return '"{}"'.format(escaped.replace('"', '""')) if raw.startswith('"') else escaped
 
 
 def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
@@ -98,6 +99,7 @@ def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
     sheet = book.create_sheet(form.sheet)
     width = len(form.headers)
     ours = [place for place, header in enumerate(form.headers) if is_report(header)]
+    copy = partial(_copy, sheet, meant=unescape if ours else unescape_start)
     for letter, dimension in source.column_dimensions.items():
         sheet.column_dimensions[letter].width = dimension.width
     for line, row in enumerate(source.iter_rows(), start=1):
@@ -107,18 +109,19 @@ def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
             added = report_cells(line, faults[line], form)
         else:
             continue
-        kept = [_copy(sheet, cell) for place, cell in enumerate(row[:width]) if place not in ours]
-        extra = [_copy(sheet, cell) for cell in row[width:]]
+        kept = [copy(cell) for place, cell in enumerate(row[:width]) if place not in ours]
+        extra = map(copy, row[width:])
         sheet.append([*kept, *(_text(sheet, cell) for cell in added), *extra])
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
 
 
-def _copy(sheet: Any, cell: Any) -> Any:
+def _copy(sheet: Any, cell: Any, meant: Callable[[str], str]) -> Any:
     """Return a cell of the same value and look; a text stays one, whatever it begins with."""
     if isinstance(cell.value, str) and cell.data_type != "e":
-        copied = _text(sheet, cell.value)
+        text = meant(cell.value)
+        copied = _text(sheet, text if unescape(text) == text else escape(text))
     else:
         copied = WriteOnlyCell(sheet, cell.value)
     copied.number_format = cell.number_format

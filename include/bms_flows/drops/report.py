@@ -1,18 +1,16 @@
 """What comes back: who was created, who wasn't and why, and last the certificate."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from upath import UPath
 
 from bms_flows.drops.custody import keep
-from bms_flows.drops.formulas import neutral
 from bms_flows.drops.outcome import Outcome
-from bms_flows.drops.reading import tokens
-from bms_flows.drops.reading.encoding import ENCODINGS
 from bms_flows.drops.rejects import reject_file
 from bms_flows.drops.sheet import Sheet
+from bms_flows.excel_csv import csv_file
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
@@ -61,7 +59,7 @@ def write(
 
 def created_file(outcomes: Sequence[Outcome]) -> bytes:
     """Return created.csv: rows that stand in the service, with their ids."""
-    return table_file(
+    return csv_file(
         CREATED,
         (
             (
@@ -81,7 +79,7 @@ def created_file(outcomes: Sequence[Outcome]) -> bytes:
 
 def review_file(outcomes: Sequence[Outcome]) -> bytes:
     """Return needs_review.csv: rows that wait for a person, with what there is to choose from."""
-    return table_file(
+    return csv_file(
         REVIEW,
         (
             (
@@ -97,12 +95,3 @@ def review_file(outcomes: Sequence[Outcome]) -> bytes:
             if each.state in ("needs_review", "waiting")
         ),
     )
-
-
-def table_file(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a CSV as French Excel opens it: `;`, UTF-8 with its mark, nothing it would run."""
-    lines = [header, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
-    text = "".join(
-        ";".join(tokens.quoted(neutral(cell), ";") for cell in line) + "\r\n" for line in lines
-    )
-    return ENCODINGS["utf-8-sig"].encode(text)

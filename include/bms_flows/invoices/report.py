@@ -1,16 +1,14 @@
 """What finance gets of a load: control totals and what happened to invoices, as files for Excel."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, text
 from upath import UPath
 
+from bms_flows.excel_csv import csv_file
 from bms_flows.runs import AMOUNTS, Total
 from bms_flows.storage import whole
 
@@ -59,17 +57,5 @@ def keep_history(
 
 
 def _keep(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    """Write a file that French Excel opens by a double click: BOM, semicolons, decimal commas."""
-    written = io.StringIO()
-    writer = csv.writer(written, delimiter=";", lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in line] for line in lines)
     with whole(path) as stream:
-        stream.write(written.getvalue().encode("utf-8-sig"))
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return f"{value:f}".replace(".", ",")
-    # What Excel would run as a formula is shown as text.
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value
+        stream.write(csv_file(header, lines))

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops.formulas import neutral
 from bms_flows.drops.reading import read
 from bms_flows.drops.rejects import reject_file
 from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Sheet
+from tests.support.excel import formulas
 
 ADDED = ";".join(REPORT_COLUMNS)
 
@@ -105,10 +105,37 @@ def test_a_fault_of_a_field_stands_under_the_drops_own_header() -> None:
     assert ";2;Nom de famille;" in reject_file(content, sheet.form, faults)[1].decode()
 
 
-def test_excel_runs_nothing_in_it() -> None:
-    text = 'Nom;"=H()";Ville\r\n=1+1;"+""x""";@y\r\n'
-    cells = list(csv.reader(io.StringIO(rejected(text.encode()).decode()), delimiter=";"))
-    assert all(neutral(cell) == cell for row in cells for cell in row)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Nom;"=H()";Ville\r\n=1+1;"+""x""";@y\r\n',
+        "Nom;Ville;Entité\r\nx,=cmd|'/C calc'!A0;y,+1;un\r\n",
+        'Nom,Ville,Entité\r\nA,"x;=1+1",un\r\n',
+        'Nom;Ville;Entité\r\n"x\n=1+1";"a\tb\t@y";"un"\r\n',
+    ],
+)
+def test_excel_runs_nothing_in_it_whatever_its_list_separator(text: str) -> None:
+    assert formulas(text)
+    assert formulas(rejected(text.encode()).decode()) == []
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+@pytest.mark.parametrize("cell", ["a,=1", "a,'=1", "- a\n- b", "'=1", "''=1", "\t@x", 'a;"+1'])
+def test_what_the_escape_added_is_taken_off_and_nothing_else(name: str, cell: str) -> None:
+    rows = [["Nom", "Entité"], [cell, "un"]]
+    content = book(rows) if name == "a.xlsx" else csv_bytes(rows)
+    first = read(content, name, EMPLOYEE).rows[0].cells
+    assert first[0] == cell.removeprefix("'")
+    again = content
+    for _ in range(3):
+        again = rejected(again, name)
+        assert read(again, name, EMPLOYEE).rows[0].cells == first
+
+
+def csv_bytes(rows: Sequence[Sequence[str]]) -> bytes:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=";").writerows(rows)
+    return stream.getvalue().encode()
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), max_size=12)

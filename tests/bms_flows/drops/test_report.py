@@ -12,6 +12,7 @@ from bms_flows.drops import report
 from bms_flows.drops.outcome import Candidate, Difference, Outcome, counts
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
+from tests.support.excel import formulas
 
 CONTENT = "Matricule;Nom;Entité\r\n001;Dupré;1\r\n002;Noël;un\r\n003;Côté;2\r\n".encode("cp1252")
 
@@ -49,6 +50,12 @@ def test_what_comes_back(tmp_path: Path) -> None:
     rejected = (folder / "rejected.csv").read_text("cp1252")
     assert rejected.count("\n") == 2
     assert "002;Noël;un;3;Entité;" in rejected
+
+
+def test_excel_runs_nothing_in_what_comes_back() -> None:
+    keys = ["=1", "x,=cmd|'/C calc'!A0", "x;@y", "x\n+33 6", 'x,"=1"', "x\t-A1"]
+    made = [Outcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
+    assert formulas(report.created_file(made).decode("utf-8-sig")) == []
 
 
 def test_the_certificates_digest_is_for_the_next_to_name(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bms_flows.creation.resource import Resource, Value
-from bms_flows.drops.formulas import restored
 from bms_flows.drops.reading import cells, headers, proven, tokens, workbook
 from bms_flows.drops.reading.cells import Cell, Evidence
 from bms_flows.drops.reading.encoding import BadEncoding, decode
@@ -21,6 +20,7 @@ from bms_flows.drops.sheet import (
     Row,
     Sheet,
 )
+from bms_flows.excel_csv import unescape, unescape_start
 
 WORKBOOK = b"PK\x03\x04"
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
@@ -84,7 +84,7 @@ def _read_csv(content: bytes, resource: Resource, limits: Limits) -> _Table:
     try:
         # Excel doesn't show the line that declares the delimiter, and doesn't count it.
         for line, raw in enumerate(tokens.records(text[len(declaration) :], delimiter), start=1):
-            record = [restored(tokens.content(cell)) for cell in raw]
+            record = [tokens.content(cell) for cell in raw]
             if all(map(cells.is_blank, record)):
                 continue
             if len(record) > limits.columns:
@@ -127,7 +127,7 @@ def _delimiter(text: str, resource: Resource) -> str:
     def fit(delimiter: str) -> tuple[int, int]:
         try:
             for raw in tokens.records(text, delimiter):
-                header = [restored(tokens.content(cell)) for cell in raw]
+                header = [unescape_start(tokens.content(cell)) for cell in raw]
                 if any(cell.strip() for cell in header):
                     return headers.known(header, resource), len(header)
         except tokens.BadQuoting:
@@ -143,11 +143,14 @@ def _table(
     resource: Resource,
     swallows: Callable[[str], bool],
 ) -> _Table:
-    """Set the header apart."""
+    """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
     if not records:
         raise Misread("empty_file")
     line, first = records[0]
-    header = _texts(first)
+    # Only our own files have apostrophes inside of cells that aren't the cells' own.
+    ours = any(map(headers.is_report, _texts(first)))
+    records = [(line, _unescaped(record, ours=ours)) for line, record in records]
+    header = _texts(records[0][1])
     found = headers.columns(header, resource, line)
     faults = list(found.faults)
     if len(records) == 1 and not faults:
@@ -252,6 +255,11 @@ def _values(
             header = table.form.headers[place]
             faults.append(Fault(misread.code, line, header, name, misread.details))
     return values, faults
+
+
+def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:
+    meant = unescape if ours else unescape_start
+    return [meant(cell) if isinstance(cell, str) else cell for cell in record]
 
 
 def _texts(record: Sequence[Cell]) -> list[str]:

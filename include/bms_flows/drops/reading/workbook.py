@@ -12,7 +12,6 @@ from warnings import catch_warnings, simplefilter
 import openpyxl
 from openpyxl.workbook import Workbook
 
-from bms_flows.drops.formulas import restored
 from bms_flows.drops.reading.cells import Cell
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.sheet import Limits
@@ -123,7 +122,7 @@ def _cell(stored: Any, written: Any) -> Cell:
         exact = Decimal(f"{value:.15g}")  # Excel's own digits; the rest is binary noise
         return int(exact) if exact == exact.to_integral_value() else exact
     if isinstance(value, str | bool | date | time):
-        return restored(value) if isinstance(value, str) else value
+        return value
     return Misread("bad_date" if isinstance(value, timedelta) else "excel_error")
 
 

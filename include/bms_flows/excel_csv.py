@@ -1,0 +1,54 @@
+"""CSV files that a user opens in Excel: separators, decimal comma, and cells that Excel must not run.
+
+Excel starts a new cell at its own list separator, which may differ from the file's, and a new row
+at a line break. So a formula can begin at the start of a cell, and after each `,`, `;`, tab or line
+break inside of it.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+_BLANK: Final = r"[^\S\t\r\n]"
+# "-5" and "-12,50" are numbers and harmless; "+33 6…" is a formula to Excel, and loses its plus.
+_NUMBER: Final = rf"{_BLANK}*-\d+(?:[.,]\d+)?\s*\Z"
+_FORMULA: Final = rf'(?:"|{_BLANK})*[=+@\uff1d\uff0b\uff0d\uff20-]'
+# Apostrophes before a formula are skipped, so that one more can always be told from the text's own.
+_AT_START: Final = rf"(?!'*{_NUMBER})(?='*(?:[\t\r\n]|{_FORMULA}))"
+_AT_SEPARATOR: Final = rf"(?='*{_FORMULA})"
+_PLACES: Final = re.compile(rf"\A{_AT_START}|(?<=[,;\t\r\n]){_AT_SEPARATOR}")
+_MARK_AT_START: Final = re.compile(rf"\A'{_AT_START}")
+_MARKS: Final = re.compile(rf"\A'{_AT_START}|(?<=[,;\t\r\n])'{_AT_SEPARATOR}")
+
+
+def escape(cell: str) -> str:
+    """Return `cell` with an apostrophe before each place where Excel could begin a formula."""
+    return _PLACES.sub("'", cell)
+
+
+def unescape(cell: str) -> str:
+    """Return what `escape` was given."""
+    return _MARKS.sub("", cell)
+
+
+def unescape_start(cell: str) -> str:
+    """Return `cell` without the apostrophe with which a user marks a text, where a formula would follow."""
+    return _MARK_AT_START.sub("", cell)
+
+
+def csv_file(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Return a CSV that French Excel opens by a double click: BOM, semicolons, decimal commas."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=";", lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return stream.getvalue().encode("utf-8-sig")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{value:f}".replace(".", ",")
+    return "" if value is None else escape(str(value))
