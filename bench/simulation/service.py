@@ -17,6 +17,8 @@ from bms_flows.creation.evidence import Known
 from bms_flows.creation.remote import Made
 
 ENDPOINT = BY_NAME["create_employee"]
+GATEWAY_S = 5.0
+"""Seconds until a gateway answers 504 by itself."""
 
 
 @dataclass
@@ -38,6 +40,8 @@ class SimulatedService:
     """Draws the seconds until a created record shows in the lists."""
     skew: float = 0.0
     latency: float = 0.05
+    behind_gateway_s: float = 29.0
+    """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
     records: list[Record] = field(default_factory=list)
     in_flight: Counter[str] = field(default_factory=Counter)
     sent: list[tuple[datetime, str]] = field(default_factory=list)
@@ -76,6 +80,9 @@ class SimulatedService:
         served.add_done_callback(lambda task: task.cancelled() or task.exception())
         if fate == "broken_off":
             raise AmbiguousWrite(ENDPOINT, "connection lost")  # and the service works on
+        if fate == "gateway":
+            await asyncio.wait({served}, timeout=GATEWAY_S)  # and the service works on
+            raise AmbiguousWrite(ENDPOINT, "server error", status=504)
         return await asyncio.shield(served)
 
     async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Made:
@@ -83,7 +90,7 @@ class SimulatedService:
             self.overlaps.append((now(), key))
         self.in_flight[key] += 1
         try:
-            await asyncio.sleep(self.latency)
+            await asyncio.sleep(self.behind_gateway_s if fate == "gateway" else self.latency)
             if fate in ("refused", "forbidden"):
                 status = 422 if fate == "refused" else 403
                 raise Refused(ENDPOINT, f"refused ({status})", status=status)

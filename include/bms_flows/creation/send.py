@@ -91,8 +91,7 @@ class Sender:
     async def _failed(self, row: int, attempt: int, error: BmsError) -> Exception | None:
         if isinstance(error, AmbiguousWrite):
             reason = error.reason.replace(" ", "_")
-            answered = error.status is not None
-            await self.journal.move(row, _doubtful(attempt, reason, answered=answered))
+            await self.journal.move(row, _doubtful(attempt, reason))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
@@ -119,7 +118,7 @@ class Sender:
             )
         except Claimed:
             # The service named a record that another row has: no answer to build on.
-            await self.journal.move(row, _doubtful(attempt, "id_claimed", answered=True))
+            await self.journal.move(row, _doubtful(attempt, "id_claimed"))
             return
         if moved is None:
             await self.journal.move(
@@ -127,10 +126,8 @@ class Sender:
             )
 
 
-def _doubtful(attempt: int, reason: str, *, answered: bool = False) -> Step:
-    return lambda entry, now: states.doubt(
-        entry, attempt=attempt, reason=reason, now=now, answered=answered
-    )
+def _doubtful(attempt: int, reason: str) -> Step:
+    return lambda entry, now: states.doubt(entry, attempt=attempt, reason=reason, now=now)
 
 
 def _withdrawn(attempt: int, reason: str) -> Step:

@@ -20,10 +20,10 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
 1. A POST is sent only by who moved the row from READY to SENDING, under a lease, in a transaction
    committed before it is sent. There is no other way to a POST.
 2. SENDING leads back to READY only if the POST surely was not executed.
-3. `quiet_at` is the moment from which nothing of the last attempt can be under way: when the
-   service answered, else the intent and the longest time a create may take: a POST leaves within
-   half of that or never, and the service is done with it within the other half. Settling counts from there,
-   so a POST whose sender was killed, stopped or cut off is over before the next one is sent.
+3. `quiet_at` is the moment from which nothing of the last attempt can be under way: the intent plus
+   the longest time that a create may take. A POST leaves within half of that or never, and the
+   service has finished within the other half. Settling counts from there, whatever became of the
+   sender and whatever was answered: a 502 or 504 comes from a gateway while the service goes on.
 4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
    `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
 5. A remote record belongs to one row only (`ledger` keeps it unique).
@@ -138,15 +138,11 @@ def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
     return Move(changed, "rejected", reason)
 
 
-def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime, answered: bool) -> Move:
-    """Take in that the outcome of POST `attempt` is unknown; `answered`: that the service is done with it.
-
-    A service that was cut off, or whose answer was lost, may be at work on it until the bound that
-    the intent left.
-    """
+def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime) -> Move:
+    """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same."""
     if entry.attempt != attempt or entry.state is not State.SENDING:
         raise Unlawful
-    quiet_at = now if answered or entry.quiet_at is None else max(now, entry.quiet_at)
+    quiet_at = now if entry.quiet_at is None else max(now, entry.quiet_at)
     changed = _replace(entry, state=State.UNKNOWN, quiet_at=quiet_at, looks=0, reason=reason)
     return Move(changed, "unknown", reason)
 

@@ -36,6 +36,7 @@ FATES = (
     "good",
     "lost",
     "broken_off",
+    "gateway",
     "unavailable",
     "refused",
     "forbidden",
@@ -52,7 +53,9 @@ class Onboarding(RuleBasedStateMachine):
         self.loop = VirtualLoop()
         self.fate = "good"
         self.ledger = MemoryLedger()
-        self.service = SimulatedService(lambda: self.fate, lag=lambda: lag, latency=latency)
+        self.service = SimulatedService(
+            lambda: self.fate, lag=lambda: lag, latency=latency, behind_gateway_s=9
+        )
         self.tasks: list[asyncio.Task[Any]] = []
         self.plans: list[Plan] = []
 

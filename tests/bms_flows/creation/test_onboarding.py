@@ -1,5 +1,6 @@
 """Whole runs on the real sandbox over HTTP and a real PostgreSQL."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -154,6 +155,23 @@ def test_every_fault_of_a_create_ends_with_one_record_each(
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
     assert ended(outcomes).keys() <= {"created", "adopted"}
     assert FAULTS[fault] in ended(outcomes)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_a_gateway_s_answer_says_nothing_about_when_the_service_has_finished(
+    sandbox: Sandbox, drop: Drop, status: int
+) -> None:
+    """The gateway gives up after 0.1 s, the service is done after 1.4 s, a look is due every 0.2 s."""
+    sandbox.set_fault(
+        "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=1.4
+    )
+    outcomes = run(
+        drop(csv("900001;Martin;Paul;2026-05-01;")), create_timeout_s=3.0, settle_s=0.2, lease_s=5
+    )
+    while sandbox.truth()["behind_gateway"]:
+        time.sleep(0.05)
+    assert made(sandbox) == {"900001": 1}
+    assert ended(outcomes) == {"adopted": 1}
 
 
 def test_a_create_that_waited_too_long_for_its_turn_is_not_sent(

@@ -69,18 +69,21 @@ def test_what_was_being_sent_is_in_doubt_when_taken_over_and_settles_from_its_bo
     assert states.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
 
 
-@pytest.mark.parametrize(("answered", "quiet"), [(True, timedelta(0)), (False, FLIGHT)])
-def test_a_doubt_settles_at_once_only_where_the_service_has_answered(
-    *, answered: bool, quiet: timedelta
-) -> None:
-    moved = states.doubt(sending(), attempt=1, reason="r", now=NOW, answered=answered)
-    assert states.due(moved.entry, SETTLE) == NOW + quiet + SETTLE
+def test_no_ambiguous_outcome_shortens_the_time_that_its_create_may_be_under_way() -> None:
+    moved = states.doubt(sending(), attempt=1, reason="r", now=NOW)
+    assert states.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+
+
+def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
+    late = NOW + 2 * FLIGHT
+    moved = states.doubt(sending(), attempt=1, reason="r", now=late)
+    assert states.due(moved.entry, SETTLE) == late + SETTLE
 
 
 @pytest.mark.parametrize(
     "move",
     [
-        lambda e: states.doubt(e, attempt=2, reason="r", now=NOW, answered=True),
+        lambda e: states.doubt(e, attempt=2, reason="r", now=NOW),
         lambda e: states.withdraw(e, attempt=2, reason="r"),
         lambda e: states.refused(e, attempt=2, reason="r"),
         lambda e: states.answered(e, attempt=2, remote_id="g", number=1, standby=None),
