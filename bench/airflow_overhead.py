@@ -129,9 +129,9 @@ def every_dag(up: Running) -> None:
     (inbox / sample.name).write_bytes(sample.read_bytes())
     drops = {"inbox_dispatch", "employee_onboarding", "contact_creation", "consultant_creation"}
     for dag in drops:
-        up.api.pause(dag, paused=False)
+        up.api.set_paused(dag, paused=False)
     for dag in sorted({each["dag_id"] for each in up.api.dags()} - drops - {"invoice_extraction"}):
-        up.api.pause(dag, paused=False)
+        up.api.set_paused(dag, paused=False)
         run(up, dag, 0, {})
     with psycopg.connect(up.warehouse) as connection:
         end = time.monotonic() + LIMIT
@@ -174,7 +174,7 @@ def main() -> None:
             for file in files
         ]
     with stack() as up:
-        up.api.pause("invoice_extraction", paused=False)
+        up.api.set_paused("invoice_extraction", paused=False)
         one_day(up, -1)  # the first loads what the next find loaded
         runs = [one_day(up, number) for number in range(given.repeat)]
         every_dag(up)

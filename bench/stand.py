@@ -142,9 +142,9 @@ def stand() -> Iterator[Stand]:
     children = Children(mark, folder)
     server = Postgres(folder / "data", mark)
     try:
-        if server.initialise(children).process.wait(timeout=120):
+        if server.init_cluster(children).process.wait(timeout=120):
             raise RuntimeError("PostgreSQL's data folder could not be made")
-        server.adopt()
+        server.install_cluster()
         server.start(children)
         if not until(server.ready, 60):
             raise RuntimeError("PostgreSQL did not start")

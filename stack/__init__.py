@@ -1,5 +1,5 @@
-"""The local stack: every process of the project on one machine, started in order, stopped in reverse.
+"""Local stack: PostgreSQL, Airflow and the sandbox service as processes of one machine.
 
-`python -m stack demo` and `python -m stack up` are its commands; `stack.launcher.running` is the
-same stack around a test. Everything it writes stands under `.local/` (`BMS_LOCAL_DIR` moves it).
+`make demo` and `make up` run it through `stack.cli`; tests run it with `stack.launcher.running`.
+Its files are below `.local/`, or below `BMS_LOCAL_DIR`.
 """

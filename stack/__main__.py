@@ -1,12 +1,12 @@
-"""`python -m stack demo` and `python -m stack up`, the commands behind the Makefile's verbs."""
+"""Entry point of `python -m stack`."""
 
 import sys
 
-from stack.interruption import Interruption
+from stack.signals import SignalHandler
 
-interruption = Interruption()
-interruption.install()
+signals = SignalHandler()
+signals.install()
 
-from stack.commands import main  # noqa: E402 - takes half a second, in which a signal may come
+from stack.cli import main  # noqa: E402 - importing takes half a second, in which a signal may arrive
 
-sys.exit(main(interruption))
+sys.exit(main(signals))

@@ -1,100 +1,99 @@
-"""Airflow as the stack runs it: one environment for all its processes, and their commands."""
+"""Environment variables and commands of the stack's Airflow processes."""
 
 import importlib.metadata
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from stack.place import Keys, Place, write_private
+from stack.paths import Secrets, StackPaths, write_private_json
 
 USER = "admin"
 HOST = "127.0.0.1"
-COMMAND = (sys.executable, "-P", "-m", "airflow")  # -P: the checkout's folders are no packages
+COMMAND = (sys.executable, "-P", "-m", "airflow")  # -P: do not import from the checkout's root
 LOOPBACK = f"{HOST},localhost"
 
 
 def environment(
-    given: Mapping[str, str],
-    place: Place,
-    keys: Keys,
+    environ: Mapping[str, str],
+    paths: StackPaths,
+    secrets: Secrets,
     *,
     database: str,
     port: int,
     warehouse: str,
 ) -> dict[str, str]:
-    """Return the environment of every process: our defaults, what the user preset, what must be.
+    """Return the environment of every process: defaults, then the user's, then required values.
 
-    `given` is the launcher's own environment, `database` the SQLAlchemy URL of Airflow's metadata,
-    `warehouse` Airflow's form of the connection `bms_warehouse`.
+    `database` is the SQLAlchemy URL of Airflow's metadata database, `warehouse` the default of the
+    connection `bms_warehouse` in Airflow's JSON form.
     """
     defaults = {
-        "AIRFLOW__CORE__DAGS_FOLDER": str(place.root / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(place.root / "plugins"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(paths.root / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(paths.root / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__PARALLELISM": "4",  # all workers are forked ahead, 32 by default
+        "AIRFLOW__CORE__PARALLELISM": "4",  # the executor forks all workers at once, 32 by default
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
-        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",  # else a slot is held 5 s after a task
+        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",  # default 5 s delays a slot's release
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW_CONN_BMS_WAREHOUSE": warehouse,
-        "BMS_DATA_ROOT": f"file://{place.data}",
+        "BMS_DATA_ROOT": f"file://{paths.data}",
         "PYTHONUNBUFFERED": "1",
     }
-    # A preset of these would reach into another installation (its database would be migrated, its
-    # secrets written beside ours), open a port to the network, or name processes that the stack
-    # does not run.
-    ours = {
-        "AIRFLOW_HOME": str(place.airflow_home),
+    # The user's values of these could migrate the database of another installation, mix its secrets
+    # with the stack's, open a port to the network or start processes that the stack does not manage.
+    required = {
+        "AIRFLOW_HOME": str(paths.airflow_home),
         "AIRFLOW__API__BASE_URL": f"http://{HOST}:{port}",
         "AIRFLOW__API__HOST": HOST,
         "AIRFLOW__API__PORT": str(port),
-        "AIRFLOW__API__SECRET_KEY": keys.api,
+        "AIRFLOW__API__SECRET_KEY": secrets.api,
         "AIRFLOW__API__SSL_CERT": "",
         "AIRFLOW__API__SSL_KEY": "",
-        "AIRFLOW__API_AUTH__JWT_SECRET": keys.jwt,
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.jwt,
         "AIRFLOW__CORE__AUTH_MANAGER": (
             "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
         ),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{HOST}:{port}/execution/",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-        "AIRFLOW__CORE__FERNET_KEY": keys.fernet,
+        "AIRFLOW__CORE__FERNET_KEY": secrets.fernet,
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_passwords(place)),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_passwords_file(paths)),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
-        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(task_logs(place)),
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(task_logs(paths)),
         "AIRFLOW__LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(
-            place.logs / "dag-files"
+            paths.logs / "dag-files"
         ),
         "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
     }
-    # A company's proxy knows nothing of this machine's loopback.
-    direct = {
-        name: ",".join(filter(None, (given.get(name), LOOPBACK)))
+    # A proxy of the company cannot reach this machine's loopback.
+    no_proxy = {
+        name: ",".join(filter(None, (environ.get(name), LOOPBACK)))
         for name in ("NO_PROXY", "no_proxy")
     }
-    return {**defaults, **given, **direct, **ours}
+    return {**defaults, **environ, **no_proxy, **required}
 
 
-def task_logs(place: Place) -> Path:
-    """Return the folder below which tasks write their logs."""
-    return place.logs / "tasks"
+def task_logs(paths: StackPaths) -> Path:
+    """Return the folder of the task logs."""
+    return paths.logs / "tasks"
 
 
-def write_passwords(place: Place, keys: Keys) -> None:
-    """Give SimpleAuthManager its one user's password, which it would else draw and print."""
-    write_private(_passwords(place), {USER: keys.password})
+def write_passwords(paths: StackPaths, secrets: Secrets) -> None:
+    """Set the user's password; SimpleAuthManager would otherwise generate one and print it."""
+    write_private_json(_passwords_file(paths), {USER: secrets.password})
 
 
-def _passwords(place: Place) -> Path:
-    return place.secrets / "passwords.json"
+def _passwords_file(paths: StackPaths) -> Path:
+    return paths.secrets / "passwords.json"
 
 
 def components(port: int) -> dict[str, tuple[str, ...]]:
-    """Return the command of each of Airflow's lasting processes by its name.
+    """Return the command of each of Airflow's long-running processes.
 
-    The log servers of scheduler and triggerer would listen on all addresses; logs are files here.
+    Scheduler and triggerer run without their log servers, which would listen on all addresses.
     """
     return {
         "api-server": (*COMMAND, "api-server", "--host", HOST, "--port", str(port)),
@@ -105,10 +104,5 @@ def components(port: int) -> dict[str, tuple[str, ...]]:
 
 
 def version() -> str:
-    """Return the installed Airflow's version, without the seconds that importing it takes."""
+    """Return Airflow's version without importing Airflow, which takes seconds."""
     return importlib.metadata.version("apache-airflow-core")
-
-
-def dag_files(folder: Path) -> set[str]:
-    """Return the DAG files below a folder, as Airflow names them: relative to it."""
-    return {path.name for path in folder.glob("*.py")}

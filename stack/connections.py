@@ -1,4 +1,4 @@
-"""Connections preset in the environment, in either form that Airflow reads, as libpq URIs."""
+"""Conversion of a warehouse connection, preset in Airflow's URI or JSON form, to a libpq URI."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from stack.processes import StackError
 SERVICE = "AIRFLOW_CONN_BMS_DEFAULT"
 WAREHOUSE = "AIRFLOW_CONN_BMS_WAREHOUSE"
 
-# Extras that Airflow's PostgresHook keeps to itself instead of handing them to libpq.
+# Extras of Airflow's PostgresHook that libpq rejects.
 NOT_LIBPQ = frozenset(
     {
         "aws_conn_id",
@@ -30,21 +30,21 @@ NOT_LIBPQ = frozenset(
 
 
 def warehouse_url(environ: Mapping[str, str]) -> str | None:
-    """Return the libpq URI of a user's own warehouse, None when the embedded one serves.
+    """Return the libpq URI of the user's warehouse, None if none is preset.
 
-    Raises StackError, which never quotes the value, when the preset cannot be read.
+    Raises StackError for an unreadable preset; the text never contains the value.
     """
     preset = environ.get(WAREHOUSE, "").strip()
     if not preset:
         return None
     fields = _json_form(preset) if preset.startswith("{") else _uri_form(preset)
     if fields["conn_type"] not in {"postgres", "postgresql"}:
-        raise StackError(f"{WAREHOUSE} is no postgres connection: the warehouse is PostgreSQL")
+        raise StackError(f"{WAREHOUSE} must be a connection of type postgres.")
     return _libpq(fields)
 
 
 def embedded_warehouse(socket_folder: str, port: int, database: str) -> str:
-    """Return Airflow's JSON form of a connection to the embedded server."""
+    """Return a connection to the embedded server in Airflow's JSON form."""
     return json.dumps(
         {
             "conn_type": "postgres",
@@ -63,8 +63,8 @@ def _json_form(preset: str) -> dict[str, Any]:
         extra = json.loads(extra) if isinstance(extra, str) else dict(extra)
         port = int(fields["port"]) if fields.get("port") else None
     except (ValueError, TypeError, AttributeError):
-        # Without its cause: a decoder's message quotes what it read, a password perhaps.
-        raise StackError(f"{WAREHOUSE} is not Airflow's JSON form of a connection") from None
+        # Without the cause: its message quotes the value, which may contain a password.
+        raise StackError(f"{WAREHOUSE} is not a valid Airflow connection in JSON form.") from None
     return {"conn_type": "", **fields, "port": port, "extra": extra}
 
 
@@ -72,15 +72,15 @@ def _uri_form(preset: str) -> dict[str, Any]:
     try:
         parts = urlsplit(preset)
         extra = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if "__extra__" in extra:  # how Airflow writes extras that fit no query string
+        if "__extra__" in extra:  # Airflow's form of extras that do not fit a query string
             extra = json.loads(extra["__extra__"])
         port = parts.port
     except ValueError:
-        raise StackError(f"{WAREHOUSE} is not Airflow's URI form of a connection") from None
+        raise StackError(f"{WAREHOUSE} is not a valid Airflow connection in URI form.") from None
     address = parts.netloc.rpartition("@")[2]
     return {
         "conn_type": parts.scheme,
-        # Not parts.hostname: that folds the case, and a socket's folder comes percent-encoded.
+        # Not parts.hostname, which lowers the case; a socket folder is percent-encoded.
         "host": unquote(address.removesuffix(f":{port}").rstrip(":")),
         "port": port,
         "login": unquote(parts.username or ""),
@@ -100,7 +100,7 @@ def _libpq(fields: Mapping[str, Any]) -> str:
         for name, value in fields["extra"].items()
         if name not in NOT_LIBPQ
     }
-    if host.startswith("/"):  # a socket's folder stands in the query, its slashes end an authority
+    if host.startswith("/"):  # a socket folder must be in the query: a slash ends the authority
         query = {"host": host, **({"port": str(port)} if port else {}), **query}
         host, port = "", None
     address = (f"[{host}]" if ":" in host and not host.startswith("[") else host) + (

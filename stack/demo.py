@@ -1,141 +1,138 @@
-"""Playing the acts of `make demo` on the running stack."""
+"""Execution of the scenarios of `make demo` on a running stack."""
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from stack import airflow
-from stack.acts import Act
 from stack.launcher import Running
-from stack.processes import TAIL, StackError
+from stack.processes import LOG_TAIL, StackError
 from stack.progress import Progress
+from stack.scenarios import Scenario
 
 LIMIT = 180.0
-PREFIX = "demo__"
-LOOK_EVERY = 0.5
-ASKED_FOR = 5.0
-TROUBLED = {"failed", "up_for_retry"}
+RUN_ID_PREFIX = "demo__"
+POLL_INTERVAL = 0.5
+APPROVAL_DELAY = 5.0
+FAILED_STATES = {"failed", "up_for_retry"}
 
-# Unpausing a DAG would else let its schedule run beside the run that the demo asks for.
+# Otherwise the schedule of an unpaused DAG would start runs in parallel to the demo's.
 ENVIRONMENT = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 
 
 @dataclass
-class Performance:
-    """One act on the stage: the run that was asked for, and what has been said of it."""
+class ScenarioRun:
+    """The DAG run of a scenario."""
 
-    act: Act
+    scenario: Scenario
     running: Running
     progress: Progress
     run_id: str
-    asked: dict[str, float] = field(default_factory=dict)
+    approvals: dict[str, float] = field(default_factory=dict)
+    """When each task that awaits an approval was first seen."""
 
-    def finished(self) -> bool:
-        """Look once: answer what the run asks, tell how far it is; raise StackError if it failed."""
-        self._answer()
-        api, dag_id = self.running.api, self.act.dag_id
+    def poll(self) -> bool:
+        """Approve what awaits approval and show the state; return whether the run succeeded.
+
+        Raises StackError if it failed.
+        """
+        self._approve()
+        api, dag_id = self.running.api, self.scenario.dag_id
         state = str(api.run(dag_id, self.run_id)["state"])
-        tasks = Counter(str(task["state"]) for task in api.tasks(dag_id, self.run_id))
-        told = ", ".join(f"{count} {name}" for name, count in sorted(tasks.items()))
-        self.progress.note(self.act.name, f"{state}; tasks: {told or 'none yet'}")
+        tasks = [task["state"] for task in api.tasks(dag_id, self.run_id)]
+        self.progress.note(
+            self.scenario.name, f"{state}, {tasks.count('success')} of {len(tasks)} tasks succeeded"
+        )
         if state == "failed":
             raise StackError(_failure(dag_id, self.run_id, self.running))
         return state == "success"
 
-    def _answer(self) -> None:
-        api, dag_id = self.running.api, self.act.dag_id
-        for task_id, question in api.questions(dag_id, self.run_id).items():
-            since = self.asked.setdefault(task_id, time.monotonic())
-            # An answer that overtakes the task's own way into waiting costs Airflow a retry.
-            if time.monotonic() - since > ASKED_FOR:
-                self.progress.say(f"approved through Airflow's API: {question}")
+    def _approve(self) -> None:
+        api, dag_id = self.running.api, self.scenario.dag_id
+        for task_id, text in api.pending_approvals(dag_id, self.run_id).items():
+            since = self.approvals.setdefault(task_id, time.monotonic())
+            # Airflow retries a task whose approval arrives before the task has deferred itself.
+            if time.monotonic() - since > APPROVAL_DELAY:
+                self.progress.print(
+                    f"{self.scenario.name}: waits for an approval; the demo approves it through "
+                    f"Airflow's API, as an approver would on Airflow's page.\n  Request: {text}"
+                )
                 api.approve(dag_id, self.run_id, task_id)
 
 
-def perform(
-    act: Act,
+def run_scenario(
+    scenario: Scenario,
     running: Running,
     progress: Progress,
     pause: Callable[[], None],
     check: Callable[[], None],
 ) -> float:
-    """Run one act to its end and print its tables; return the seconds of the DAG run.
+    """Run a scenario, print its tables and return the seconds of its DAG run.
 
-    Raises StackError with the end of the failed tasks' logs when the run fails or outlasts LIMIT.
+    Raises StackError with the last log lines of failed tasks if the run fails or exceeds LIMIT.
     """
     began = time.monotonic()
-    progress.announce([act.name])
-    progress.begin(act.name)
-    performance = Performance(act, running, progress, _start(act, running))
-    looked = 0.0
+    progress.show([scenario.name])
+    progress.start(scenario.name)
+    run = ScenarioRun(scenario, running, progress, _trigger(scenario, running))
+    polled = 0.0
     while True:
         pause()
         check()
-        progress.tick()
-        if time.monotonic() - looked > LOOK_EVERY:
-            looked = time.monotonic()
-            if performance.finished():
+        progress.refresh()
+        if time.monotonic() - polled > POLL_INTERVAL:
+            polled = time.monotonic()
+            if run.poll():
                 break
-            if looked - began > LIMIT:
-                failure = _failure(act.dag_id, performance.run_id, running)
-                raise StackError(f"after {LIMIT:.0f} s it still runs.\n{failure}")
-    running.api.pause(act.dag_id, paused=True)
+            if polled - began > LIMIT:
+                failure = _failure(scenario.dag_id, run.run_id, running)
+                raise StackError(f"Still running after {LIMIT:.0f} s.\n{failure}")
+    running.api.set_paused(scenario.dag_id, paused=True)
     took = time.monotonic() - began
-    progress.done(act.name, took)
-    progress.settle()
-    for table in act.tables(running, performance.run_id):
-        progress.say("")
-        progress.say(table)
+    progress.finish(scenario.name, took)
+    progress.close()
+    for table in scenario.tables(running, run.run_id):
+        progress.print("")
+        progress.print(table)
     return took
 
 
-def _start(act: Act, running: Running) -> str:
-    """Ask for the act's run and return its id."""
-    for left in running.api.active_runs(act.dag_id):
-        if left.startswith(PREFIX):  # of a demo that was interrupted; it would run beside this one
-            running.api.fail(act.dag_id, left)
-    name = f"{PREFIX}{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
-    run_id = running.api.trigger(act.dag_id, name, act.conf(running))
-    running.api.pause(act.dag_id, paused=False)
+def _trigger(scenario: Scenario, running: Running) -> str:
+    """Trigger the DAG run and return its id; fail the runs that an interrupted demo left."""
+    for active in running.api.active_runs(scenario.dag_id):
+        if active.startswith(RUN_ID_PREFIX):
+            running.api.fail_run(scenario.dag_id, active)
+    name = f"{RUN_ID_PREFIX}{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
+    run_id = running.api.trigger(scenario.dag_id, name, scenario.prepare(running))
+    running.api.set_paused(scenario.dag_id, paused=False)
     return run_id
 
 
-def conclude(running: Running, progress: Progress) -> None:
-    """Say where everything is and what to look at next."""
-    progress.say(
-        "\n"
-        f"Files:   {running.data_root}\n"
-        f"Tables:  schema bms in {running.warehouse} (while the stack runs)\n"
-        f"Logs:    {running.place.logs}\n"
-        "Next:    `make up` leaves the same stack running, with Airflow's page; "
-        "README.md explains the rest.\n"
-    )
-
-
 def _failure(dag_id: str, run_id: str, running: Running) -> str:
-    """Return which tasks of a run are in trouble, and the end of each one's log."""
-    told = [f"{dag_id}: the run {run_id} did not succeed."]
-    folder = airflow.task_logs(running.place) / f"dag_id={dag_id}" / f"run_id={run_id}"
+    """Return the failed tasks of a run, the end of their logs and the remedy."""
+    lines = [f"The run {run_id} of {dag_id} did not succeed."]
+    run_logs = airflow.task_logs(running.paths) / f"dag_id={dag_id}" / f"run_id={run_id}"
     for task in running.api.tasks(dag_id, run_id):
-        if task["state"] in TROUBLED:
-            place = folder / f"task_id={task['task_id']}"
+        if task["state"] in FAILED_STATES:
+            folder = run_logs / f"task_id={task['task_id']}"
             if task["map_index"] >= 0:
-                place /= f"map_index={task['map_index']}"
-            logs = sorted(place.glob("attempt=*.log"), key=lambda log: log.stat().st_mtime)
-            told.append(f"Task {task['task_id']} is {task['state']}.")
-            told.extend(_readable(log) for log in logs[-1:])
-    told.append("Mend it and run `make demo` again, or look at the run under `make up`.")
-    return "\n".join(told)
+                folder /= f"map_index={task['map_index']}"
+            logs = sorted(folder.glob("attempt=*.log"), key=lambda log: log.stat().st_mtime)
+            lines.append(f"State of task {task['task_id']}: {task['state']}")
+            lines.extend(_readable(log) for log in logs[-1:])
+    lines.append(
+        "Fix the cause and run `make demo` again; `make up` shows the run on Airflow's page."
+    )
+    return "\n".join(lines)
 
 
 def _readable(log: Path) -> str:
-    """Return the last lines of a task's log, which Airflow writes as JSON, as text."""
+    """Return the last lines of a task's JSON log as text."""
     lines = [f"Last lines of {log}:"]
-    for line in log.read_text(errors="replace").splitlines()[-TAIL:]:
+    for line in log.read_text(errors="replace").splitlines()[-LOG_TAIL:]:
         try:
             entry = json.loads(line)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The whole stack of one checkout: brought up, announced, watched, stopped without a trace."""
+"""Start, supervision and stop of one checkout's whole stack."""
 
 import contextlib
 import os
@@ -9,61 +9,52 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stack import airflow, connections
-from stack.api import Api
-from stack.interruption import PAUSE
+from stack.api import AirflowApi
 from stack.lock import Lock
-from stack.place import Place, read_kept, write_private
-from stack.plan import Plan
+from stack.paths import StackPaths, read_json_cache, write_private_json
 from stack.postgres import PORT, Postgres
-from stack.processes import Children, StackError, sweep
+from stack.processes import Children, StackError, kill_tagged
 from stack.progress import Progress
 from stack.sandbox import Sandbox
-from stack.steps import climb
+from stack.signals import POLL_INTERVAL
+from stack.startup import Startup
+from stack.steps import run_steps
 
-# DAGs that `up` lets run on their schedules; the others wait, paused, for a person.
-UNPAUSED: tuple[str, ...] = (
-    "inbox_dispatch",
-    "employee_onboarding",
-    "contact_creation",
-    "consultant_creation",
-)
-
-# Seconds that processes get to end by themselves; nothing of theirs needs more, and Airflow's
-# components sleep up to five.
 GRACE = 6.0
+"""Seconds that processes get to exit; Airflow's components sleep up to five."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A stack that is up: what `.local/stack.json` says, and more for who runs in this process."""
+    """A running stack: the content of `.local/stack.json`, and what only this process can use."""
 
     url: str
     user: str
     password: str
     warehouse: str
     data_root: str
-    place: Place
+    paths: StackPaths
     environment: Mapping[str, str]
-    api: Api
+    api: AirflowApi
     sandbox: str | None
-    """The sandbox's base URL; None where the user's own service stands in its place."""
+    """The sandbox's base URL; None if the user's own service is preset."""
 
     def __repr__(self) -> str:
         return f"Running({self.url})"
 
-    def announcement(self) -> dict[str, str]:
-        """Return what scripts read from `.local/stack.json`."""
+    def connection_details(self) -> dict[str, str]:
+        """Return the content of `.local/stack.json`."""
         names = ("url", "user", "password", "warehouse", "data_root")
         return {name: getattr(self, name) for name in names}
 
 
 class Stack:
-    """One checkout's stack; `start` and `stop` bracket everything it does."""
+    """One checkout's stack; call `stop` after `start`, whether or not `start` succeeded."""
 
     def __init__(
         self,
-        place: Place,
-        given: Mapping[str, str],
+        paths: StackPaths,
+        environ: Mapping[str, str],
         *,
         progress: Progress,
         pause: Callable[[], None],
@@ -71,56 +62,62 @@ class Stack:
         sandbox_port: int | None = None,
         command: str = "stack",
     ) -> None:
-        self.place = place
+        self.paths = paths
         self.progress = progress
-        self._given = given
+        self._environ = environ
         self._pause = pause
         self._ports = port, sandbox_port
         self._command = command
-        self._lock = Lock(place.lock)
-        self._children = Children(place.mark, place.logs)
-        self._postgres = Postgres(place.postgres, place.mark)
-        self._api: Api | None = None
+        self._lock = Lock(paths.lock)
+        self._children = Children(paths.process_tag, paths.logs)
+        self._postgres = Postgres(paths.postgres, paths.process_tag)
+        self._api: AirflowApi | None = None
 
     def start(self) -> Running:
-        """Bring everything up and announce it; raise StackError that says what would not come."""
-        place = self.place
-        own_warehouse = connections.warehouse_url(self._given)  # a bad one is refused before work
-        place.prepare()
-        port, sandbox_port = (free_port(wanted) for wanted in self._ports)
+        """Start everything and write `.local/stack.json`; raise StackError if a step fails."""
+        paths = self.paths
+        # Read first, so that an invalid preset is rejected before any file is written.
+        preset_warehouse = connections.warehouse_url(self._environ)
+        paths.prepare()
+        port, sandbox_port = (free_port(preset) for preset in self._ports)
         url = f"http://{airflow.HOST}:{port}"
         self._lock.acquire(
-            {"pid": os.getpid(), "command": self._command, "root": str(place.root), "url": url}
+            {"pid": os.getpid(), "command": self._command, "root": str(paths.root), "url": url}
         )
-        self._clear()
-        keys = place.keys()
-        airflow.write_passwords(place, keys)
-        self._api = Api(url, airflow.USER, keys.password, self._pause)
+        self.progress.print(
+            f"Starting the local stack; its files are in {paths.local}. Ctrl-C stops it.\n"
+        )
+        self._clean_up()
+        secrets = paths.load_secrets()
+        airflow.write_passwords(paths, secrets)
+        self._api = AirflowApi(url, airflow.USER, secrets.password, self._pause)
         environment = airflow.environment(
-            self._given,
-            place,
-            keys,
+            self._environ,
+            paths,
+            secrets,
             database=self._postgres.url("airflow", "postgresql+psycopg2"),
             port=port,
             warehouse=connections.embedded_warehouse(
                 str(self._postgres.socket_folder), PORT, "bms"
             ),
         )
-        own_service = bool(self._given.get(connections.SERVICE))
-        sandbox = None if own_service else Sandbox.of(self._given, keys, sandbox_port)
+        has_service = bool(self._environ.get(connections.SERVICE))
+        sandbox = (
+            None if has_service else Sandbox.from_environ(self._environ, secrets, sandbox_port)
+        )
         running = Running(
             url=url,
             user=airflow.USER,
-            password=keys.password,
-            warehouse=own_warehouse or self._postgres.url("bms"),
+            password=secrets.password,
+            warehouse=preset_warehouse or self._postgres.url("bms"),
             data_root=environment["BMS_DATA_ROOT"],
-            place=place,
+            paths=paths,
             environment=environment,
             api=self._api,
             sandbox=sandbox.url if sandbox else None,
         )
-        plan = Plan(
-            place=place,
+        startup = Startup(
+            paths=paths,
             children=self._children,
             postgres=self._postgres,
             api=self._api,
@@ -129,78 +126,83 @@ class Stack:
             port=port,
             sandbox=sandbox,
         )
-        steps = plan.steps()
-        self.progress.announce([step.name for step in steps])
-        took = climb(steps, watcher=self.progress, pause=self._pause, check=self.check)
-        self.remember(took)
-        self.progress.settle()
-        write_private(place.announcement, running.announcement())
+        steps = startup.steps()
+        self.progress.show([step.name for step in steps])
+        took = run_steps(steps, progress=self.progress, pause=self._pause, check=self.check)
+        self.save_durations(took)
+        self.progress.close()
+        write_private_json(paths.stack_file, running.connection_details())
         return running
 
     def check(self) -> None:
-        """Raise StackError when a process of the stack has ended."""
+        """Raise StackError if a long-running process has exited."""
         self._children.check()
 
-    def remember(self, took: Mapping[str, float]) -> None:
-        """Keep how long steps took on this machine, for the next display."""
-        # What had nothing to do says nothing about how long it takes when it has.
+    def save_durations(self, took: Mapping[str, float]) -> None:
+        """Save the seconds of each step as the expected times of the next start."""
+        # A step that was skipped finishes at once and would spoil the estimate.
         measured = {
-            name: round(seconds, 1) for name, seconds in took.items() if seconds > PAUSE * 2
+            name: round(seconds, 1) for name, seconds in took.items() if seconds > POLL_INTERVAL * 2
         }
-        write_private(self.place.durations, read_kept(self.place.durations) | measured)
+        saved = read_json_cache(self.paths.durations)
+        write_private_json(self.paths.durations, saved | measured)
 
     def stop(self) -> None:
-        """End every process and remove every file of this start; nothing when it never began."""
+        """Stop every process and remove the files of this start; do nothing if it never began."""
         if not self._lock.held:
             return
         began = time.monotonic()
-        self.progress.settle()
-        self.progress.say("stopping …")
-        with contextlib.ExitStack() as last_first:  # each happens whatever became of the others
-            last_first.callback(self._lock.release)
-            last_first.callback(self._clear)
-            last_first.callback(self._postgres.stop)
-            last_first.callback(self._children.stop, grace=GRACE, but=self._postgres.child)
+        self.progress.close()
+        self.progress.print("Stopping the stack …")
+        with contextlib.ExitStack() as callbacks:  # runs all, last first, even if one raises
+            callbacks.callback(self._lock.release)
+            callbacks.callback(self._clean_up)
+            callbacks.callback(self._postgres.stop)
+            callbacks.callback(self._children.stop, grace=GRACE, exclude=self._postgres.child)
             if self._api is not None:
-                last_first.callback(self._api.close)
-            last_first.callback(self.place.announcement.unlink, missing_ok=True)
-        self.progress.say(f"stopped after {time.monotonic() - began:.1f} s")
+                callbacks.callback(self._api.close)
+            callbacks.callback(self.paths.stack_file.unlink, missing_ok=True)
+        self.progress.print(f"Stack stopped in {time.monotonic() - began:.1f} s.")
 
-    def _clear(self) -> None:
-        """Remove what a start leaves, and what a killed launcher left: processes, then files."""
-        self.place.announcement.unlink(missing_ok=True)
-        sweep(self.place.mark)
-        self._postgres.end_leftovers()
-        for draft in self.place.local.glob("*.draft"):
-            draft.unlink()
+    def _clean_up(self) -> None:
+        """Remove processes and files that this start or a killed launcher left."""
+        self.paths.stack_file.unlink(missing_ok=True)
+        kill_tagged(self.paths.process_tag)
+        self._postgres.kill_leftovers()
+        for temporary in self.paths.local.glob("*.tmp"):
+            temporary.unlink()
 
 
-def free_port(wanted: int | None) -> int:
-    """Return the wanted port if it is free on loopback, or any free one."""
+def free_port(preset: int | None) -> int:
+    """Return the preset port, or any free one; raise StackError if the preset one is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((airflow.HOST, wanted or 0))
+            probe.bind((airflow.HOST, preset or 0))
         except OSError as error:
-            raise StackError(f"port {wanted} cannot be had: {error.strerror}") from error
+            raise StackError(
+                f"Port {preset} is not available: {error.strerror}. Choose another one with "
+                "BMS_STACK_PORT or BMS_SANDBOX_PORT, or unset both to use any free ports."
+            ) from error
         return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
 def running(
-    environ: Mapping[str, str] | None = None, place: Place | None = None
+    environ: Mapping[str, str] | None = None, paths: StackPaths | None = None
 ) -> Iterator[Running]:
-    """Run the whole stack around a block, for a test or a script.
+    """Run the whole stack around a block, for tests and scripts.
 
-    `environ` (this process's by default) is the user's environment, with the presets and
-    `BMS_LOCAL_DIR` that the commands read; `place` goes before the latter.
+    `environ`, by default this process's, is the user's environment with presets; `paths` overrides
+    its `BMS_LOCAL_DIR`.
     """
-    given = os.environ if environ is None else environ
+    environ = os.environ if environ is None else environ
+    paths = paths or StackPaths.from_environ(environ)
     stack = Stack(
-        place or Place.of(given),
-        given,
-        progress=Progress(read_kept((place or Place.of(given)).durations), sys.stderr),
-        pause=lambda: time.sleep(PAUSE),
+        paths,
+        environ,
+        progress=Progress(read_json_cache(paths.durations), sys.stderr),
+        pause=lambda: time.sleep(POLL_INTERVAL),
         command="stack.running",
     )
     try:

@@ -1,4 +1,4 @@
-"""One launcher per checkout."""
+"""Lock file that allows one running stack per checkout."""
 
 import fcntl
 import json
@@ -10,7 +10,7 @@ from stack.processes import StackError
 
 
 class Lock:
-    """A lock file held while a launcher works; the system frees it when the launcher dies."""
+    """A lock on a file; the kernel releases it when the launcher dies."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -21,8 +21,8 @@ class Lock:
         """Whether this process holds the lock."""
         return self._descriptor is not None
 
-    def acquire(self, about: Mapping[str, object]) -> None:
-        """Take the lock and write into it who we are; raise StackError naming who holds it."""
+    def acquire(self, owner: Mapping[str, object]) -> None:
+        """Take the lock and write its owner to the file; raise StackError if another holds it."""
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -30,37 +30,37 @@ class Lock:
             except BlockingIOError:
                 holder = os.read(descriptor, 4096).decode()
                 os.close(descriptor)
-                raise StackError(_told(holder, self._path)) from None
-            # A launcher that ends removes the file: what we locked may be no longer there.
-            if self._names(descriptor):
+                raise StackError(_already_running(holder, self._path)) from None
+            # A launcher that ends removes the file: the locked file may no longer be at the path.
+            if self._is_current(descriptor):
                 break
             os.close(descriptor)
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(dict(about)).encode(), 0)
+        os.pwrite(descriptor, json.dumps(dict(owner)).encode(), 0)
         self._descriptor = descriptor
 
-    def _names(self, descriptor: int) -> bool:
-        """Return whether the path still leads to the file that we opened."""
+    def _is_current(self, descriptor: int) -> bool:
         try:
             return os.path.samestat(self._path.stat(), os.fstat(descriptor))
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Remove the file, then let go of it."""
+        """Remove the file, then release the lock."""
         if self._descriptor is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
 
 
-def _told(holder: str, path: Path) -> str:
+def _already_running(holder: str, path: Path) -> str:
     try:
-        about = json.loads(holder)
-    except ValueError:  # it has the lock and not yet written who it is
-        about = {}
+        owner = json.loads(holder)
+    except ValueError:  # the holder has not written its details yet
+        owner = {}
     return (
-        f"a stack of this checkout is running already: process {about.get('pid', '?')}, "
-        f"`{about.get('command', '?')}` in {about.get('root', path.parent)}, "
-        f"at {about.get('url', '?')}. Stop it there with Ctrl-C, or: kill {about.get('pid', '…')}"
+        f"A stack of this checkout is already running: process {owner.get('pid', '?')}, "
+        f"`{owner.get('command', '?')}` in {owner.get('root', path.parent)}, "
+        f"at {owner.get('url', '?')}. "
+        f"Stop it with Ctrl-C in its terminal, or run: kill {owner.get('pid', '…')}"
     )

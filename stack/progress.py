@@ -1,4 +1,4 @@
-"""What the person in front of the terminal sees: each step, how long it takes, how long it should."""
+"""Terminal output of the stack: each step with its elapsed and expected time."""
 
 import os
 import sys
@@ -13,17 +13,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-# Seconds measured on two cores; each machine's own figures take their place.
-SHIPPED: Mapping[str, float] = {
+# Seconds on a machine with two cores; measurements of this machine replace them.
+DEFAULT_DURATIONS: Mapping[str, float] = {
     "database cluster": 3,
     "postgresql": 1,
-    "airflow's schema": 8,
-    "warehouse's schema": 4,
+    "airflow schema": 8,
+    "warehouse schema": 4,
     "sandbox": 3,
     "api-server": 15,
     "scheduler": 15,
     "dag-processor": 15,
     "triggerer": 15,
+    "pool bms_service": 1,
     "connection bms_default": 1,
     "dags listed": 3,
     "invoice_extraction": 15,
@@ -35,10 +36,10 @@ SHIPPED: Mapping[str, float] = {
 
 
 class _Console(Console):
-    """A console whose reader may go away, as of `make up | head`."""
+    """A console that survives a closed pipe, as in `make up | head`."""
 
     def on_broken_pipe(self) -> None:
-        """Fall silent; rich would end the process, and with it the stop of the stack."""
+        """Stop printing; rich would end the process before it has stopped the stack."""
         self.quiet = True
 
 
@@ -46,69 +47,70 @@ class Progress:
     """A live table on a terminal, plain lines elsewhere."""
 
     def __init__(self, expected: Mapping[str, float], stream: TextIO | None = None) -> None:
-        self._expected = {**SHIPPED, **expected}
+        self._expected = {**DEFAULT_DURATIONS, **expected}
         self._console = _Console(file=stream or sys.stdout, highlight=False)
         self._names: list[str] = []
-        self._begun: dict[str, float] = {}
+        self._started: dict[str, float] = {}
         self._took: dict[str, float] = {}
         self._notes: dict[str, str] = {}
         self._live: Live | None = None
 
-    def announce(self, names: Sequence[str]) -> None:
-        """Show the steps to come; what stood before stays above them."""
-        self.settle()
+    def show(self, names: Sequence[str]) -> None:
+        """Show a new list of steps below the previous output."""
+        self.close()
         self._names = list(names)
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False)
-            self._guarded(self._live.start)
+            self._try(self._live.start)
 
-    def begin(self, name: str) -> None:
-        """Show that a step begins."""
-        self._begun[name] = time.monotonic()
+    def start(self, name: str) -> None:
+        """Show that a step has started."""
+        self._started[name] = time.monotonic()
         if self._live is None:
-            self.say(f"{name} … ({self._about(name)})")
+            expected = self._expected_time(name)
+            self.print(f"{name}: started, takes {expected}" if expected else f"{name}: started")
 
-    def done(self, name: str, seconds: float) -> None:
-        """Show that a step is done."""
+    def finish(self, name: str, seconds: float) -> None:
+        """Show that a step has finished."""
         self._took[name] = seconds
         if self._live is None:
-            self.say(f"{name}: {seconds:.1f} s")
+            self.print(f"{name}: done in {seconds:.1f} s")
 
     def note(self, name: str, text: str) -> None:
-        """Show how far a step is."""
+        """Show the state of a running step."""
         if self._notes.get(name) != text:
             self._notes[name] = text
             if self._live is None:
-                self.say(f"{name}: {text}")
+                self.print(f"{name}: {text}")
 
-    def tick(self) -> None:
-        """Let the display move."""
+    def refresh(self) -> None:
+        """Update the elapsed times."""
         if self._live is not None:
             live = self._live
-            self._guarded(lambda: live.update(self._table(), refresh=True))
+            self._try(lambda: live.update(self._table(), refresh=True))
 
-    def settle(self) -> None:
-        """Leave the display as it stands; what follows is printed below it."""
-        self.tick()
+    def close(self) -> None:
+        """Leave the list of steps on the screen; later output appears below it."""
+        self.refresh()
         if self._live is not None:
             live, self._live = self._live, None
-            self._guarded(live.stop)
-        self._names, self._begun, self._took, self._notes = [], {}, {}, {}
+            self._try(live.stop)
+        self._names, self._started, self._took, self._notes = [], {}, {}, {}
 
-    def say(self, what: RenderableType) -> None:
-        """Print a line or a table."""
-        text = isinstance(what, str)  # a line is left whole, whatever the width of a pipe
-        self._guarded(lambda: self._console.print(what, markup=not text, soft_wrap=text))
+    def print(self, content: RenderableType) -> None:
+        """Print a line, unwrapped whatever the width, or a table."""
+        is_text = isinstance(content, str)
+        self._try(lambda: self._console.print(content, markup=not is_text, soft_wrap=is_text))
 
-    def _guarded(self, act: Callable[[], object]) -> None:
-        """Do without a display when its terminal or pipe is gone: the stop goes on without it."""
+    def _try(self, output: Callable[[], object]) -> None:
+        """Output something; continue without a display if the terminal or pipe is gone."""
         try:
-            act()
+            output()
         except OSError:
             self._live = None
-            self._console = _Console(file=Path(os.devnull).open("w"))  # noqa: SIM115 - for the rest of the process
+            self._console = _Console(file=Path(os.devnull).open("w"))  # noqa: SIM115 - open until the process ends
 
-    def _about(self, name: str) -> str:
+    def _expected_time(self, name: str) -> str:
         return f"about {max(1, round(self._expected[name]))} s" if name in self._expected else ""
 
     def _table(self) -> Table:
@@ -121,9 +123,11 @@ class Progress:
         note = Text(self._notes.get(name, ""), style="dim")
         if name in self._took:
             return Text("✓", style="green"), name, Text(f"{self._took[name]:5.1f} s"), "", note
-        if name not in self._begun:
-            return Text("·"), Text(name, style="dim"), Text(self._about(name), style="dim"), "", ""
-        seconds = time.monotonic() - self._begun[name]
-        expected = self._expected.get(name, seconds)
-        bar = ProgressBar(total=max(expected, 0.1), completed=min(seconds, expected), width=24)
-        return Text("→", style="cyan"), name, f"{seconds:5.1f} s of {self._about(name)}", bar, note
+        expected = self._expected_time(name)
+        if name not in self._started:
+            return Text("·"), Text(name, style="dim"), Text(expected, style="dim"), "", ""
+        seconds = time.monotonic() - self._started[name]
+        total = self._expected.get(name, seconds)
+        bar = ProgressBar(total=max(total, 0.1), completed=min(seconds, total), width=24)
+        elapsed = f"{seconds:5.1f} s of {expected}" if expected else f"{seconds:5.1f} s"
+        return Text("→", style="cyan"), name, elapsed, bar, note

@@ -1,4 +1,4 @@
-"""The sandbox service as the stack runs it, and the connection that leads to it."""
+"""Command, credentials and Airflow connection of the stack's sandbox service."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from bms_provider.provider_info import stored_extras
-from stack.place import Keys
+from stack.paths import Secrets
 
 HOST = "127.0.0.1"
 ENTITIES = (1, 2)
@@ -17,7 +17,7 @@ ENTITIES = (1, 2)
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Where the sandbox listens, and whom it lets in."""
+    """The sandbox service on a loopback port, with the credentials that it accepts."""
 
     port: int
     client_id: str
@@ -25,13 +25,13 @@ class Sandbox:
     secret: str
 
     @classmethod
-    def of(cls, given: Mapping[str, str], keys: Keys, port: int) -> "Sandbox":
-        """Return the sandbox with this checkout's credentials, or those the user preset."""
+    def from_environ(cls, environ: Mapping[str, str], secrets: Secrets, port: int) -> "Sandbox":
+        """Return the sandbox with the user's preset credentials, by default this checkout's."""
         return cls(
             port,
-            given.get("BMS_SANDBOX_CLIENT_ID", keys.sandbox_client),
-            given.get("BMS_SANDBOX_APPLICATION_ID", "local-application"),
-            given.get("BMS_SANDBOX_SECRET", keys.sandbox_secret),
+            environ.get("BMS_SANDBOX_CLIENT_ID", secrets.sandbox_client),
+            environ.get("BMS_SANDBOX_APPLICATION_ID", "local-application"),
+            environ.get("BMS_SANDBOX_SECRET", secrets.sandbox_secret),
         )
 
     def __repr__(self) -> str:
@@ -39,17 +39,17 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """Its base URL."""
+        """The base URL."""
         return f"http://{HOST}:{self.port}"
 
     @property
     def command(self) -> tuple[str, ...]:
-        """How to start it."""
+        """The command that starts the sandbox."""
         return (sys.executable, "-P", "-m", "bms_sandbox", "--host", HOST, "--port", str(self.port))
 
     @property
     def environment(self) -> dict[str, str]:
-        """Its credentials: not on the command line, where every user of the machine reads them."""
+        """The credentials as variables: any local user can read a command line."""
         return {
             "BMS_SANDBOX_CLIENT_ID": self.client_id,
             "BMS_SANDBOX_APPLICATION_ID": self.application_id,
@@ -57,17 +57,18 @@ class Sandbox:
         }
 
     def healthy(self) -> bool:
-        """Return whether it answers."""
+        """Return whether the sandbox responds."""
         try:
             return httpx.get(f"{self.url}/_sandbox/health", timeout=2, trust_env=False).is_success
         except httpx.TransportError:
             return False
 
     def connection(self) -> dict[str, Any]:
-        """Return `bms_default` as Airflow's API takes it.
+        """Return the connection `bms_default` in the form of Airflow's REST API.
 
-        With a port of its own beside the one in the address: Airflow 3.3.2 answers 400 to the Test
-        button of a connection without one. With every extra, so that the Edit form shows it.
+        The port is given twice, in the address and as a field, because Airflow 3.3.2 rejects the
+        test of a connection without a port field. Every extra is included so that the edit form
+        shows it.
         """
         extras = stored_extras(application_id=self.application_id, entities=list(ENTITIES))
         return {

@@ -1,20 +1,21 @@
-"""Steps of a start: each begins when those it needs are done, and is done when it is healthy."""
+"""Execution of start-up steps in the order of their dependencies, independent ones in parallel."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from stack.processes import StackError
+from stack.progress import Progress
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to bring up.
+    """A step of the start.
 
-    `start` returns at once; `ready` is asked again and again and raises when it never will be.
+    `start` returns at once; `ready` is polled and raises StackError if the step has failed.
     """
 
     name: str
@@ -24,55 +25,43 @@ class Step:
     limit: float = 180
 
 
-class Watcher(Protocol):
-    """Who is told of the steps' course."""
-
-    def begin(self, name: str) -> None:
-        """Show that a step begins."""
-
-    def done(self, name: str, seconds: float) -> None:
-        """Show that a step is done."""
-
-    def tick(self) -> None:
-        """Let the display move."""
-
-
-def climb(
+def run_steps(
     steps: Sequence[Step],
     *,
-    watcher: Watcher,
+    progress: Progress,
     pause: Callable[[], None],
     check: Callable[[], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, float]:
-    """Bring up all steps, independent ones at once; return the seconds each took.
+    """Run all steps and return the seconds that each took.
 
-    `check` raises when something that was up went down, `pause` lets a moment pass. Raises
-    StackError that names the step when one fails or outlasts its limit.
+    `pause` sleeps between two polls; `check` raises if a started process has exited. Raises
+    StackError with the name of a step that fails or exceeds its limit.
     """
     waiting = list(steps)
-    begun: dict[str, float] = {}
+    started: dict[str, float] = {}
     took: dict[str, float] = {}
     while len(took) < len(steps):
         pause()
         for step in [s for s in waiting if took.keys() >= set(s.after)]:
             waiting.remove(step)
-            begun[step.name] = clock()
-            watcher.begin(step.name)
-            _named(step, step.start)
-        for step in [s for s in steps if s.name in begun and s.name not in took]:
-            if _named(step, step.ready):
-                took[step.name] = clock() - begun[step.name]
-                watcher.done(step.name, took[step.name])
-            elif clock() - begun[step.name] > step.limit:
+            started[step.name] = clock()
+            progress.start(step.name)
+            _with_name(step, step.start)
+        for step in [s for s in steps if s.name in started and s.name not in took]:
+            if _with_name(step, step.ready):
+                took[step.name] = clock() - started[step.name]
+                progress.finish(step.name, took[step.name])
+            elif clock() - started[step.name] > step.limit:
                 raise StackError(f"{step.name}: not ready after {step.limit:.0f} s")
         check()
-        watcher.tick()
+        progress.refresh()
     return took
 
 
-def _named(step: Step, act: Callable[[], T]) -> T:
+def _with_name(step: Step, action: Callable[[], T]) -> T:
+    """Call an action of a step; prefix the text of its StackError with the step's name."""
     try:
-        return act()
+        return action()
     except StackError as error:
         raise StackError(f"{step.name}: {error}") from error

@@ -115,10 +115,10 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="bms-tests-"))
     mark = f"tests-{os.getpid()}"
     children = Children(mark, folder)
-    server = Postgres(folder / "data", mark, lasting=False)  # makes a database for each test
+    server = Postgres(folder / "data", mark, durable=False)  # makes a database for each test
     try:
-        assert server.initialise(children).process.wait(timeout=60) == 0
-        server.adopt()
+        assert server.init_cluster(children).process.wait(timeout=60) == 0
+        server.install_cluster()
         server.start(children)
         assert until(server.ready, 60)
         yield server.url("postgres")

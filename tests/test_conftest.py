@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stack.processes import marked
+from stack.processes import find_tagged
 
 WAITING = """
 import threading
@@ -31,7 +31,7 @@ def test_a_terminated_run_leaves_no_server_behind(project: Path, tmp_path: Path)
     ) as run:
         assert run.stdout
         assert any(line.endswith("up\n") for line in run.stdout)
-        assert marked(f"tests-{run.pid}")
+        assert find_tagged(f"tests-{run.pid}")
         run.send_signal(signal.SIGTERM)
         assert "KeyboardInterrupt" in run.stdout.read()
-    assert not marked(f"tests-{run.pid}")
+    assert not find_tagged(f"tests-{run.pid}")

@@ -20,7 +20,7 @@ from sqlalchemy import make_url
 
 from stack.launcher import free_port
 from stack.postgres import Postgres, program
-from stack.processes import Child, Children, kill, last_lines, sweep, until
+from stack.processes import Child, Children, kill, kill_tagged, last_lines, until
 from tests.deploy.compose import PROJECT, compose, environment_of
 
 LISTENING = (("postgres", 5432), ("redis", 6379), ("api-server", 8080), ("sandbox", 8090))
@@ -104,7 +104,9 @@ class Topology:
 
     # What an engine does
 
-    def start(self, service: str, container: str | None = None, *, lasting: bool = True) -> Child:
+    def start(
+        self, service: str, container: str | None = None, *, long_running: bool = True
+    ) -> Child:
         """Start a container of a service."""
         container = container or service
         for part in ("airflow", "data"):
@@ -114,7 +116,7 @@ class Topology:
             self.command(service, container),
             self.environment(service, container),
             folder=self.home(container),
-            lasting=lasting,
+            long_running=long_running,
         )
         self.running[container] = child
         return child
@@ -127,7 +129,7 @@ class Topology:
 
     def run(self, service: str) -> None:
         """Run a one-shot service to its good end."""
-        child = self.start(service, lasting=False)
+        child = self.start(service, long_running=False)
         assert until(child.finished, PATIENCE), last_lines(child.log)
 
     def await_all(self, told: Mapping[str, Callable[[], bool]]) -> None:
@@ -160,18 +162,18 @@ class Topology:
 
     def down(self) -> None:
         """End every process."""
-        self.children.stop(grace=10, but=self.postgres.child)
+        self.children.stop(grace=10, exclude=self.postgres.child)
         self.postgres.stop()
-        sweep(self.mark)
+        kill_tagged(self.mark)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _databases(self) -> None:
         """Bring the server up, with the image's hook that makes roles and databases."""
-        made = self.postgres.initialise(self.children)
+        made = self.postgres.init_cluster(self.children)
         assert until(made.finished, PATIENCE), last_lines(made.log)
-        self.postgres.adopt()
+        self.postgres.install_cluster()
         self.postgres.start(self.children)
-        assert until(self.postgres.answers, PATIENCE)
+        assert until(self.postgres.accepts_connections, PATIENCE)
         hook = self.children.start(
             "databases",
             [PROJECT / "deploy/databases"],
@@ -182,7 +184,7 @@ class Topology:
                 "PGPORT": str(self.ports["postgres", 5432]),
             },
             folder=self.folder,
-            lasting=False,
+            long_running=False,
         )
         assert until(hook.finished, PATIENCE), last_lines(hook.log)
 

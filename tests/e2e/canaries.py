@@ -32,7 +32,7 @@ def drop(kind: str, number: int) -> bytes:
 
 def sandbox_of(stack: Running) -> Sandbox:
     """Return the stack's sandbox, with the credentials that its connection has."""
-    keys = stack.place.keys()
+    keys = stack.paths.load_secrets()
     assert stack.sandbox
     credentials = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
     return Sandbox(stack.sandbox, credentials)

@@ -26,7 +26,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
     """What a connection made on Airflow's page leads to."""
     with webhook() as found:
-        stack.api.store_connection(
+        stack.api.upsert_connection(
             {"connection_id": "bms_webhook", "conn_type": "http", "host": found.url}
         )
         yield found

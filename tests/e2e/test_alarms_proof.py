@@ -130,7 +130,7 @@ def stand() -> Iterator[Stand]:
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
         }
         with running(given) as stack:
-            stack.api.store_connection(
+            stack.api.upsert_connection(
                 {"connection_id": "bms_webhook", "conn_type": "http", "host": messages.url}
             )
             api = Airflow(stack)

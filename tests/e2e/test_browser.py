@@ -61,7 +61,7 @@ def test_the_form_of_the_stored_connection_shows_its_extras_and_not_its_secret(
     connection_row(page).get_by_label("Edit Connection").click()
     form = page.get_by_role("dialog")
     expect(form.get_by_text("Secret", exact=True)).to_be_visible()
-    keys = stack.place.keys()
+    keys = stack.paths.load_secrets()
     fields = [field.input_value() for field in form.locator("input:not([type=hidden])").all()]
     assert keys.sandbox_client in fields
     assert keys.sandbox_secret not in page.content()

@@ -124,7 +124,7 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
                 [[f"%{SECRET_NAME}%", "%alix@canari%"]],
             ).fetchone()
             assert hits == (0,), table
-    for log in stack.place.logs.rglob("*.log"):
+    for log in stack.paths.logs.rglob("*.log"):
         text = log.read_text(errors="replace")
         assert SECRET_NAME not in text, log
         assert "alix@canari" not in text, log

@@ -110,7 +110,7 @@ class Play:
 
     def __init__(self, stack: Running, folder: Path) -> None:
         self.airflow, self.folder, self.stack = Airflow(stack), folder, stack
-        keys = stack.place.keys()
+        keys = stack.paths.load_secrets()
         assert stack.sandbox
         given = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
         self.sandbox = Sandbox(stack.sandbox, given)

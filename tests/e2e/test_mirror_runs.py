@@ -163,7 +163,7 @@ def test_private_fields_are_in_their_own_schema_alone(
             "select count(*) from xcom where value::text like %s", [f"%{SECRET}%"]
         ).fetchone()
     assert kept == (0,)
-    for log in mirrors.stack.place.logs.rglob("*.log"):
+    for log in mirrors.stack.paths.logs.rglob("*.log"):
         assert SECRET not in log.read_text(errors="replace"), log
 
 

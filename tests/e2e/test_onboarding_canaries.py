@@ -137,13 +137,13 @@ def test_nothing_planted_is_in_a_log(
     played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
 ) -> None:
     assert played.shown
-    logs = [path for path in stack.place.logs.rglob("*") if path.is_file()]
+    logs = [path for path in stack.paths.logs.rglob("*") if path.is_file()]
     assert any(DAG in str(path) for path in logs)
     for path in logs:
         content = path.read_text(errors="replace")
         for what, texts in planted.items():
             for text in texts:
-                assert text not in content, f"{what} in {path.relative_to(stack.place.logs)}"
+                assert text not in content, f"{what} in {path.relative_to(stack.paths.logs)}"
 
 
 def test_nothing_planted_is_in_a_question_that_was_asked(

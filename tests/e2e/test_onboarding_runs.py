@@ -167,7 +167,7 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
                 [f"%{SECRET_NAME}%"],
             ).fetchone()
             assert hits == (0,), table
-    for log in stack.place.logs.rglob("*.log"):
+    for log in stack.paths.logs.rglob("*.log"):
         assert SECRET_NAME not in log.read_text(errors="replace"), log
 
 

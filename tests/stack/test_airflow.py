@@ -3,29 +3,29 @@ from pathlib import Path
 import pytest
 
 from stack import airflow
-from stack.place import Keys, Place
+from stack.paths import Secrets, StackPaths
 
-KEYS = Keys("pw", "fernet", "jwt", "api", "client", "secret")
+SECRETS = Secrets("pw", "fernet", "jwt", "api", "client", "secret")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path, tmp_path / ".local")
+def paths(tmp_path: Path) -> StackPaths:
+    return StackPaths(tmp_path, tmp_path / ".local")
 
 
-def made(given: dict[str, str], place: Place) -> dict[str, str]:
+def environment(environ: dict[str, str], paths: StackPaths) -> dict[str, str]:
     return airflow.environment(
-        given,
-        place,
-        KEYS,
+        environ,
+        paths,
+        SECRETS,
         database="postgresql+psycopg2://ours",
         port=4711,
         warehouse='{"conn_type": "postgres"}',
     )
 
 
-def test_everything_of_the_user_is_passed_through(place: Place) -> None:
-    given = {
+def test_the_users_variables_are_passed_on(paths: StackPaths) -> None:
+    preset = {
         "BMS_DATA_ROOT": "s3://bucket/prefix",
         "BMS_ANYTHING": "1",
         "AIRFLOW_CONN_BMS_WAREHOUSE": "postgres://own",
@@ -35,14 +35,14 @@ def test_everything_of_the_user_is_passed_through(place: Place) -> None:
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "DEBUG",
         "PATH": "/bin",
     }
-    assert made(given, place).items() >= given.items()
+    assert environment(preset, paths).items() >= preset.items()
 
 
-def test_defaults_stand_where_nothing_is_preset(place: Place) -> None:
-    found = made({}, place)
-    assert found["BMS_DATA_ROOT"] == f"file://{place.local}/data"
+def test_defaults_apply_without_presets(paths: StackPaths) -> None:
+    found = environment({}, paths)
+    assert found["BMS_DATA_ROOT"] == f"file://{paths.local}/data"
     assert found["AIRFLOW_CONN_BMS_WAREHOUSE"] == '{"conn_type": "postgres"}'
-    assert found["AIRFLOW__CORE__DAGS_FOLDER"] == str(place.root / "dags")
+    assert found["AIRFLOW__CORE__DAGS_FOLDER"] == str(paths.root / "dags")
 
 
 @pytest.mark.parametrize(
@@ -54,27 +54,27 @@ def test_defaults_stand_where_nothing_is_preset(place: Place) -> None:
         ("AIRFLOW__CORE__FERNET_KEY", "theirs"),
         ("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "True"),
         ("AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK", "True"),
-        ("AIRFLOW__API__HOST", "0.0.0.0"),  # noqa: S104 - what must not come through
+        ("AIRFLOW__API__HOST", "0.0.0.0"),  # noqa: S104 - must be overridden
     ],
 )
-def test_a_preset_that_reaches_outside_the_stack_does_not_come_through(
-    name: str, value: str, place: Place
+def test_presets_that_reach_outside_the_stack_are_overridden(
+    name: str, value: str, paths: StackPaths
 ) -> None:
-    assert made({name: value}, place)[name] != value
+    assert environment({name: value}, paths)[name] != value
 
 
-def test_loopback_goes_past_a_proxy_whose_exceptions_are_kept(place: Place) -> None:
-    found = made({"HTTPS_PROXY": "http://proxy", "no_proxy": "intranet"}, place)
+def test_loopback_is_added_to_the_proxy_exceptions(paths: StackPaths) -> None:
+    found = environment({"HTTPS_PROXY": "http://proxy", "no_proxy": "intranet"}, paths)
     assert found["no_proxy"] == "intranet,127.0.0.1,localhost"
     assert found["NO_PROXY"] == "127.0.0.1,localhost"
 
 
-def test_log_servers_are_left_out_and_the_page_is_on_loopback() -> None:
+def test_log_servers_are_off_and_the_api_server_is_on_loopback() -> None:
     commands = airflow.components(4711)
     assert "--skip-serve-logs" in commands["scheduler"]
     assert "--skip-serve-logs" in commands["triggerer"]
     assert commands["api-server"][-4:] == ("--host", "127.0.0.1", "--port", "4711")
 
 
-def test_secrets_are_not_in_a_repr() -> None:
-    assert "fernet" not in repr(KEYS)
+def test_repr_contains_no_secret() -> None:
+    assert "fernet" not in repr(SECRETS)

@@ -8,13 +8,13 @@ from stack.processes import StackError
 
 
 def parsed(preset: str) -> dict[str, object]:
-    """Return what libpq itself reads from the URI we make."""
+    """Return the fields that libpq parses from the converted URI."""
     url = warehouse_url({WAREHOUSE: preset})
     assert url is not None
     return dict(psycopg.conninfo.conninfo_to_dict(url))
 
 
-def test_no_preset_means_the_embedded_server() -> None:
+def test_without_a_preset_there_is_no_uri() -> None:
     assert warehouse_url({}) is None
     assert warehouse_url({WAREHOUSE: "  "}) is None
 
@@ -50,7 +50,7 @@ def test_no_preset_means_the_embedded_server() -> None:
     ],
     ids=["uri", "uri-with-an-extra-of-the-hook", "json", "json-in-json", "uri-with-json"],
 )
-def test_every_form_that_airflow_reads_leads_to_the_same_database(preset: str) -> None:
+def test_every_form_that_airflow_accepts_gives_the_same_database(preset: str) -> None:
     assert parsed(preset) == {
         "host": "db.example",
         "port": "6432",
@@ -61,7 +61,7 @@ def test_every_form_that_airflow_reads_leads_to_the_same_database(preset: str) -
     }
 
 
-def test_embedded_connection_is_read_back_as_its_own_socket() -> None:
+def test_embedded_connection_gives_its_socket() -> None:
     found = parsed(embedded_warehouse("/a folder/with ünicode", 5432, "bms"))
     assert found == {
         "host": "/a folder/with ünicode",
@@ -71,7 +71,7 @@ def test_embedded_connection_is_read_back_as_its_own_socket() -> None:
     }
 
 
-def test_socket_folder_in_a_uri_is_kept_with_its_case() -> None:
+def test_socket_folder_in_a_uri_keeps_its_case() -> None:
     found = parsed("postgres://me@%2FVar%2FRun/bms")
     assert found == {"host": "/Var/Run", "user": "me", "dbname": "bms"}
 
@@ -91,7 +91,7 @@ def test_ipv6_address_keeps_its_brackets() -> None:
     ],
     ids=["broken-json", "broken-port", "broken-uri", "other-database"],
 )
-def test_unreadable_preset_is_refused_without_its_password(preset: str) -> None:
+def test_error_for_an_unreadable_preset_contains_no_password(preset: str) -> None:
     with pytest.raises(StackError, match=WAREHOUSE) as caught:
         warehouse_url({WAREHOUSE: preset})
     assert "hunter2" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The one test that brings the whole stack up; everything about a running stack is asked here."""
+"""Tests of the whole running stack, which starts once for this module."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -17,18 +18,18 @@ import pytest
 
 from bms_provider import pool
 from stack.launcher import Running, free_port, running
-from stack.place import CHECKOUT, Place
-from stack.processes import StackError, marked
+from stack.paths import CHECKOUT, StackPaths
+from stack.processes import StackError, find_tagged
 
 FOREIGN = ("AIRFLOW", "BMS_")
 
-# The first test waits for the whole start.
+# The first test includes the start of the stack.
 pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture(scope="module")
 def environ() -> Iterator[dict[str, str]]:
-    """Return a user's environment with the stack's files in a folder of their own."""
+    """Return a user's environment with the stack's files in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         yield {**own, "BMS_LOCAL_DIR": folder}
@@ -36,12 +37,11 @@ def environ() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def up(environ: dict[str, str]) -> Iterator[Running]:
-    place = Place.of(environ)
+    paths = StackPaths.from_environ(environ)
     with running(environ) as found:
         yield found
-    assert marked(place.mark) == []
-    left = {path.name for path in place.local.iterdir()}
-    assert left == {
+    assert find_tagged(paths.process_tag) == []
+    assert {path.name for path in paths.local.iterdir()} == {
         "airflow",
         "data",
         "durations.json",
@@ -50,16 +50,16 @@ def up(environ: dict[str, str]) -> Iterator[Running]:
         "postgres",
         "secrets",
     }
-    assert not list(place.postgres.glob(".s.PGSQL*"))
+    assert not list(paths.postgres.glob(".s.PGSQL*"))
 
 
-def test_announcement_is_private_and_leads_to_all_of_it(up: Running) -> None:
-    path = up.place.announcement
+def test_stack_file_is_private_and_its_details_are_valid(up: Running) -> None:
+    path = up.paths.stack_file
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    told = json.loads(path.read_text())
-    assert set(told) == {"url", "user", "password", "warehouse", "data_root"}
-    assert told["data_root"] == f"file://{up.place.local}/data"
-    with psycopg.connect(told["warehouse"]) as connection:
+    details = json.loads(path.read_text())
+    assert set(details) == {"url", "user", "password", "warehouse", "data_root"}
+    assert details["data_root"] == f"file://{up.paths.local}/data"
+    with psycopg.connect(details["warehouse"]) as connection:
         assert connection.execute("SELECT to_regclass('bms.client_invoice')").fetchone() != (None,)
 
 
@@ -71,34 +71,34 @@ def test_every_dag_file_is_listed_without_import_errors(up: Running) -> None:
 
 def test_all_listening_sockets_are_on_loopback(up: Running) -> None:
     listening = []
-    for process in marked(up.place.mark):
-        with suppress(psutil.NoSuchProcess):  # a DAG file's parser ends when it has read it
+    for process in find_tagged(up.paths.process_tag):
+        with suppress(psutil.NoSuchProcess):  # the process that parses a DAG file is short-lived
             listening += [
                 connection.laddr.ip
                 for connection in process.net_connections(kind="inet")
                 if connection.status == psutil.CONN_LISTEN
             ]
     assert set(listening) == {"127.0.0.1"}
-    assert len(listening) >= 2  # Airflow's page and the sandbox
+    assert len(listening) >= 2  # the api-server and the sandbox
 
 
-def test_service_connection_stands_with_an_explicit_port_and_its_secret_masked(up: Running) -> None:
+def test_service_connection_exists_with_a_port_and_a_masked_secret(up: Running) -> None:
     connection = up.api._send("GET", "/api/v2/connections/bms_default")
     assert connection["conn_type"] == "bms"
     assert connection["host"].endswith(f":{connection['port']}")
     assert connection["password"] == "***"
 
 
-def test_the_pool_of_the_service_stands_and_a_person_s_size_stays(up: Running) -> None:
+def test_pool_exists_and_its_size_is_not_overwritten(up: Running) -> None:
     def slots() -> int:
         return int(up.api._send("GET", f"/api/v2/pools/{pool.NAME}")["slots"])
 
     assert slots() == pool.SLOTS
-    up.api.provide_pool(pool.NAME, 5, "another size")
+    up.api.ensure_pool(pool.NAME, 5, "another size")
     assert slots() == pool.SLOTS
 
 
-def test_second_start_is_refused_and_told_where_the_first_is(
+def test_second_start_fails_with_the_address_of_the_first(
     up: Running, environ: dict[str, str]
 ) -> None:
     command = [sys.executable, "-m", "stack", "up"]
@@ -108,31 +108,31 @@ def test_second_start_is_refused_and_told_where_the_first_is(
     assert second.returncode == 1
     assert f"process {os.getpid()}" in second.stdout
     assert up.url in second.stdout
-    assert up.place.announcement.exists()
+    assert up.paths.stack_file.exists()
     assert up.api.health()["scheduler"]["status"] == "healthy"
 
 
 def command_line(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
-    except psutil.NoSuchProcess:  # a task's, which has ended meanwhile
+    except psutil.NoSuchProcess:  # the process of a task that has ended
         return []
 
 
 def test_no_secret_reaches_a_log_or_a_command_line(up: Running) -> None:
-    keys = up.place.keys()
-    secrets = {keys.password, keys.fernet, keys.jwt, keys.api, keys.sandbox_secret}
-    told = [path.read_text(errors="replace") for path in up.place.logs.rglob("*.log")]
-    told += [" ".join(command_line(process)) for process in marked(up.place.mark)]
-    assert [text for text in told if any(secret in text for secret in secrets)] == []
+    secrets = up.paths.load_secrets()
+    values = set(asdict(secrets).values()) - {secrets.sandbox_client}
+    texts = [path.read_text(errors="replace") for path in up.paths.logs.rglob("*.log")]
+    texts += [" ".join(command_line(process)) for process in find_tagged(up.paths.process_tag)]
+    assert [text for text in texts if any(value in text for value in values)] == []
 
 
-def test_folders_with_secrets_are_closed_to_others(up: Running) -> None:
-    for folder in (up.place.secrets, up.place.airflow_home, up.place.logs, up.place.postgres):
+def test_folders_with_secrets_are_private(up: Running) -> None:
+    for folder in (up.paths.secrets, up.paths.airflow_home, up.paths.logs, up.paths.postgres):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_taken_port_is_refused_before_anything_starts() -> None:
+def test_port_in_use_fails_before_anything_starts() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -141,8 +141,8 @@ def test_taken_port_is_refused_before_anything_starts() -> None:
             free_port(port)
 
 
-def test_unreadable_preset_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    given = {"AIRFLOW_CONN_BMS_WAREHOUSE": "{", "BMS_LOCAL_DIR": str(tmp_path / "local")}
-    with pytest.raises(StackError, match="AIRFLOW_CONN_BMS_WAREHOUSE"), running(given):
+def test_unreadable_preset_fails_before_anything_starts(tmp_path: Path) -> None:
+    environ = {"AIRFLOW_CONN_BMS_WAREHOUSE": "{", "BMS_LOCAL_DIR": str(tmp_path / "local")}
+    with pytest.raises(StackError, match="AIRFLOW_CONN_BMS_WAREHOUSE"), running(environ):
         pass
     assert not (tmp_path / "local").exists()

@@ -17,7 +17,7 @@ sys.stdin.read()
 """
 
 
-def test_second_launcher_is_told_who_runs_and_where(tmp_path: Path) -> None:
+def test_second_launcher_gets_an_error_with_the_owner(tmp_path: Path) -> None:
     first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
     first.acquire({"pid": 4711, "command": "make up", "root": "/clone", "url": "http://x:1"})
     with pytest.raises(StackError, match=r"4711.*make up.*/clone.*http://x:1"):
@@ -25,7 +25,7 @@ def test_second_launcher_is_told_who_runs_and_where(tmp_path: Path) -> None:
     assert not second.held
 
 
-def test_released_lock_leaves_no_file_and_is_free(tmp_path: Path) -> None:
+def test_released_lock_has_no_file_and_can_be_acquired(tmp_path: Path) -> None:
     first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
     first.acquire({"pid": 1})
     first.release()
@@ -34,7 +34,7 @@ def test_released_lock_leaves_no_file_and_is_free(tmp_path: Path) -> None:
     assert second.held
 
 
-def test_lock_of_a_killed_launcher_is_free(tmp_path: Path) -> None:
+def test_lock_of_a_killed_launcher_can_be_acquired(tmp_path: Path) -> None:
     path = tmp_path / "stack.lock"
     with subprocess.Popen(  # noqa: S603 - our own code above
         [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -51,7 +51,7 @@ def test_lock_of_a_killed_launcher_is_free(tmp_path: Path) -> None:
     assert lock.held
 
 
-def test_release_without_the_lock_leaves_the_holders_file(tmp_path: Path) -> None:
+def test_release_by_another_launcher_keeps_the_file(tmp_path: Path) -> None:
     first, second = Lock(tmp_path / "stack.lock"), Lock(tmp_path / "stack.lock")
     first.acquire({"pid": 1})
     second.release()

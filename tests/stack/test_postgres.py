@@ -12,27 +12,27 @@ import psycopg
 import pytest
 
 from stack.postgres import Postgres
-from stack.processes import Children, sweep, until
+from stack.processes import Children, kill_tagged, until
 
 
 class Server:
     def __init__(self, folder: Path) -> None:
-        self.mark = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
-        self.children = Children(self.mark, folder)
-        self.postgres = Postgres(folder / "postgres", self.mark)
+        self.tag = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+        self.children = Children(self.tag, folder)
+        self.postgres = Postgres(folder / "postgres", self.tag)
 
     def start(self) -> None:
         if not self.postgres.exists:
-            cluster = self.postgres.initialise(self.children)
+            cluster = self.postgres.init_cluster(self.children)
             assert until(cluster.finished, 60)
-            self.postgres.adopt()
+            self.postgres.install_cluster()
         self.postgres.start(self.children)
         assert until(self.postgres.ready, 30)
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Return a folder that the server's user can reach, unlike pytest's own under root."""
+    """Return a folder that the server's user can reach; under root, pytest's own is not."""
     with tempfile.TemporaryDirectory() as name:
         yield Path(name)
 
@@ -42,31 +42,30 @@ def server(folder: Path) -> Iterator[Server]:
     found = Server(folder)
     yield found
     found.postgres.stop()
-    sweep(found.mark)
+    kill_tagged(found.tag)
 
 
-def test_made_started_stopped_and_started_again(server: Server) -> None:
+def test_data_survives_a_restart(server: Server) -> None:
     server.start()
     url = server.postgres.url("bms")
     with psycopg.connect(url) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
+        connection.execute("CREATE TABLE saved AS SELECT 1 AS one")
     server.postgres.stop()
     assert not list(server.postgres.data.glob(".s.PGSQL*"))
     assert not (server.postgres.data / "postmaster.pid").exists()
     server.start()
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT one FROM kept").fetchall() == [(1,)]
+        assert connection.execute("SELECT one FROM saved").fetchall() == [(1,)]
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
     assert stat.S_IMODE(server.postgres.data.stat().st_mode) == 0o700
 
 
-def test_server_of_a_killed_launcher_is_ended_and_its_traces_removed(server: Server) -> None:
+def test_server_of_a_killed_launcher_is_killed_and_its_files_removed(server: Server) -> None:
     server.start()
     assert server.postgres.child is not None
-    left = psutil.Process(server.postgres.child.process.pid)
-    family = [left, *left.children()]
-    again = Postgres(server.postgres.data, server.mark)
-    again.end_leftovers()
+    leftover = psutil.Process(server.postgres.child.process.pid)
+    family = [leftover, *leftover.children()]
+    Postgres(server.postgres.data, server.tag).kill_leftovers()
     server.postgres.child.process.wait()
     zombie = psutil.STATUS_ZOMBIE
     assert not [p for p in family if p.is_running() and p.status() != zombie]
@@ -74,18 +73,18 @@ def test_server_of_a_killed_launcher_is_ended_and_its_traces_removed(server: Ser
     server.start()
 
 
-def test_half_made_cluster_is_made_anew(server: Server) -> None:
-    cluster = server.postgres.initialise(server.children)
-    assert until((server.postgres.data.with_name("postgres.draft") / "global").exists, 30)
+def test_interrupted_initdb_is_repeated(server: Server) -> None:
+    cluster = server.postgres.init_cluster(server.children)
+    assert until((server.postgres.data.with_name("postgres.tmp") / "global").exists, 30)
     cluster.process.kill()
     cluster.process.wait()
     assert not server.postgres.exists
-    sweep(server.mark)
+    kill_tagged(server.tag)
     server.start()
     assert server.postgres.exists
 
 
-def test_path_too_long_for_a_socket_gets_a_short_one_that_goes_again(folder: Path) -> None:
+def test_long_path_uses_a_short_socket_folder_that_is_removed_afterwards(folder: Path) -> None:
     deep = folder / ("long-" * 16) / ("path-" * 8)
     deep.mkdir(parents=True)
     server = Server(deep)
@@ -98,16 +97,16 @@ def test_path_too_long_for_a_socket_gets_a_short_one_that_goes_again(folder: Pat
             assert connection.execute("SELECT current_database()").fetchone() == ("airflow",)
     finally:
         server.postgres.stop()
-        sweep(server.mark)
+        kill_tagged(server.tag)
     assert not short.exists()
 
 
-def test_pid_file_that_names_another_process_ends_nothing(server: Server) -> None:
+def test_process_with_a_reused_pid_is_not_killed(server: Server) -> None:
     server.postgres.data.mkdir()
     pid_file = server.postgres.data / "postmaster.pid"
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         pid_file.write_text(f"{other.pid}\n")
-        server.postgres.end_leftovers()
+        server.postgres.kill_leftovers()
         assert other.poll() is None
         other.kill()
     assert not pid_file.exists()

@@ -10,32 +10,35 @@ class Terminal(io.StringIO):
         return True
 
 
-class Gone(io.StringIO):
+class ClosedPipe(io.StringIO):
     def write(self, _text: str) -> int:
         raise BrokenPipeError
 
 
-def test_plain_lines_where_no_terminal_is() -> None:
+def test_plain_lines_without_a_terminal() -> None:
     stream = io.StringIO()
     progress = Progress({"api-server": 12.4}, stream)
-    progress.announce(["api-server"])
-    progress.begin("api-server")
-    progress.tick()
-    progress.done("api-server", 11.26)
-    progress.settle()
-    assert stream.getvalue() == "api-server … (about 12 s)\napi-server: 11.3 s\n"
+    progress.show(["api-server", "another"])
+    progress.start("api-server")
+    progress.refresh()
+    progress.finish("api-server", 11.26)
+    progress.start("another")
+    progress.close()
+    assert stream.getvalue() == (
+        "api-server: started, takes about 12 s\napi-server: done in 11.3 s\nanother: started\n"
+    )
 
 
-def test_terminal_shows_what_is_done_under_way_and_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_finished_running_and_waiting_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     progress = Progress({"one": 2, "two": 5, "three": 9}, stream)
-    progress.announce(["one", "two", "three"])
-    progress.begin("one")
-    progress.done("one", 1.5)
-    progress.begin("two")
+    progress.show(["one", "two", "three"])
+    progress.start("one")
+    progress.finish("one", 1.5)
+    progress.start("two")
     progress.note("two", "half of it")
-    progress.settle()
+    progress.close()
     last = stream.getvalue()
     assert "1.5 s" in last
     assert "of about 5 s" in last
@@ -43,16 +46,16 @@ def test_terminal_shows_what_is_done_under_way_and_to_come(monkeypatch: pytest.M
     assert "about 9 s" in last
 
 
-def test_line_longer_than_a_terminal_is_left_whole() -> None:
+def test_long_lines_are_not_wrapped() -> None:
     stream = io.StringIO()
-    Progress({}, stream).say("x" * 300 + " [not markup]")
+    Progress({}, stream).print("x" * 300 + " [not markup]")
     assert stream.getvalue() == "x" * 300 + " [not markup]\n"
 
 
-def test_lost_terminal_does_not_stop_the_stop() -> None:
-    progress = Progress({}, Gone())
-    progress.announce(["one"])
-    progress.begin("one")
-    progress.done("one", 1)
-    progress.settle()
-    progress.say("stopped")
+def test_closed_pipe_does_not_interrupt_the_stop() -> None:
+    progress = Progress({}, ClosedPipe())
+    progress.show(["one"])
+    progress.start("one")
+    progress.finish("one", 1)
+    progress.close()
+    progress.print("stopped")

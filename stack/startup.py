@@ -1,4 +1,4 @@
-"""What a start consists of: every step of the stack, what it needs and how its health shows."""
+"""Start order of the stack: each step with its command, its dependencies and its health check."""
 
 import sys
 import time
@@ -12,8 +12,8 @@ import psycopg
 
 from bms_provider import pool
 from stack import airflow
-from stack.api import Api, instant
-from stack.place import Place, read_kept, write_private
+from stack.api import AirflowApi, parse_time
+from stack.paths import StackPaths, read_json_cache, write_private_json
 from stack.postgres import Postgres
 from stack.processes import Child, Children, StackError
 from stack.sandbox import Sandbox
@@ -21,8 +21,8 @@ from stack.steps import Step
 
 CLUSTER = "database cluster"
 POSTGRES = "postgresql"
-METADATA = "airflow's schema"
-WAREHOUSE = "warehouse's schema"
+METADATA = "airflow schema"
+WAREHOUSE = "warehouse schema"
 SANDBOX = "sandbox"
 API = "api-server"
 PROCESSOR = "dag-processor"
@@ -30,29 +30,29 @@ CONNECTION = "connection bms_default"
 POOL = f"pool {pool.NAME}"
 DAGS = "dags listed"
 
-# How often the api-server is asked for everybody's health, in seconds: it costs it some queries.
-HEALTH_EVERY = 0.3
+HEALTH_INTERVAL = 0.3
+"""Seconds between two queries of the components' health, which costs the api-server database reads."""
 
 
 @dataclass
-class Plan:
-    """The steps of one start. `environment` is what every process of ours gets."""
+class Startup:
+    """The steps of one start; `environment` is that of every process except PostgreSQL."""
 
-    place: Place
+    paths: StackPaths
     children: Children
     postgres: Postgres
-    api: Api
+    api: AirflowApi
     environment: Mapping[str, str]
     warehouse: str
     port: int
     sandbox: Sandbox | None
-    _finishing: dict[str, Child] = field(default_factory=dict)
-    _began: dict[str, datetime] = field(default_factory=dict)
+    _commands: dict[str, Child] = field(default_factory=dict)
+    _started: dict[str, datetime] = field(default_factory=dict)
     _health: dict[str, Any] = field(default_factory=dict)
-    _asked: float = 0
+    _health_time: float = 0
 
     def steps(self) -> list[Step]:
-        """Return the steps in the order in which they are shown."""
+        """Return the steps in the order of their display."""
         cluster = [] if self.postgres.exists else [self._cluster()]
         return [
             *cluster,
@@ -66,7 +66,7 @@ class Plan:
             Step(
                 WAREHOUSE,
                 self._migrate_warehouse,
-                lambda: self._ended(WAREHOUSE),
+                lambda: self._finished(WAREHOUSE),
                 after=(POSTGRES,),
             ),
             *([self._service(self.sandbox)] if self.sandbox else []),
@@ -74,16 +74,16 @@ class Plan:
                 self._component(name, command)
                 for name, command in airflow.components(self.port).items()
             ),
-            *self._furnishing(),
+            *self._provisioning(),
             Step(DAGS, lambda: None, self._dags_listed, after=(API, PROCESSOR, WAREHOUSE)),
         ]
 
-    def _furnishing(self) -> list[Step]:
-        """Return what is put into a healthy Airflow: the pool, and the sandbox's connection."""
+    def _provisioning(self) -> list[Step]:
+        """Return the steps that create Airflow's pool and the connection to the sandbox."""
         steps = [
             Step(
                 POOL,
-                lambda: self.api.provide_pool(pool.NAME, pool.SLOTS, pool.DESCRIPTION),
+                lambda: self.api.ensure_pool(pool.NAME, pool.SLOTS, pool.DESCRIPTION),
                 lambda: True,
                 after=(API,),
             )
@@ -92,7 +92,7 @@ class Plan:
             steps.append(
                 Step(
                     CONNECTION,
-                    lambda: self.api.store_connection(sandbox.connection()),
+                    lambda: self.api.upsert_connection(sandbox.connection()),
                     lambda: True,
                     after=(API, SANDBOX),
                 )
@@ -101,12 +101,12 @@ class Plan:
 
     def _cluster(self) -> Step:
         def start() -> None:
-            self._finishing[CLUSTER] = self.postgres.initialise(self.children)
+            self._commands[CLUSTER] = self.postgres.init_cluster(self.children)
 
         def ready() -> bool:
-            if not self._ended(CLUSTER):
+            if not self._finished(CLUSTER):
                 return False
-            self.postgres.adopt()
+            self.postgres.install_cluster()
             return True
 
         return Step(CLUSTER, start, ready)
@@ -114,52 +114,51 @@ class Plan:
     def _service(self, sandbox: Sandbox) -> Step:
         def start() -> None:
             environment = {**self.environment, **sandbox.environment}
-            self.children.start(SANDBOX, sandbox.command, environment, folder=self.place.root)
+            self.children.start(SANDBOX, sandbox.command, environment, folder=self.paths.root)
 
         return Step(SANDBOX, start, sandbox.healthy, after=(POSTGRES,))
 
     def _component(self, name: str, command: tuple[str, ...]) -> Step:
         def start() -> None:
-            self._began[name] = datetime.now(UTC)
-            self.children.start(name, command, self.environment, folder=self.place.root)
+            self._started[name] = datetime.now(UTC)
+            self.children.start(name, command, self.environment, folder=self.paths.root)
 
         return Step(name, start, lambda: self._healthy(name), after=(METADATA,))
 
-    def _run(self, name: str, command: tuple[str, ...], more: Mapping[str, str]) -> None:
-        """Start a command that ends by itself."""
-        self._finishing[name] = self.children.start(
-            name.replace("'s ", "-"),
+    def _start_command(self, name: str, command: tuple[str, ...], more: Mapping[str, str]) -> None:
+        self._commands[name] = self.children.start(
+            name.replace(" ", "-"),
             command,
             {**self.environment, **more},
-            folder=self.place.root,
-            lasting=False,
+            folder=self.paths.root,
+            long_running=False,
         )
 
-    def _ended(self, name: str) -> bool:
-        return self._finishing[name].finished()
+    def _finished(self, name: str) -> bool:
+        return self._commands[name].finished()
 
     def _migrate_warehouse(self) -> None:
         command = (sys.executable, "-P", "-m", "bms_warehouse", "migrate")
-        self._run(WAREHOUSE, command, {"BMS_WAREHOUSE_URL": self.warehouse})
+        self._start_command(WAREHOUSE, command, {"BMS_WAREHOUSE_URL": self.warehouse})
 
     def _migrate_metadata(self) -> None:
-        kept = read_kept(self.place.migrated)
-        if kept.get("revision") is None or kept != self._metadata():
-            self._run(METADATA, (*airflow.COMMAND, "db", "migrate"), {})
+        saved = read_json_cache(self.paths.migrated)
+        if saved.get("revision") is None or saved != self._metadata():
+            self._start_command(METADATA, (*airflow.COMMAND, "db", "migrate"), {})
 
     def _metadata_migrated(self) -> bool:
-        if METADATA not in self._finishing:
+        if METADATA not in self._commands:
             return True
-        if not self._ended(METADATA):
+        if not self._finished(METADATA):
             return False
-        write_private(self.place.migrated, self._metadata())
+        write_private_json(self.paths.migrated, self._metadata())
         return True
 
     def _metadata(self) -> dict[str, str | None]:
-        """Return Airflow's version and its database's revision, None before the first migration.
+        """Return Airflow's version and the revision of its schema, None before the first migration.
 
-        Where both are as the last migration left them there is nothing to migrate; to ask Airflow
-        itself takes it four seconds.
+        If both are unchanged since the last migration, no migration is needed; Airflow's own check
+        takes four seconds.
         """
         with psycopg.connect(self.postgres.url("airflow")) as connection:
             table = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
@@ -169,35 +168,40 @@ class Plan:
         return {"airflow": airflow.version(), "revision": found[0] if found else None}
 
     def _healthy(self, name: str) -> bool:
-        """Return whether a component reported itself since this start, or the api-server answers.
+        """Return whether a component sent a heartbeat since this start, or the api-server responds.
 
-        Airflow's own word alone would not do: what a killed scheduler wrote stays healthy for
-        half a minute.
+        Airflow's status alone is not enough: a killed scheduler still counts as healthy for half a
+        minute.
         """
-        if time.monotonic() - self._asked > HEALTH_EVERY:
+        if time.monotonic() - self._health_time > HEALTH_INTERVAL:
             self._health = self.api.health()
-            self._asked = time.monotonic()
+            self._health_time = time.monotonic()
         if name == API:
             return bool(self._health)
         key = name.replace("-", "_")
         report = self._health.get(key, {})
-        beat = instant(report.get(f"latest_{key}_heartbeat"))
-        return report.get("status") == "healthy" and beat is not None and beat > self._began[name]
+        heartbeat = parse_time(report.get(f"latest_{key}_heartbeat"))
+        return (
+            report.get("status") == "healthy"
+            and heartbeat is not None
+            and heartbeat > self._started[name]
+        )
 
     def _dags_listed(self) -> bool:
-        """Return whether Airflow lists a DAG of every file, read since this start.
+        """Return whether Airflow has parsed every DAG file since this start.
 
-        Raises StackError with the message of a file that cannot be imported.
+        Raises StackError with the traceback of a file that cannot be imported.
         """
-        since = self._began[PROCESSOR]
+        since = self._started[PROCESSOR]
         for error in self.api.import_errors():
-            if (instant(error["timestamp"]) or since) >= since:
+            if (parse_time(error["timestamp"]) or since) >= since:
                 trace = error["stack_trace"].strip()
                 raise StackError(f"{error['filename']} cannot be imported:\n{trace}")
         folder = Path(self.environment["AIRFLOW__CORE__DAGS_FOLDER"])
         listed = {
             dag["relative_fileloc"]
             for dag in self.api.dags()
-            if (instant(dag["last_parsed_time"]) or since) > since and not dag["has_import_errors"]
+            if (parse_time(dag["last_parsed_time"]) or since) > since
+            and not dag["has_import_errors"]
         }
-        return airflow.dag_files(folder) <= listed
+        return {path.name for path in folder.glob("*.py")} <= listed
