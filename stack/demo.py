@@ -18,6 +18,7 @@ RUN_ID_PREFIX = "demo__"
 POLL_INTERVAL = 0.5
 APPROVAL_DELAY = 5.0
 FAILED_STATES = {"failed", "up_for_retry"}
+FINISHED_STATES = {"success", "skipped", "failed", "upstream_failed"}
 
 # Otherwise the schedule of an unpaused DAG would start runs in parallel to the demo's.
 ENVIRONMENT = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
@@ -42,9 +43,10 @@ class ScenarioRun:
         self._approve()
         api, dag_id = self.running.api, self.scenario.dag_id
         state = str(api.run(dag_id, self.run_id)["state"])
-        tasks = [task["state"] for task in api.tasks(dag_id, self.run_id)]
+        tasks = api.tasks(dag_id, self.run_id)
+        finished = sum(task["state"] in FINISHED_STATES for task in tasks)
         self.progress.note(
-            self.scenario.name, f"{state}, {tasks.count('success')} of {len(tasks)} tasks succeeded"
+            self.scenario.name, f"{state}, {finished} of {len(tasks)} tasks finished"
         )
         if state == "failed":
             raise StackError(_failure(dag_id, self.run_id, self.running))

@@ -133,14 +133,14 @@ def onboarding_tables(running: Running, run_id: str) -> list[RenderableType]:
     """Return how the rows of the sample ended, and the reasons for some rejected ones."""
     planned = running.api.xcom("employee_onboarding", run_id, "plan")
     result = running.api.xcom("employee_onboarding", run_id, "conclude")
-    title = f"Rows of {SAMPLE.name} (drop {result['drop']}) by outcome"
+    drop = f"{SAMPLE.name} (drop {result['drop']})"
     if "report" not in result:
-        return [f"{title}: {planned['text']}."]
+        return [f"{drop}: {planned['text']}."]
     content = (_local_data(running) / result["report"] / "rejected.csv").read_bytes()
     rejected = list(csv.DictReader(content.decode("cp1252").splitlines(), delimiter=";"))[:4]
     states = ("created", "adopted", "already_there", "rejected", "needs_review", "waiting")
     return [
-        table(title, states, [tuple(result[state] for state in states)]),
+        table(f"Outcome of the rows of {drop}", states, [tuple(result[state] for state in states)]),
         table(
             f"The first rejected rows of {result['report']}/rejected.csv",
             ("line", "reason"),
@@ -174,8 +174,8 @@ def mirror_tables(manifest: Mapping[str, Any]) -> list[RenderableType]:
     counts = ("rows_read", "inserted", "changed", "unchanged", "vanished")
     requests = ("list_calls", "details_read")
     row = tuple(manifest[name] for name in (*counts, *requests, "state"))
-    columns = ("read", *counts[1:4], "removed", "list calls", "details", "state")
-    return [table("Contacts read, rows written, and requests to the service", columns, [row])]
+    columns = ("read", *counts[1:4], "removed", "list requests", "detail requests", "state")
+    return [table("Contacts read, rows written, and requests sent to the service", columns, [row])]
 
 
 def changed_contact_tables(running: Running, run_id: str) -> list[RenderableType]:
