@@ -11,11 +11,14 @@ from typing import Any
 from upath import UPath
 
 from bms_flows.settings import Settings
+from bms_flows.storage import LOCAL, PART
 
 PEOPLE = ("contact", "consultant", "employee", "employee_private")
 """Folders of answers that are about people, by their tables' names."""
 KEPT = "certificate.json"
 """Certificates stay: they form a chain, and hold nothing personal."""
+BROKEN_OFF = timedelta(days=1)
+"""Age from which a `.part` file has no writer any more."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,22 @@ def kept_days(settings: Settings) -> dict[str, int]:
 
 
 def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Swept]:
-    """Delete files written longer ago than their kind is kept, and folders left empty."""
-    return {kind: _sweep(data_root / kind, now - timedelta(days=n)) for kind, n in days.items()}
+    """Delete files written longer ago than their kind is kept, and folders left empty.
+
+    A `.part` file is what a killed process left of a file: deleted a day after the last write.
+    """
+    return {kind: _sweep(data_root / kind, timedelta(days=n), now) for kind, n in days.items()}
 
 
-def _sweep(folder: UPath, oldest: datetime) -> Swept:
+def _sweep(folder: UPath, kept: timedelta, now: datetime) -> Swept:
     files = size = 0
     for path, written, length in list(_files(folder)):
-        if written < oldest and not path.endswith(f"/{KEPT}"):
+        age = now - written
+        if path.endswith(PART):
+            old = age > BROKEN_OFF
+        else:
+            old = age > kept and not path.endswith(f"/{KEPT}")
+        if old:
             folder.fs.rm_file(path)
             files, size = files + 1, size + length
     _drop_empty(folder)
@@ -54,9 +65,18 @@ def _sweep(folder: UPath, oldest: datetime) -> Swept:
 
 
 def _files(folder: UPath) -> Iterator[tuple[str, datetime, int]]:
-    if folder.exists():
-        for path, info in folder.fs.find(folder.path, detail=True).items():
-            yield path, _written(info), info["size"]
+    if not folder.exists():
+        return
+    if folder.protocol in LOCAL:
+        # Not fsspec's: that follows links, and others may put links beside the reports.
+        for below, _, names in os.walk(folder.path):
+            for path in (f"{below}/{name}" for name in names):
+                with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                    status = os.lstat(path)
+                    yield path, datetime.fromtimestamp(status.st_mtime, UTC), status.st_size
+        return
+    for path, info in folder.fs.find(folder.path, detail=True).items():
+        yield path, _written(info), info["size"]
 
 
 def _written(info: Mapping[str, Any]) -> datetime:
@@ -71,7 +91,7 @@ def _written(info: Mapping[str, Any]) -> datetime:
 
 def _drop_empty(folder: UPath) -> None:
     # Object stores have no folders; what they list as one goes with its last object.
-    if folder.protocol not in ("", "file", "local"):
+    if folder.protocol not in LOCAL:
         return
     for below, _, _ in os.walk(folder.path, topdown=False):
         if below != folder.path:

@@ -2,14 +2,19 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from upath import UPath
 
 LOCAL = ("", "file", "local")
+PART = ".part"
+"""Ends the name of a local file that is being written."""
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -76,27 +81,23 @@ def room(path: UPath) -> Iterator[None]:
         ) from None
 
 
+class NotRegularFile(OSError):
+    """A link, pipe, device or folder has the name of a file; the text names no path."""
+
+
 @contextmanager
 def whole(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Open `path` for writing so that it appears when the block ends well, or not at all.
 
-    A local file is its owner's alone by default, written beside its name and renamed; an object store shows
-    an object only once it is closed, so that one is thrown away instead.
+    A local file is written under a new name beside its own, and renamed: a link, pipe or file that
+    somebody else put there is replaced and not written through. Only its owner may read it by
+    default. An object store shows an object only once it is closed, so a broken-off one is
+    discarded.
     """
-
-    def opened(name: str, flags: int) -> int:
-        return os.open(name, flags, mode)
-
     if path.protocol in LOCAL:
-        part = path.with_name(f"{path.name}.part")
-        try:
-            with room(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with open(part.path, "wb", opener=opened) as stream:
-                    yield stream
-                part.rename(path)
-        finally:
-            part.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _written(path, path.path, mode) as stream:
+            yield stream
         return
     stored: Any = path.open("wb")
     try:
@@ -106,3 +107,82 @@ def whole(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
         stored.closed = True  # closing would send what was written after all
         raise
     stored.close()
+
+
+@contextmanager
+def private(path: UPath) -> Iterator[IO[bytes]]:
+    """Open a file of personal data for writing, as `whole` does, in a folder of its owner's alone.
+
+    It is on the disk when the block has ended. Others may write to the folder above: a link in the
+    place of the folder raises `NotADirectoryError`.
+    """
+    if path.protocol in LOCAL:
+        Path(path.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        folder = os.open(path.parent.path, flags)
+        try:
+            with _written(path, path.name, 0o600, folder) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+        finally:
+            os.close(folder)
+        return
+    with whole(path) as stream:
+        yield stream
+
+
+def keep(path: UPath, content: bytes) -> None:
+    """Write a file of personal data."""
+    with private(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> Iterator[IO[bytes]]:
+    """Write the local file `path`, which is `name` in the open `folder`, if there is one."""
+    part = f"{name}.{uuid4().hex}{PART}"
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with room(path):
+            with os.fdopen(os.open(part, new, mode, dir_fd=folder), "wb") as stream:
+                yield stream
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
+def opened(path: Path) -> int:
+    """Return a handle to read a local file that others may have put there; raise `NotRegularFile`.
+
+    It follows no link and doesn't wait for the writer of a pipe.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise NotRegularFile(error.errno, "not a regular file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegularFile(errno.EINVAL, "not a regular file")
+    return handle
+
+
+@contextmanager
+def reading(path: UPath) -> Iterator[IO[bytes]]:
+    """Open a file for reading; a local one as `opened` does."""
+    if path.protocol in LOCAL:
+        stream: IO[bytes] = os.fdopen(opened(Path(path.path)), "rb")
+    else:
+        stream = path.open("rb")
+    with stream:
+        yield stream
+
+
+def read(path: UPath, most: int = -1) -> bytes:
+    """Return a file's content, `most` bytes of it at most; raise `NotRegularFile`."""
+    with reading(path) as stream:
+        return stream.read(most)

@@ -38,6 +38,13 @@ def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
     assert inbox.exists()
 
 
+def test_what_a_killed_process_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
+    left = written(tmp_path / "raw" / "contact" / "1" / "pages.json.zst.ab.part", 1.1)
+    being_written = written(left.with_name("pages.json.zst.cd.part"), 0.9)
+    sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
+    assert (left.exists(), being_written.exists()) == (False, True)
+
+
 def test_certificates_stay(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "employees" / "000001"
     certificate = written(folder / "certificate.json", 9999)

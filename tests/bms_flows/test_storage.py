@@ -1,6 +1,8 @@
 """Files appear whole or not at all, locally and on an S3 server."""
 
 import errno
+import resource
+import stat
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from bms_flows.storage import DataRootRefused, DiskFull, below, data_root, whole
+from bms_flows.storage import DataRootRefused, DiskFull, below, data_root, keep, private, whole
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,26 @@ def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
     assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
 
 
+def test_personal_data_is_its_owners_alone_with_its_folder(tmp_path: Path) -> None:
+    keep(UPath(tmp_path / "reports" / "a.csv"), b"x")
+    keep(UPath(tmp_path / "reports" / "a.csv"), b"y")
+    written = tmp_path / "reports" / "a.csv"
+    assert written.read_bytes() == b"y"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700
+
+
+def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "reports" / "a.csv")
+    with private(path) as slower:
+        slower.write(b"slow")
+        with private(path) as faster:
+            faster.write(b"fast and whole")
+        assert path.read_bytes() == b"fast and whole"
+    assert path.read_bytes() == b"slow"
+    assert [each.name for each in (tmp_path / "reports").iterdir()] == ["a.csv"]
+
+
 @pytest.mark.parametrize(
     ("number", "file"),
     [(errno.EACCES, "inbox/employees/Dupont.csv"), (errno.EROFS, "inbox/employees")],
@@ -108,11 +130,20 @@ def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
         raise error
 
 
+@pytest.fixture
+def no_room() -> Iterator[None]:
+    """Let this process write no file longer than 1,000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("no_room")
 def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
-    (tmp_path / "Dupont.csv.part").symlink_to("/dev/full")
     with pytest.raises(DiskFull) as told, whole(UPath(tmp_path) / "Dupont.csv") as stream:
-        stream.write(b"x")
-    assert f"no room to write in {tmp_path}: No space left on device; make room" in str(told.value)
+        stream.write(b"x" * 2_000)
+    assert f"no room to write in {tmp_path}: File too large; make room" in str(told.value)
     assert told.value.retriable
     assert list(tmp_path.iterdir()) == []
 

@@ -6,15 +6,15 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
 
 from upath import UPath
 
 from bms_flows.drops.claim import Drop
 from bms_flows.drops.inbox import inside, local, see
-from bms_flows.storage import room, whole
+from bms_flows.storage import NotRegularFile, private, reading
 
 TAKEN: Final = ".taken-"
 """Begins the name under which a local file waits, out of everybody's sight, to be archived."""
@@ -26,39 +26,10 @@ class DropGone(Exception):
     retriable = False
 
 
-@contextmanager
-def private(path: UPath) -> Iterator[IO[bytes]]:
-    """Open `path` for writing: there whole or not at all, and on a disk its owner's alone (0600)."""
-    here = local(path)
-    if here is None:
-        with whole(path) as stream:
-            yield stream
-        return
-    # A name of its own: a run that stood still must not publish what another has half written.
-    part = here.with_name(f"{here.name}.{uuid.uuid4().hex}.part")
-    try:
-        with room(path):
-            here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(here)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def keep(path: UPath, content: bytes) -> None:
-    """Write a file of personal data."""
-    with private(path) as stream:
-        stream.write(content)
-
-
 def digest(path: UPath) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     sha256 = hashlib.sha256()
-    with path.open("rb") as stream:
+    with reading(path) as stream:
         while block := stream.read(1 << 20):
             sha256.update(block)
     return sha256.hexdigest()
@@ -70,16 +41,16 @@ def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
     On an object store a move is a copy and a deletion. Raises `DropGone` where the file has changed
     or gone since it was claimed; a newer file of the same name stays where it is.
     """
-    kept = archive / drop.folder / PurePosixPath(drop.path).name
+    kept = archive / drop.folder / drop.path
     name = _set_aside(inbox, drop)
     source = inside(inbox, name)
     if not kept.exists():
         try:
             _ensure_claimed(inbox, name, drop)
-            with source.open("rb") as stream, private(kept) as copy:
+            with reading(source) as stream, private(kept) as copy:
                 shutil.copyfileobj(stream, copy, 1 << 20)
                 _ensure_claimed(inbox, name, drop)
-        except (DropGone, FileNotFoundError) as gone:
+        except (DropGone, FileNotFoundError, NotRegularFile) as gone:
             if kept.exists():
                 return kept  # another run has taken this one's place, and was faster
             give_back(inbox, drop)
@@ -98,7 +69,7 @@ def give_back(inbox: UPath, drop: Drop) -> None:
     if source is None:
         return
     for aside in _asides(source, drop):
-        if not _is_claimed(inbox, _beside(drop, aside), drop):
+        if not _is_claimed(inbox, aside.name, drop):
             _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
 
 
@@ -113,7 +84,7 @@ def let_go(inbox: UPath, number: int) -> None:
 def _give_back(aside: Path, *names: Path) -> None:
     for name in names:
         try:
-            os.link(aside, name)
+            os.link(aside, name, follow_symlinks=False)
         except FileExistsError:
             if not _same(aside, name):
                 continue
@@ -149,15 +120,11 @@ def _set_aside(inbox: UPath, drop: Drop) -> str:
             # Never a name twice: what another run has set aside must not be written over.
             source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))
     give_back(inbox, drop)  # another file may have come in between
-    return next((_beside(drop, aside) for aside in _asides(source, drop)), drop.path)
+    return next((aside.name for aside in _asides(source, drop)), drop.path)
 
 
 def _asides(source: Path, drop: Drop) -> list[Path]:
     return sorted(source.parent.glob(f"{TAKEN}{drop.id}-*-{glob.escape(source.name)}"))
-
-
-def _beside(drop: Drop, aside: Path) -> str:
-    return str(PurePosixPath(drop.path).with_name(aside.name))
 
 
 def _is_claimed(inbox: UPath, name: str, drop: Drop) -> bool:

@@ -5,14 +5,16 @@ import fcntl
 import io
 import os
 import signal
+import stat
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from upath import UPath
 
+from bms_flows import storage
 from bms_flows.drops.reading import encoding, tokens
 from bms_flows.drops.sheet import Limits
 
@@ -58,34 +60,20 @@ class Look:
 
 def local(path: UPath) -> Path | None:
     """Return `path` as a local one; None on an object store."""
-    return Path(path.path) if path.protocol in ("", "file", "local") else None
+    return Path(path.path) if path.protocol in storage.LOCAL else None
 
 
 def inside(inbox: UPath, name: str) -> UPath:
-    """Return the file `name` of the inbox; raise `OutsideInbox` for any other place."""
-    # Without a slash it is the name of a file that lies there, whatever else is in it.
-    parts = PurePosixPath(name).parts if "/" in name else (name,)
-    if (
-        name in ("", ".")
-        or ".." in parts
-        or "://" in name
-        or parts[0] == "/"
-        or not _on_a_disk(parts)
-    ):
-        raise OutsideInbox("give the file's name, or its path, inside the inbox")
-    path = inbox.joinpath(*parts)
-    here = local(path)
-    if here is not None:
-        root = Path(inbox.path).resolve()
-        if root not in here.resolve().parents:
-            raise OutsideInbox("the path leads out of the inbox")
-    return path
+    """Return the file `name` of the inbox; raise `OutsideInbox` for the path of any other file."""
+    if name in ("", ".", "..") or "/" in name or not _on_a_disk(name):
+        raise OutsideInbox("give the file's name as it lies in the inbox, without a folder")
+    return inbox.joinpath(name)
 
 
-def _on_a_disk(parts: Iterable[str]) -> bool:
-    """Whether a disk could have files of such names."""
+def _on_a_disk(name: str) -> bool:
+    """Whether a disk could have a file of this name."""
     try:
-        return all("\0" not in each and len(os.fsencode(each)) <= NAME_MAX for each in parts)
+        return "\0" not in name and len(os.fsencode(name)) <= NAME_MAX
     except UnicodeEncodeError:
         return False
 
@@ -96,15 +84,16 @@ def ignored(name: str) -> bool:
 
 
 def see(inbox: UPath, name: str) -> Seen | None:
-    """Return the file as it is now, None where there is none."""
+    """Return the file as it is now, None where there is no regular file of this name."""
     path = inside(inbox, name)
     here = local(path)
     if here is not None:
         try:
-            status = here.stat()
+            status = here.lstat()
         except FileNotFoundError:
             return None
-        return Seen(name, status.st_size, str(status.st_mtime_ns)) if here.is_file() else None
+        regular = stat.S_ISREG(status.st_mode)
+        return Seen(name, status.st_size, str(status.st_mtime_ns)) if regular else None
     path.fs.invalidate_cache()
     try:
         info = path.fs.info(path.path)
@@ -123,7 +112,7 @@ def look(inbox: UPath) -> dict[str, Seen]:
     """
     here = local(inbox)
     if here is not None:
-        names = [each.name for each in here.iterdir() if not each.is_symlink()]
+        names = [each.name for each in here.iterdir()]
     else:
         inbox.fs.invalidate_cache()
         names = [each.name for each in inbox.iterdir()] if inbox.exists() else []
@@ -138,9 +127,7 @@ def _readable(name: str) -> str:
 
 def head(path: UPath) -> bytes:
     """Return a dropped file's content; of one too big to be read, enough to tell that it is."""
-    with path.open("rb") as stream:
-        found: bytes = stream.read(Limits().bytes + 1)
-    return found
+    return storage.read(path, Limits().bytes + 1)
 
 
 def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
@@ -187,7 +174,7 @@ def being_written(path: UPath) -> bool:
     here = local(path)
     if here is None or not hasattr(fcntl, "F_SETLEASE"):
         return False
-    handle = os.open(here, os.O_RDONLY | os.O_NOFOLLOW)
+    handle = storage.opened(here)
     try:
         # Who opens the file just now has us told; by SIGIO, unless asked otherwise, which kills.
         fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)

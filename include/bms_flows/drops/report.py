@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from upath import UPath
 
-from bms_flows.drops.custody import keep
 from bms_flows.drops.outcome import Outcome
 from bms_flows.drops.rejects import reject_file
 from bms_flows.drops.sheet import Sheet
 from bms_flows.excel_csv import csv_file
+from bms_flows.storage import keep
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")

@@ -1,6 +1,7 @@
 """What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
 
 import io
+import logging
 from collections.abc import Iterator
 
 import openpyxl
@@ -8,11 +9,13 @@ from openpyxl.cell import WriteOnlyCell
 from upath import UPath
 
 from bms_flows.creation.resource import Field, Kind, Resource
-from bms_flows.drops.inbox import local
+from bms_flows.drops.inbox import local, see
 from bms_flows.drops.reading import dates, numbers, tokens
 from bms_flows.drops.reading.encoding import ENCODINGS
 from bms_flows.drops.sheet import UNDECLARED, Format
-from bms_flows.storage import whole
+from bms_flows.storage import NotRegularFile, read, whole
+
+log = logging.getLogger(__name__)
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644
@@ -88,19 +91,32 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
     if here is not None and not here.exists():
         here.mkdir(parents=True, exist_ok=True)
         here.chmod(0o770)
-    workbook = inbox / xlsx_name(resource)
-    for path, content in (
-        (inbox / READ_ME, read_me(resource, declared)),
-        (inbox / csv_name(resource), csv_template(resource)),
+    # A workbook's bytes hold the time it was made: it follows the CSV's columns.
+    changed = see(inbox, xlsx_name(resource)) is None
+    for name, content in (
+        (READ_ME, read_me(resource, declared)),
+        (csv_name(resource), csv_template(resource)),
     ):
-        if not path.exists() or path.read_bytes() != content:
-            with whole(path, READABLE) as stream:
-                stream.write(content)
-            # A workbook's bytes hold the time it was made: it follows the CSV's columns.
-            workbook.unlink(missing_ok=True)
-    if not workbook.exists():
-        with whole(workbook, READABLE) as stream:
-            stream.write(xlsx_template(resource))
+        if not _holds(inbox / name, content):
+            _put(inbox / name, content)
+            changed = True
+    if changed:
+        _put(inbox / xlsx_name(resource), xlsx_template(resource))
+
+
+def _holds(path: UPath, content: bytes) -> bool:
+    try:
+        return read(path, len(content) + 1) == content
+    except (FileNotFoundError, PermissionError, NotRegularFile):
+        return False
+
+
+def _put(path: UPath, content: bytes) -> None:
+    try:
+        with whole(path, READABLE) as stream:
+            stream.write(content)
+    except IsADirectoryError:
+        log.warning("%s can't be written: a folder has its name; remove the folder", path.name)
 
 
 def csv_template(resource: Resource) -> bytes:

@@ -10,7 +10,7 @@ import msgspec
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
-from bms_flows import runs
+from bms_flows import runs, storage
 from bms_flows.creation import consent, difference, matches, proposal, review
 from bms_flows.creation.certificate import certify
 from bms_flows.creation.review import BadDecision
@@ -169,7 +169,7 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
             held = claim.get(place.warehouse, drop)
         # Else an earlier try has ended it, and was killed before it could say so.
         folder = place.path(held.report or "")
-        ended = msgspec.json.decode((folder / report.CERTIFICATE).read_bytes())["counts"]
+        ended = msgspec.json.decode(storage.read(folder / report.CERTIFICATE))["counts"]
     if entered["chunks"] and ended["waiting"]:
         raise RowsWaiting(
             f"{ended['waiting']} rows of drop {drop} have no end yet: trigger again with drop={drop}"

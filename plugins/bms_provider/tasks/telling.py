@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bms_flows import storage
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.drops import claim
 from bms_flows.drops.notice import notice
@@ -37,7 +38,7 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
             return  # what stands there is an earlier run's word, or another's
         folder = place.path(drop.report)
-        certificate = msgspec.json.decode((folder / CERTIFICATE).read_bytes())
+        certificate = msgspec.json.decode(storage.read(folder / CERTIFICATE))
         message = notice(
             drop,
             inbox,

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -112,7 +111,7 @@ class Crash(BaseException):
 
 
 def crashing(monkeypatch: pytest.MonkeyPatch, step: int) -> Iterator[int]:
-    """Die at the `step`th durable action: rename, replace, unlink."""
+    """Die at the `step`th durable action: rename, unlink, fsync."""
     count = iter(range(1000))
 
     def wrap(owner: Any, name: str) -> None:
@@ -125,8 +124,9 @@ def crashing(monkeypatch: pytest.MonkeyPatch, step: int) -> Iterator[int]:
 
         monkeypatch.setattr(owner, name, acting)
 
-    for name in ("rename", "replace", "unlink"):
-        wrap(Path, name)
+    for owner in (Path, os):
+        for name in ("rename", "unlink"):
+            wrap(owner, name)
     wrap(os, "fsync")
     yield step
 
@@ -159,15 +159,6 @@ def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
     (archive / drop.folder / "a.csv").write_bytes(CONTENT)
     assert custody.take(inbox, archive, drop).read_bytes() == CONTENT
     assert inboxes.look(inbox) == {}
-
-
-def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
-    custody.keep(UPath(tmp_path / "reports" / "a.csv"), b"x")
-    custody.keep(UPath(tmp_path / "reports" / "a.csv"), b"y")
-    written = tmp_path / "reports" / "a.csv"
-    assert written.read_bytes() == b"y"
-    assert stat.S_IMODE(written.stat().st_mode) == 0o600
-    assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700
 
 
 def test_what_another_run_has_set_aside_is_not_written_over(
@@ -212,14 +203,3 @@ def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again
         "ma paie-mai.csv": b"ef",
         f"{custody.TAKEN}99-ab-b.csv": b"",
     }
-
-
-def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
-    path = UPath(tmp_path / "reports" / "a.csv")
-    with custody.private(path) as slower:
-        slower.write(b"slow")
-        with custody.private(path) as faster:
-            faster.write(b"fast and whole")
-        assert path.read_bytes() == b"fast and whole"
-    assert path.read_bytes() == b"slow"
-    assert [each.name for each in (tmp_path / "reports").iterdir()] == ["a.csv"]

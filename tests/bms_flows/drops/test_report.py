@@ -1,6 +1,7 @@
 """Reports: three files a person can work with, and the certificate when all of them lie there."""
 
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -78,10 +79,13 @@ def test_where_the_certificate_lies_all_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
-    rename = Path.replace
-    monkeypatch.setattr(
-        Path, "replace", lambda self, target: (names.append(target.name), rename(self, target))[1]
-    )
+    rename = os.rename
+
+    def renamed(source: str, target: str, **given: int) -> None:
+        names.append(target)
+        rename(source, target, **given)
+
+    monkeypatch.setattr(os, "rename", renamed)
     written(UPath(tmp_path))
     assert names[-1] == report.CERTIFICATE
     assert len(names) == 4

@@ -97,7 +97,7 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
         ({}, "give the name of a file in the inbox, or a drop's number"),
         ({"path": "avril.csv"}, "no such file in the inbox; give its name as it lies there"),
         ({"drop": 77}, "there is no drop 77"),
-        ({"path": "../août.csv"}, "give the file's name, or its path, inside the inbox"),
+        ({"path": "../août.csv"}, "give the file's name as it lies in the inbox"),
         ({"path": "août.csv", "line": 2}, "give a line, .* and a decision on it"),
         ({"path": "août.csv", "decision": "create"}, "give a line, .* and a decision on it"),
         ({"path": "août.csv", "line": 2, "decision": "create"}, "line 2 .* is not waiting"),
