@@ -24,10 +24,27 @@ class Bad:
     @classmethod
     def of(cls, key: int | str | None, code: str, name: str | None, raw: bytes, day: date) -> "Bad":
         """Make one of a row's bytes; a row without a key is known by its digest."""
-        row_key = f"sha256:{hashlib.sha256(raw).hexdigest()}" if key is None else str(key)
         # PostgreSQL stores no NUL; the escaped form says the same.
         shown = raw.decode(errors="backslashreplace").replace("\0", "\\u0000")
-        return cls(row_key, code, name, day, shown)
+        return cls(str(row_key(key, raw)), code, name, day, shown)
+
+
+def row_key(key: int | str | None, raw: bytes) -> int | str:
+    """Return what identifies a row in quarantine: its key, or its digest where it has none."""
+    return f"sha256:{hashlib.sha256(raw).hexdigest()}" if key is None else key
+
+
+def holds(
+    connection: Connection, keys: Iterable[int | str], *, resource: str, id_entity: int
+) -> set[int | str]:
+    """Return those of `keys` whose rows are in quarantine."""
+    by_text = {str(key): key for key in keys}
+    found = select(quarantine.c.row_key).where(
+        quarantine.c.resource == resource,
+        quarantine.c.id_entity == id_entity,
+        quarantine.c.row_key == any_(literal([*by_text], ARRAY(Text))),
+    )
+    return {by_text[text] for text in connection.scalars(found)}
 
 
 def not_accepted(

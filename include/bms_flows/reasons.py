@@ -156,6 +156,25 @@ AUDIT = {
         "The warehouse differs from the service, though it has read the rows again since.",
         "Run the flow again for these days; if it stays so, rebuild them: bms_flows.rebuild.",
     ),
+    "rows_missing": Reason(
+        "The service has rows that the warehouse lacks; no load has read them since.",
+        "Run the flow for these days, then reconciliation. The next audit says warehouse_differs if "
+        "the rows are still missing after a load.",
+    ),
+    "rows_differ": Reason(
+        "The service has other values than the warehouse; no load has read these rows since.",
+        "Nothing to do: rows change between loads. The next audit says warehouse_differs if the "
+        "rows still differ after a load.",
+    ),
+    "rows_extra": Reason(
+        "The warehouse has rows that the service no longer lists; no load has read them since.",
+        "Nothing to do: the next load marks such rows as vanished. The next audit says "
+        "warehouse_differs if it did not.",
+    ),
+    "quarantined": Reason(
+        "The warehouse lacks these rows because they can't be loaded: they are in bms.quarantine.",
+        "Read code and field in bms.quarantine, and correct the rows in the service.",
+    ),
     "never_read": Reason(
         "The service has invoices of a day that no load here has read, though days around it were.",
         "Run invoice_extraction with these days; by itself each run reads some of them.",
@@ -169,4 +188,4 @@ AUDIT = {
         "Look at the task's log; the next audit asks again.",
     ),
 }
-"""Why a day is not reconciled, or was not compared."""
+"""Why a day is pending, not reconciled, or was not compared."""

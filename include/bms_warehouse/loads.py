@@ -15,6 +15,10 @@ import pyarrow as pa
 from pyarrow import csv
 from sqlalchemy import Connection, Table, text
 
+from bms_warehouse.errors import WarehouseError
+
+UNIQUE_VIOLATION = "23505"
+
 _CSV = csv.WriteOptions(include_header=False)
 
 
@@ -136,13 +140,26 @@ def merge(
         """
         return connection.execute(text(kept), given).rowcount
 
-    inserted = write(
-        f"""
-        insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _run_id)
-        select {values}, 1, :observed_at, :observed_at, :run_id from {staging} s
-        on conflict do nothing
-        """
-    )
+    def insert(version: str) -> int:
+        """Insert the rows that are new, with `version`, an SQL expression, as their version."""
+        return write(
+            f"""
+            insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _run_id)
+            select {values}, {version}, :observed_at, :observed_at, :run_id from {staging} s
+            on conflict do nothing
+            """
+        )
+
+    try:
+        with connection.begin_nested():
+            inserted = insert("1")
+    except WarehouseError as error:
+        if error.sqlstate != UNIQUE_VIOLATION:
+            raise
+        # Versions without a current row: it was deleted by hand, or a restore left it out.
+        of_row = " and ".join(f'v."{name}" = s."{name}"' for name in key)
+        latest = f"select coalesce(max(v._version), 0) + 1 from {versions} v where {of_row}"
+        inserted = insert(f"({latest})")
     staged = connection.execute(text(f"select count(*) from {staging}")).scalar_one()
     changed = 0
     if inserted < staged:

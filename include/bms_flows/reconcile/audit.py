@@ -9,16 +9,16 @@ from typing import Any
 from bms.answers import Page
 from bms.client import Client
 from bms.errors import BmsError, Forbidden, MissingScope
-from bms_flows import runs
+from bms_flows import quarantine, runs
 from bms_flows.invoices.window import Window
 from bms_flows.mirror.consultants import CONSULTANTS
 from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import Resource
 from bms_flows.reconcile import agenda, keep, warehouse
-from bms_flows.reconcile.compare import Key, Tally
+from bms_flows.reconcile.compare import Key, Tally, against_warehouse
 from bms_flows.reconcile.invoices import InvoiceJudge
-from bms_flows.reconcile.lists import ListAudit, Listed, against_mirror
+from bms_flows.reconcile.lists import ListAudit, Listed
 from bms_flows.reconcile.readings import Readings, read, requests
 from bms_flows.reconcile.settings import Settings
 from bms_flows.runs import Counts, Step
@@ -82,13 +82,21 @@ class Audit:
         """Hold the readings against the warehouse."""
         window = readings.window
         columns = {column.name: column for column in warehouse.INVOICE_COLUMNS}
-        service = warehouse.digests(readings.month.records, columns, self.client.settings.time_zone)
+        fitting = warehouse.digests(readings.month.records, columns, self.client.settings.time_zone)
+        keys = [*readings.month.rows, *readings.month.rejected]
+        listed = {key: fitting.get(key) for key in keys}
         with self.place.warehouse.connect() as connection:
             held = warehouse.invoices(connection, id_entity, window)
             read_at = warehouse.read_at(connection, id_entity, window)
             history = warehouse.history(connection, id_entity)
             words = warehouse.words(connection, INVOICES, id_entity, window)
-        judge.against_warehouse(readings, service, held, read_at, words, tallies, aside=aside)
+            unfit = [key for key, row in listed.items() if row is None]
+            quarantined = quarantine.holds(
+                connection, unfit, resource=INVOICES, id_entity=id_entity
+            )
+        judge.against_warehouse(
+            readings, listed, held, quarantined, read_at, words, tallies, aside=aside
+        )
         if history:
             judge.never_read(readings, read_at, history, tallies)
 
@@ -139,6 +147,7 @@ class Audit:
                 self._mirror_held(audit, listed, id_entity, whole=whole)
                 if not (resource is EMPLOYEES and self.settings.employee_details == "off"):
                     await audit.details(listed, sampled(listed, sample, turn))
+                    self._unreadable(audit, id_entity)
             except BmsError as error:
                 self._failed(error, [tally])
         self._keep(resource.name, id_entity, {self.today: tally})
@@ -147,17 +156,33 @@ class Audit:
         self, audit: ListAudit, listed: Listed, id_entity: int, *, whole: bool
     ) -> None:
         resource, entity = audit.resource, id_entity or None
-        columns = resource.listed
-        rows = warehouse.digests([*listed.records.values()], columns, audit.zone)
+        fitting = warehouse.digests([*listed.records.values()], resource.listed, audit.zone)
+        rows = {key: fitting.get(key) for key in [*listed.records, *listed.rejected]}
         with self.place.warehouse.connect() as connection:
             read_at = warehouse.mirrored_at(connection, resource, entity)
             if read_at is None:
                 return
             held = warehouse.mirrored(connection, resource, entity)
             words = warehouse.words(connection, resource.name, id_entity)
-        service = {key: rows.get(key) for key in listed.records}
+            unfit = [key for key, row in rows.items() if row is None]
+            quarantined = quarantine.holds(
+                connection, unfit, resource=resource.name, id_entity=id_entity
+            )
         word = next(iter(words.values()), None)
-        against_mirror(audit.tally, service, held, word, whole=whole, read_at=read_at)
+        since = word is not None and read_at > word.checked_at
+        keys = {*rows, *(held if whole else ())}
+        waiting = {*word.waiting} if word and since else set[int]()
+        against_warehouse(audit.tally, keys, rows, held, quarantined, waiting)
+
+    def _unreadable(self, audit: ListAudit, id_entity: int) -> None:
+        """Count details that no record can hold: quarantined, or missing until a run reads them."""
+        details = [f"{key} detail" for key in audit.unreadable]
+        with self.place.warehouse.connect() as connection:
+            found = quarantine.holds(
+                connection, details, resource=audit.resource.name, id_entity=id_entity
+            )
+        for detail in details:
+            audit.tally.pending["quarantined" if detail in found else "rows_missing"] += 1
 
     def _affordable(self, wanted: int) -> bool:
         return self.client.counters.requests + wanted <= self.settings.audit_requests

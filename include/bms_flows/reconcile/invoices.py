@@ -7,9 +7,9 @@ from typing import Final
 from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms_flows.invoices.window import Window
-from bms_flows.reconcile.compare import Key, Tally, differing, judged, mark, standing
+from bms_flows.reconcile.compare import Held, Key, Tally, against_warehouse, differing, standing
 from bms_flows.reconcile.readings import Readings, overlapping
-from bms_flows.reconcile.warehouse import Held, Word
+from bms_flows.reconcile.warehouse import Word
 
 PLAIN_DAYS: Final = ("invoice_date", "due_date")
 """Dates that name a day; with the others, where the service's day begins is not shown."""
@@ -71,43 +71,31 @@ class InvoiceJudge:
     def against_warehouse(
         self,
         read: Readings,
-        service: Mapping[Key, bytes],
+        listed: Mapping[Key, bytes | None],
         held: Mapping[Key, Held],
+        quarantined: Collection[Key],
         read_at: Mapping[date, datetime],
         words: Mapping[date, Word],
         tallies: Mapping[date, Tally],
         *,
         aside: Collection[Key],
     ) -> None:
-        """Hold the rows of days that the warehouse has read against its own.
+        """Compare the rows of days that the warehouse has read with the warehouse's rows.
 
-        `service` are the rows as the warehouse would hold them. Left out are rows that it can't
-        hold, and those `aside`, of which the service itself says this and that.
+        `listed` are the service's rows as the warehouse would hold them, None for a row that it
+        can't hold. Rows in `aside` are left out: the service contradicts itself about them.
         """
         place = self._places((read,))
-        unreadable = read.month.rows.keys() - service.keys()
-        marks: dict[date, dict[Key, int]] = {}
-        for key in service.keys() | held.keys():
-            stands = held.get(key)
-            same = stands is not None and stands.digest == service.get(key)
-            if same or key in unreadable or key in aside:
-                continue
-            version = stands.version if stands else None
-            day = place.get(key) or (stands.day if stands else None)
+        of_day: dict[date, list[Key]] = {}
+        for key in (listed.keys() | held.keys()).difference(aside):
+            day = place.get(key) or (held[key].day if key in held else None)
             if day is not None and day in read_at:
-                marks.setdefault(day, {})[key] = mark(key, service.get(key), version)
-        for day, of_day in marks.items():
+                of_day.setdefault(day, []).append(key)
+        for day, keys in of_day.items():
             word = words.get(day)
-            stand = judged(
-                of_day,
-                word.waiting if word else (),
-                read_since=word is not None and read_at[day] > word.checked_at,
-            )
-            tally = tallies[day]
-            if stand:
-                tally.found["warehouse_differs"] += len(stand)
-            tally.changed += len(of_day) - len(stand)
-            tally.waiting |= {*of_day.values()}
+            since = word is not None and read_at[day] > word.checked_at
+            waiting = word.waiting if word and since else ()
+            against_warehouse(tallies[day], keys, listed, held, quarantined, {*waiting})
 
     def never_read(
         self,
@@ -137,9 +125,9 @@ class InvoiceJudge:
         place: dict[Key, date] = {}
         for read in readings:
             for each in read.all:
-                place |= dict.fromkeys(each.rows, read.window.end)
+                place |= dict.fromkeys([*each.rows, *each.rejected], read.window.end)
             for day, each in read.days.items():
-                place |= dict.fromkeys(each.rows, day)
+                place |= dict.fromkeys([*each.rows, *each.rejected], day)
         for read in readings:
             for each in read.all:
                 for record in each.records:

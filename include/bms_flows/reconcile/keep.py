@@ -33,6 +33,7 @@ def keep(
             state=tally.state,
             because=tally.because,
             found=dict(tally.found),
+            pending=dict(tally.pending),
             rows_compared=tally.compared,
             changed_meanwhile=tally.changed,
             waiting=sorted(tally.waiting),

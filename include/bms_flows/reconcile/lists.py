@@ -3,30 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from bms.answers import Detail, Page
 from bms.dates import parse_datetime
-from bms.errors import NotFound
+from bms.errors import InvalidRecords, NotFound
 from bms.paging import all_pages
 from bms.records import Record
+from bms_flows import quarantine
 from bms_flows.mirror.resource import Resource
 from bms_flows.mirror.rows import rename
-from bms_flows.reconcile.compare import (
-    Key,
-    Rows,
-    Tally,
-    differing,
-    digest,
-    doubled,
-    judged,
-    mark,
-    standing,
-)
-from bms_flows.reconcile.warehouse import Held, Word
+from bms_flows.reconcile.compare import Key, Rows, Tally, differing, digest, doubled, standing
 
 PageOf = Callable[[int, int], Awaitable[Page[Any]]]
 """Asks for a page by its number and size."""
@@ -51,6 +40,8 @@ class Listed:
     rows: Rows
     doubled: frozenset[Key]
     page: Mapping[Key, tuple[int, int]]
+    rejected: frozenset[Key]
+    """Keys of rows that no record can hold, as `bms.quarantine` names them."""
     total_pages: int
 
 
@@ -63,6 +54,8 @@ class ListAudit:
     detail_of: DetailOf
     zone: str
     tally: Tally = field(default_factory=Tally)
+    unreadable: set[Key] = field(default_factory=set)
+    """Rows whose detail no record can hold."""
 
     async def whole(self) -> Listed:
         """Read a list that has no pages."""
@@ -106,7 +99,11 @@ class ListAudit:
         """Read details of some rows and compare what they share with their list."""
         for key in keys:
             item = listed.records[key]
-            detail = await self._detail(key)
+            try:
+                detail = await self._detail(key)
+            except InvalidRecords:
+                self.unreadable.add(key)
+                continue
             if self.shared_differ(item, detail):
                 again = await self._listed([listed.page[key]])
                 second = await self._detail(key)
@@ -158,7 +155,10 @@ class ListAudit:
         records: dict[Key, Record] = {}
         page: dict[Key, tuple[int, int]] = {}
         keys: list[Key] = []
+        rejected: set[Key] = set()
         for place, answer in answers:
+            for row in answer.rejected:
+                rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
             for index, record in enumerate(answer.records):
                 rename(record, answer.extra.get(index, {}), self.resource.aliases)
                 keys.append(record.key)
@@ -166,7 +166,7 @@ class ListAudit:
                 page[record.key] = place
         rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
         total = max((answer.total_pages for _, answer in answers), default=0)
-        return Listed(records, rows, frozenset(doubled(keys)), page, total)
+        return Listed(records, rows, frozenset(doubled(keys)), page, frozenset(rejected), total)
 
 
 def planned(size: int, first: Sequence[Listed], most: int, turn: int) -> Plan:
@@ -193,36 +193,3 @@ def planned(size: int, first: Sequence[Listed], most: int, turn: int) -> Plan:
         [(number, size // 2) for number in range(2 * start - 1, small_end + 1)] if full else [],
         whole=False,
     )
-
-
-def against_mirror(
-    tally: Tally,
-    listed: Mapping[Key, bytes | None],
-    held: Mapping[Key, Held],
-    word: Word | None,
-    *,
-    whole: bool,
-    read_at: datetime,
-) -> None:
-    """Hold listed rows, as the mirror would hold them, against its own; pure.
-
-    A row that the mirror can't hold is None in `listed`. `read_at` is when the mirror's last
-    complete run began.
-    """
-    marks: dict[Key, int] = {}
-    for key in {*listed, *(held if whole else ())}:
-        stands, row = held.get(key), listed.get(key)
-        if key in listed:
-            same = row is None or (
-                stands is not None and stands.digest == row and stands.gone != "vanished"
-            )
-        else:
-            same = stands is None or stands.gone is not None
-        if not same:
-            marks[key] = mark(key, row, stands.version if stands else None)
-    since = word is not None and read_at > word.checked_at
-    found = judged(marks, word.waiting if word else (), read_since=since)
-    if found:
-        tally.found["warehouse_differs"] += len(found)
-    tally.changed += len(marks) - len(found)
-    tally.waiting |= {*marks.values()}

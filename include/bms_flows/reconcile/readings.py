@@ -8,9 +8,11 @@ from typing import Final
 
 import msgspec
 
+from bms.answers import Rows as Answer
 from bms.client import Client, InvoiceLanguage
 from bms.errors import RangeRefused
 from bms.records import ClientInvoice
+from bms_flows import quarantine
 from bms_flows.invoices.window import DAY, Window
 from bms_flows.reconcile.compare import Key, Rows, digest, doubled
 from bms_flows.reconcile.warehouse import NAMES
@@ -26,6 +28,8 @@ class Reading:
     rows: Rows
     nameless: Rows
     doubled: frozenset[Key]
+    rejected: frozenset[Key]
+    """Keys of rows that no record can hold, as `bms.quarantine` names them."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ async def read(
         answer = await client.list_client_invoices(
             id_entity=id_entity, start_date=days.start, end_date=days.end, language=spoken
         )
-        return reading(answer.records)
+        return reading(answer)
 
     while True:
         try:
@@ -105,8 +109,9 @@ async def read(
     return Readings(window, month, days, rest[window.days :], other)
 
 
-def reading(records: Sequence[ClientInvoice]) -> Reading:
+def reading(answer: Answer[ClientInvoice]) -> Reading:
     """Return an answer's records with what is compared of them."""
+    records = answer.records
     values = [msgspec.structs.asdict(record) for record in records]
     nameless = [{**each, **dict.fromkeys(NAMES)} for each in values]
     keys: list[Key] = [record.key for record in records]
@@ -115,4 +120,5 @@ def reading(records: Sequence[ClientInvoice]) -> Reading:
         dict(zip(keys, map(digest, values), strict=True)),
         dict(zip(keys, map(digest, nameless), strict=True)),
         frozenset(doubled(keys)),
+        frozenset(quarantine.row_key(row.key, row.raw) for row in answer.rejected),
     )

@@ -14,7 +14,7 @@ from bms.records import Record
 from bms_flows.frame import frame
 from bms_flows.invoices.window import Window
 from bms_flows.mirror.resource import Resource
-from bms_flows.reconcile.compare import Key, digest
+from bms_flows.reconcile.compare import Held, Key, digest
 from bms_warehouse.tables import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
@@ -38,18 +38,6 @@ FLOWS = {
     "employee": "employee_directory",
 }
 """The flow that fills each mirror."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """A row that the warehouse holds: its values digested, and which version it is."""
-
-    digest: bytes
-    version: int
-    day: date | None = None
-    """The day under which an invoice is listed."""
-    gone: str | None = None
-    """Why lists need not have a mirrored row: flagged, vanished, or unlisted, which is known of it."""
 
 
 def digests(

@@ -54,9 +54,10 @@ QUARANTINED = text("""
 """)
 
 DIFFERENCES = text("""
-    select resource, id_entity, day, because, found, checked_at, run_id
-    from bms.reconciliation where state = 'not_reconciled' and resource = any(:resources)
-    order by day desc, resource, id_entity limit :limit
+    select resource, id_entity, day, state, because, checked_at, run_id
+    from bms.reconciliation
+    where state in ('not_reconciled', 'pending') and resource = any(:resources)
+    order by state, day desc, resource, id_entity limit :limit
 """)
 
 AUDITED = text("""
@@ -107,7 +108,7 @@ def quarantined(connection: Connection, resource: str, limit: int) -> list[RowMa
 
 
 def differences(connection: Connection, resources: Sequence[str], limit: int) -> list[RowMapping]:
-    """Return the days on which service and warehouse don't agree, the latest first."""
+    """Return the days on which service and warehouse don't agree: confirmed ones, then pending ones."""
     return _all(connection, DIFFERENCES, resources=[*resources], limit=limit)
 
 

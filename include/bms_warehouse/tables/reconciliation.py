@@ -1,11 +1,11 @@
-"""The self-audit's word on each day: reconciled, or not, because."""
+"""State of each audited day or list, with the reasons for any difference."""
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Date, Index, Integer, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
-RECONCILIATION_STATES = ("reconciled", "not_reconciled", "not_checked")
+RECONCILIATION_STATES = ("reconciled", "pending", "not_reconciled", "not_checked")
 
 reconciliation = Table(
     "reconciliation",
@@ -24,21 +24,33 @@ reconciliation = Table(
         primary_key=True,
         comment="The day of the invoices; of other resources, the day of the audit.",
     ),
-    Column("state", TEXT, nullable=False, comment="reconciled, not_reconciled or not_checked."),
+    Column(
+        "state",
+        TEXT,
+        nullable=False,
+        comment="reconciled; pending: differs from the warehouse until a load or audit decides; "
+        "not_reconciled; not_checked.",
+    ),
     Column("because", ARRAY(TEXT), nullable=False, comment="Codes of what was found; else empty."),
-    Column("found", JSONB, nullable=False, comment="Differing rows, by code."),
+    Column("found", JSONB, nullable=False, comment="Rows of contradictions, by code."),
+    Column(
+        "pending",
+        JSONB,
+        nullable=False,
+        comment="Rows that differ from the warehouse before a load or audit decides, by code.",
+    ),
     Column("rows_compared", Integer, nullable=False, comment="Rows that were held against others."),
     Column(
         "changed_meanwhile",
         Integer,
         nullable=False,
-        comment="Rows that differed and are no bug: they changed while they were read, or since.",
+        comment="Rows that changed while they were read.",
     ),
     Column(
         "waiting",
         ARRAY(BigInteger),
         nullable=False,
-        comment="Invoices that differ from the warehouse until its next read of the day.",
+        comment="Marks of rows that differ from the warehouse, compared again by the next audit.",
     ),
     Column("checked_at", TIMESTAMP, nullable=False, comment="When the day was last audited."),
     Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that audited it."),
@@ -48,5 +60,5 @@ reconciliation = Table(
     ),
     CheckConstraint("(state = 'reconciled') = (cardinality(because) = 0)", name="because"),
     Index("ix_reconciliation_state_day", "state", "day"),
-    comment="What the self-audit found: for each day, reconciled, or not, because.",
+    comment="Result of the self-audit for each day or list: its state, and the reasons.",
 )

@@ -28,6 +28,7 @@ STATES = {
     "withdrawn": Shown("Withdrawn", "idle", "The file was not there to be read."),
     "never": Shown("Never ran", "idle", "No load is on record, so nothing is owed yet."),
     "not_checked": Shown("Not checked", "idle", "The self-audit could not compare the day."),
+    "pending": Shown("Pending", "warn", "Rows differ; the next load or audit decides."),
     "waiting": Shown("Waiting", "warn", "The file is not finished being written."),
     "not_applied": Shown("Not applied", "warn", "Rows wait, or the plan was not agreed to."),
     "late": Shown("Late", "warn", "The last complete load is older than promised."),

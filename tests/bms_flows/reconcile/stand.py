@@ -94,6 +94,30 @@ class Auditor:
         """Return how many words there are of each state."""
         return dict(self.query("select state, count(*) from bms.reconciliation group by state"))
 
+    def states_of(self, resource: str) -> dict[str, int]:
+        """Return how many days or lists of a resource are in each state."""
+        return dict(
+            self.query(
+                "select state, count(*) from bms.reconciliation"
+                f" where resource = '{resource}' group by state"
+            )
+        )
+
+    def word(self, resource: str, day: str) -> tuple[str, dict[str, int]]:
+        """Return state and findings of a day."""
+        (row,) = self.query(
+            "select state, found || pending from bms.reconciliation"
+            f" where resource = '{resource}' and day = '{day}'"
+        )
+        return row
+
+    def latest(self, resource: str) -> tuple[str, dict[str, int]]:
+        """Return state and findings of the latest audit of a resource."""
+        return self.query(
+            "select state, found || pending from bms.reconciliation"
+            f" where resource = '{resource}' order by day desc limit 1"
+        )[0]
+
     def ringing(self) -> set[str]:
         """Return what alarms are open of."""
         with self.warehouse.connect() as connection:

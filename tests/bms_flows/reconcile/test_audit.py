@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from bms.errors import ServiceUnavailable
+from bms_flows.invoices.extract import Suspect
 from bms_flows.invoices.window import Window
+from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.sync import ManyGone
 from bms_flows.reconcile.settings import Settings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.reconcile.stand import Auditor
@@ -211,3 +214,100 @@ def test_a_day_that_no_load_has_read_is_told_of_until_one_has(
     auditor.extract("2026-03-25", "2026-03-26")
     auditor.run(WEEK)
     assert (auditor.query(words), auditor.ringing()) == ([], set())
+
+
+def test_days_whose_rows_are_missing_from_the_warehouse_are_pending_until_a_load_brings_them_back(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    """No load runs between the audits: a row that was entered since looks the same."""
+    auditor.window = WEEK
+    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.load()
+    lost = [row["id_invoice"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)][:13]
+    auditor.execute(f"delete from bms.client_invoice where id_invoice in {(*lost,)}")
+    auditor.execute("delete from bms.contact where id <= 1013")
+    days = {row["invoice_date"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)[:13]}
+    for _ in range(3):
+        auditor.run()
+        auditor.next_day()
+        pending = auditor.query(
+            "select day::text, because, pending from bms.reconciliation"
+            " where state = 'pending' and resource = 'client_invoice' order by day"
+        )
+        assert {day for day, _, _ in pending} == days
+        assert all(because == ["rows_missing"] for _, because, _ in pending)
+        assert sum(found["rows_missing"] for _, _, found in pending) == 13
+        assert auditor.latest("contact") == ("pending", {"rows_missing": 13})
+    auditor.load()
+    auditor.run()
+    assert auditor.states_of("client_invoice") == {"reconciled": 7}
+    assert auditor.latest("contact") == ("reconciled", {})
+
+
+def test_rows_that_changed_since_the_load_leave_their_day_pending(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = WEEK
+    auditor.load()
+    row = sandbox.invoices(1, WEEK.start, WEEK.end)[0]
+    sandbox.pay(1, row["id_invoice"], "1.00")
+    auditor.run()
+    assert auditor.query(
+        "select day::text, because from bms.reconciliation where state = 'pending'"
+    ) == [(row["invoice_date"], ["rows_differ"])]
+    assert auditor.ringing() == set()
+
+
+def test_rows_in_quarantine_are_named_and_rows_that_are_in_neither_place_are_missing(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = WEEK
+    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    invoice = sandbox.invoices(1, WEEK.start, WEEK.end)[0]
+    sandbox.edit_invoice(1, invoice["id_invoice"], currency="E\0R")
+    sandbox.edit("contacts", 1003, city="a\0b")
+    auditor.load()
+    auditor.run()
+    named = ("pending", {"quarantined": 1})
+    assert auditor.word("client_invoice", invoice["invoice_date"]) == named
+    assert auditor.latest("contact") == named
+    assert auditor.ringing() == set()
+    auditor.execute("delete from bms.quarantine")
+    auditor.run()
+    named = ("pending", {"rows_missing": 1})
+    assert auditor.word("client_invoice", invoice["invoice_date"]) == named
+    assert auditor.latest("contact") == named
+
+
+def test_a_detail_that_no_record_can_hold_ends_no_audit(sandbox: Sandbox, auditor: Auditor) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=3, employees=3, consultants=4)
+    auditor.load()
+    sandbox.set_dialect(shown_forms=["read_contact.id=text"])
+    auditor.run()
+    assert auditor.latest("contact") == ("pending", {"rows_missing": 3})
+    auditor.mirror.run("contact", page_size=100, asked=Asked(full=True))
+    auditor.run()
+    assert auditor.latest("contact") == ("pending", {"quarantined": 3})
+
+
+def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.load()
+    sandbox.set_dialect(
+        shown_forms=["list_client_invoices.total_vat=text", "list_contacts.id=text"]
+    )
+    with pytest.raises(Suspect):
+        auditor.extract(str(auditor.window.start), str(auditor.window.end))
+    with pytest.raises(ManyGone):
+        auditor.mirror.run("contact", page_size=100)
+    auditor.run()
+    assert auditor.latest("client_invoice") == ("pending", {"quarantined": 5})
+    assert auditor.latest("contact")[1]["quarantined"] == 30
+    auditor.execute("delete from bms.quarantine")
+    auditor.run()
+    assert auditor.latest("client_invoice") == ("pending", {"rows_differ": 5})
+    assert auditor.latest("contact")[1]["rows_missing"] == 30

@@ -1,14 +1,11 @@
 """Which differences stand after a second look: the law of the self-audit, without a service."""
 
-from datetime import UTC, datetime
+from collections.abc import Collection
 
-from bms_flows.reconcile.compare import Tally, doubled, judged, mark, standing
-from bms_flows.reconcile.lists import Listed, against_mirror, planned
-from bms_flows.reconcile.warehouse import Held, Word
+from bms_flows.reconcile.compare import Held, Key, Tally, against_warehouse, doubled, standing
+from bms_flows.reconcile.lists import Listed, planned
 
 A, B, C = b"a", b"b", b"c"
-NOON = datetime(2026, 3, 31, 12, tzinfo=UTC)
-LATER = datetime(2026, 3, 31, 13, tzinfo=UTC)
 
 
 def test_a_difference_stands_where_neither_side_changed() -> None:
@@ -23,13 +20,36 @@ def test_what_came_went_or_changed_between_two_readings_does_not_stand() -> None
     assert came | went | changed | changed_twice == set()
 
 
-def test_a_difference_from_the_warehouse_counts_once_it_outlived_a_read() -> None:
-    marks = {1: mark(1, A, 4), 2: mark(2, B, 1)}
-    assert judged(marks, [marks[1]], read_since=True) == {1}
-    assert judged(marks, [marks[1]], read_since=False) == set()
-    assert judged({1: mark(1, C, 4)}, [marks[1]], read_since=True) == set()  # changed again
-    assert judged({1: mark(1, A, 5)}, [marks[1]], read_since=True) == set()  # loaded since
+def compared(
+    listed: dict[Key, bytes | None],
+    held: dict[Key, Held],
+    waiting: Collection[int] = (),
+    quarantined: Collection[Key] = (),
+) -> Tally:
+    tally = Tally()
+    against_warehouse(tally, {*listed, *held}, listed, held, quarantined, waiting)
+    return tally
+
+
+def test_a_difference_from_the_warehouse_is_a_fault_once_it_outlived_a_load() -> None:
+    first = compared({1: A, 2: B}, {1: Held(B, 4)})
+    assert first.pending == {"rows_differ": 1, "rows_missing": 1}
+    assert first.state == "pending"
+    again = compared({1: A, 2: B}, {1: Held(B, 4)}, first.waiting)
+    assert (again.found, again.pending) == ({"warehouse_differs": 2}, {})
+    changed = compared({1: C, 2: B}, {1: Held(B, 4), 2: Held(B, 1)}, first.waiting)
+    assert (changed.found, changed.pending) == ({}, {"rows_differ": 1})
+    loaded = compared({1: A, 2: C}, {1: Held(B, 5)}, first.waiting)
+    assert (loaded.found, loaded.pending) == ({}, {"rows_differ": 1, "rows_missing": 1})
     assert doubled([1, 2, 1]) == {1}
+
+
+def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
+    assert compared({1: None}, {}, quarantined={1}).pending == {"quarantined": 1}
+    assert compared({1: None}, {1: Held(A, 1)}, quarantined={1}).pending == {"quarantined": 1}
+    assert compared({1: None}, {}).pending == {"rows_missing": 1}
+    assert compared({1: None}, {1: Held(A, 1)}).pending == {"rows_differ": 1}
+    assert compared({1: None}, {}, quarantined={1}).waiting == set()
 
 
 def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
@@ -37,39 +57,33 @@ def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
     assert (tally.state, tally.because) == ("reconciled", [])
     tally.unasked.add("budget_spent")
     assert tally.state == "not_checked"
+    tally.pending["quarantined"] += 1
+    assert tally.state == "pending"
     tally.found["doubled"] += 1
-    assert (tally.state, tally.because) == ("not_reconciled", ["budget_spent", "doubled"])
+    assert (tally.state, tally.because) == (
+        "not_reconciled",
+        ["budget_spent", "doubled", "quarantined"],
+    )
 
 
-def mirrored(held: dict[int | str, Held], word: Word | None, *, whole: bool = True) -> Tally:
-    tally = Tally()
-    listed = {1: A, 2: B, 3: None}
-    against_mirror(tally, listed, held, word, whole=whole, read_at=LATER)
-    return tally
-
-
-def test_a_mirror_may_hold_what_is_gone_and_lack_what_no_table_can_hold() -> None:
-    held: dict[int | str, Held] = {
+def test_a_mirror_may_hold_what_is_gone() -> None:
+    held: dict[Key, Held] = {
         1: Held(A, 1),
         2: Held(B, 7, gone="flagged"),
         4: Held(C, 1, gone="vanished"),
     }
-    assert mirrored(held, None).changed == 0
+    assert compared({1: A, 2: B}, held).pending == {}
 
 
 def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
-    held: dict[int | str, Held] = {2: Held(B, 1, gone="vanished"), 4: Held(C, 1)}
-    first = mirrored(held, None)
-    assert (first.changed, len(first.waiting), first.state) == (3, 3, "reconciled")
-    again = mirrored(held, Word(NOON, sorted(first.waiting)))
-    assert again.found == {"warehouse_differs": 3}
-    assert mirrored(held, Word(NOON, sorted(first.waiting)), whole=False).found == {
-        "warehouse_differs": 2
-    }
+    held: dict[Key, Held] = {2: Held(B, 1, gone="vanished"), 4: Held(C, 1)}
+    first = compared({1: A, 2: B}, held)
+    assert first.pending == {"rows_missing": 2, "rows_extra": 1}
+    assert compared({1: A, 2: B}, held, first.waiting).found == {"warehouse_differs": 3}
 
 
 def page(rows: int, total_pages: int) -> Listed:
-    return Listed({}, dict.fromkeys(range(rows), A), frozenset(), {}, total_pages)
+    return Listed({}, dict.fromkeys(range(rows), A), frozenset(), {}, frozenset(), total_pages)
 
 
 def test_a_short_list_is_read_whole_on_pages_of_both_sizes() -> None:

@@ -87,7 +87,8 @@ def test_clean_audits_raise_no_alarm(sandbox: Sandbox, auditor: Auditor) -> None
             requests.append(auditor.counters.requests)
             assert auditor.found() == {}, (readings, run)
             [(more, compared)] = auditor.query(
-                "select sum(changed_meanwhile), sum(rows_compared) from bms.reconciliation"
+                "select sum(changed_meanwhile + coalesce((select sum(value::int)"
+                " from jsonb_each_text(pending)), 0)), sum(rows_compared) from bms.reconciliation"
                 " where run_id = (select max(run_id) from bms.reconciliation)"
             )
             changed, rows = changed + more, rows + compared

@@ -124,9 +124,10 @@ values ('consultant_sync', 'late', 'The last complete load is 3 d 2 h old, 26 h 
 """
 
 AUDIT = """
-insert into bms.reconciliation
+insert into bms.reconciliation (resource, id_entity, day, state, because, found, pending,
+    rows_compared, changed_meanwhile, waiting, checked_at, run_id)
 select 'client_invoice', e, d, case when n % 60 = 0 then 'not_reconciled' else 'reconciled' end,
-    case when n % 60 = 0 then array['warehouse_differs'] else '{{}}'::text[] end, '{{}}', 120, 0, '{{}}', now(), 1
+    case when n % 60 = 0 then array['warehouse_differs'] else '{{}}'::text[] end, '{{}}', '{{}}', 120, 0, '{{}}', now(), 1
 from generate_series(1, {entities}) as e, (
     select cast(d as date) as d, row_number() over (order by d desc) + 55 as n
     from generate_series(current_date - {days}, current_date - 1, interval '1 day') as d
