@@ -283,7 +283,7 @@ def test_a_detail_that_no_record_can_hold_ends_no_audit(sandbox: Sandbox, audito
     auditor.window = Window(WEEK.start, WEEK.start)
     sandbox.fill(contacts=3, employees=3, consultants=4)
     auditor.load()
-    sandbox.set_dialect(shown_forms=["read_contact.id=text"])
+    sandbox.set_dialect(shown_forms=["read_contact.id=null"])
     auditor.run()
     assert auditor.latest("contact") == ("pending", {"rows_missing": 3})
     auditor.mirror.run("contact", page_size=100, asked=Asked(full=True))
@@ -298,7 +298,7 @@ def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
     sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
     auditor.load()
     sandbox.set_dialect(
-        shown_forms=["list_client_invoices.total_vat=text", "list_contacts.id=text"]
+        shown_forms=["list_client_invoices.total_vat=null", "list_contacts.id=null"]
     )
     with pytest.raises(Suspect):
         auditor.extract(str(auditor.window.start), str(auditor.window.end))
