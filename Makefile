@@ -1,22 +1,22 @@
-# One line each; the scripts behind them are there to be read.
+# Each target runs one script or command.
 .PHONY: demo up test lint fix bench prove lock install
 .DEFAULT_GOAL := demo
 
-demo: install     ## see it work: a local stack, one real extraction, a short table
+demo: install     ## start the local stack, run five DAG runs, print their results, stop
 	@.venv/bin/python -m stack demo
-up: install       ## the same stack left running, with Airflow's UI
+up: install       ## start the local stack with Airflow's UI; Ctrl-C stops it
 	@.venv/bin/python -m stack up
-test: install     ## lint and the whole suite
+test: install     ## lint, then the whole test suite
 	@scripts/test
-prove: install    ## the longer proofs: real runs, the whole grid of creation, kills of the extraction
+prove: install    ## long proofs: full Airflow runs, all fault combinations of creation, killed extractions
 	@scripts/prove
-bench: install    ## loads beside their ceilings and beside dlt, pandas and Singer, on this machine
+bench: install    ## benchmarks: loads against their ceilings and against dlt, pandas and Singer
 	@scripts/bench
 lint: install     ## ruff and mypy
 	@scripts/lint
-fix: install      ## let ruff mend what it can
+fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
-lock:             ## resolve pyproject.toml anew into requirements.lock
+lock:             ## update requirements.lock from pyproject.toml
 	@scripts/lock
 install:
 	@scripts/install
