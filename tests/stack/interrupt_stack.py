@@ -1,6 +1,6 @@
 """Interruption test of the stack: signals at random times, then a check that nothing is left.
 
-Run on demand; it takes minutes: `python tests/stack/interrupt_stack.py [ROUNDS] [SEED] [COMMAND]`.
+Run on demand; it takes minutes: `python -m tests.stack.interrupt_stack [ROUNDS [SEED [COMMAND]]]`.
 Each round starts `python -m stack COMMAND` (demo) in a new folder or that of the last round, sends
 SIGINT, SIGTERM, SIGHUP (some twice) or SIGKILL after a random time, and checks the exit code and
 that no process, lock, socket, temporary file or stack.json remains. After a SIGKILL the next start
