@@ -204,7 +204,7 @@ SCENARIOS = (
     ),
     Scenario(
         "employee_onboarding",
-        "Create the employees of a file that HR dropped into the inbox",
+        "Create employees from a file dropped into the inbox; some of its rows are invalid on purpose",
         drop_sample,
         onboarding_tables,
         writes=True,
