@@ -12,8 +12,8 @@ and leaves its report under `reports/contacts/<drop>-<time>/`.
   what the CRM has; each difference once, until it changes or is gone.
 
 Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/contacts/`, or with the
-number of a drop that is to be gone on with: a plan approved later, or a line of `needs_review.csv`
-decided (`create`, `give_up`, or the id of the contact it is; who decided is kept).
+number of a drop that is to be gone on with: a plan approved later, or lines of `needs_review.csv`
+decided (`4`, `3-7, 9` or `all`: `create`, `give_up`, or the id of the contact it is; who decided is kept).
 """
 
 from __future__ import annotations

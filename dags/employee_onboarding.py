@@ -6,8 +6,8 @@ its report under `reports/employees/<drop>-<time>/`: who was created, who was no
 own form to be corrected and dropped again, what needs a person, and last the certificate.
 
 Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/employees/`, or with the
-number of a drop that is to be gone on with: a plan approved later, or a line of `needs_review.csv`
-decided (`create`, `give_up`, or the guid of the employee it is; who decided is kept).
+number of a drop that is to be gone on with: a plan approved later, or lines of `needs_review.csv`
+decided (`4`, `3-7, 9` or `all`: `create`, `give_up`, or the guid of the employee it is; who decided is kept).
 """
 
 from __future__ import annotations

@@ -30,15 +30,16 @@ def params(inbox: str, record: str) -> dict[str, Param]:
         ),
         "line": Param(
             None,
-            type=["null", "integer"],
-            title="Line to decide on",
-            description="Of that drop, as needs_review.csv numbers it; with a decision.",
+            type=["null", "string"],
+            title="Lines to decide on",
+            description="Of that drop, as needs_review.csv numbers them: 4, or 3-7, 9, or all that"
+            " wait; with a decision.",
         ),
         "decision": Param(
             None,
             type=["null", "string"],
             title="Decision",
-            description=f"create, give_up, or {record} that the line is.",
+            description=f"create, give_up, or {record} that one line is.",
         ),
         "dry_run": Param(
             False,

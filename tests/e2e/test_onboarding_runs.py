@@ -181,7 +181,7 @@ def test_a_line_in_doubt_is_decided_in_airflow(
     until(lambda: drops.ended() and "twin" in drops.named(), LIMIT, lambda: airflow.runs(DAG))
     outcome = drops.outcome("twin")
     assert (outcome["created"], outcome["needs_review"]) == (0, 1)
-    run = airflow.trigger(DAG, drop=outcome["drop"], line=2, decision="create")
+    run = airflow.trigger(DAG, drop=outcome["drop"], line="2", decision="create")
     until(lambda: airflow.runs(DAG)[run] in DONE, LIMIT, lambda: airflow.runs(DAG))
     assert airflow.runs(DAG)[run] == "success"
     assert drops.outcome("twin")["created"] == 1

@@ -46,7 +46,7 @@ def plan(name: str) -> dict[str, Any]:
     """
     params = get_current_context()["params"]
     if bool(params.get("line")) != bool(params.get("decision")):
-        raise BadDecision("give a line, as needs_review.csv numbers it, and a decision on it")
+        raise BadDecision("give lines, as needs_review.csv numbers them, and a decision on them")
     if params.get("decision") and params.get("dry_run"):
         raise BadDecision("a decision is carried out at once: leave the dry run off")
     with workplace.open_workplace() as place:
@@ -84,19 +84,19 @@ def plan(name: str) -> dict[str, Any]:
 
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
-    """Take a person's decision on one line of the drop, and carry it out."""
-    row, plan_id = review.row_of(place.warehouse, name, held.id, params["line"])
-    inbox.taken(place, name, held)  # without the original no report can tell what came of it
+    """Take a reviewer's decision on lines of the drop, and carry it out."""
     run = get_current_context()["dag_run"]
     who = run.triggering_user_name or "whoever triggered the run"
     decision = review.Decision(params["decision"], who, run.run_id)
+    lines = review.Lines.read(str(params["line"]))
+    rows, plan_id = review.rows_of(place.warehouse, name, held.id, lines, decision)
+    inbox.taken(place, name, held)  # without the original no report can tell what came of it
 
     async def carry_out(bench: Workbench) -> None:
-        rows = await review.decide_review(bench, row, decision)
-        await bench.applier().apply(rows)
+        await bench.applier().apply(await review.decide_review(bench, rows, decision))
 
     workbench.step(place, name, "decide", carry_out)
-    text = f"line {params['line']}: {params['decision']}, decided by {who}"
+    text = f"lines {params['line']}, {len(rows)} rows: {params['decision']}, decided by {who}"
     return {"drop": held.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
 
 

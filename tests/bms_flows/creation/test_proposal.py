@@ -321,14 +321,14 @@ async def test_a_person_decides_once_and_is_named(
         plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
         given = choice
         if choice == "candidate":
-            given = sandbox.rows("employees")[0]["guid_employee"]
+            given = hired(sandbox)["guid_employee"]
         decision = Decision(given, "ada", "manual__1")
-        again = await decide_review(place, row, decision)
+        again = await decide_review(place, [row], decision)
         assert follower in again
         # A try that was killed before it could send finds its own decision, and nobody else's.
-        assert await decide_review(place, row, decision) == again
+        assert await decide_review(place, [row], decision) == again
         with pytest.raises(BadDecision):
-            await decide_review(place, row, Decision(given, "bob", "manual__2"))
+            await decide_review(place, [row], Decision(given, "bob", "manual__2"))
         await place.applier().apply([row, follower])
         outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
     with warehouse.connect() as connection:
@@ -351,7 +351,42 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(BadDecision):
-                await decide_review(place, row, Decision(wrong, "ada", "manual__1"))
+                await decide_review(place, [row], Decision(wrong, "ada", "manual__1"))
+
+
+async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
+        with pytest.raises(BadDecision, match="payroll_number") as refused:
+            await decide_review(place, [row], Decision(other["guid_employee"], "ada", "manual__1"))
+        assert not [cell for cell in ("Autre", "Lefèvre", "900001") if cell in str(refused.value)]
+        [entry] = await place.ledger.entries([row])
+        assert entry.state is State.REVIEW
+        same = sandbox.insert("employees", id_entity=2, last_name="LEFÈVRE", first_name="Aurélie")
+        await decide_review(place, [row], Decision(same["guid_employee"], "ada", "manual__2"))
+        [entry] = await place.ledger.entries([row])
+        assert entry.remote_id == same["guid_employee"]
+
+
+async def test_a_listed_candidate_may_be_chosen_whatever_differs(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    there = hired(sandbox)
+    run = drop(csv("900009;Lefèvre;Aurélie;2026-05-15;"))
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        await applied(place, run, sheet, planned.plan.id)
+        [entry] = (await place.ledger.by_key({planned.plan.rows[0].key or ""})).values()
+        assert entry.candidates == (there["guid_employee"],)
+        sandbox.edit("employees", there["guid_employee"], last_name="Martin", first_name="Léa")
+        choice = there["guid_employee"].upper()
+        await decide_review(place, [entry.id], Decision(choice, "ada", "manual__1"))
+        [entry] = await place.ledger.entries([entry.id])
+        assert (entry.state, entry.remote_id) == (State.ADOPTED, there["guid_employee"])
 
 
 async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
@@ -360,7 +395,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
     run = drop(TWO)
     async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
-        no = await decide_review(place, row, Decision("give_up", "ada", "manual__1"))
+        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
         await place.applier().apply(no)
         # The drop replayed: the word stands. Dropped again: a person is asked again.
         for each, codes in [
@@ -372,7 +407,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
             outcomes, _ = await certify(place, each.drop_id, plan_id, sheet)
             assert [outcome.faults[0].code for outcome in outcomes] == codes
         assert sandbox.truth()["created"]["employees"] == []
-        yes = await decide_review(place, row, Decision("create", "bob", "manual__2"))
+        yes = await decide_review(place, [row], Decision("create", "bob", "manual__2"))
         await place.applier().apply(yes)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
@@ -385,9 +420,9 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         sandbox.set_fault("503", "create_employee", retry_after=0)
         decision = Decision("create", "ada", "manual__1")
-        await place.applier().apply(await decide_review(place, row, decision))
+        await place.applier().apply(await decide_review(place, [row], decision))
         # It waits for a word again; the run that is tried again has given its own.
-        await place.applier().apply(await decide_review(place, row, decision))
+        await place.applier().apply(await decide_review(place, [row], decision))
         [entry] = await place.ledger.entries([row])
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 

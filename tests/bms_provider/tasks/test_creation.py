@@ -98,11 +98,11 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
         ({"path": "avril.csv"}, "no such file in the inbox; give its name as it lies there"),
         ({"drop": 77}, "there is no drop 77"),
         ({"path": "../août.csv"}, "give the file's name as it lies in the inbox"),
-        ({"path": "août.csv", "line": 2}, "give a line, .* and a decision on it"),
-        ({"path": "août.csv", "decision": "create"}, "give a line, .* and a decision on it"),
-        ({"path": "août.csv", "line": 2, "decision": "create"}, "line 2 .* is not waiting"),
+        ({"path": "août.csv", "line": "2"}, "give lines, .* and a decision on them"),
+        ({"path": "août.csv", "decision": "create"}, "give lines, .* and a decision on them"),
+        ({"path": "août.csv", "line": "2", "decision": "create"}, "trigger with drop=1 alone"),
         (
-            {"path": "août.csv", "line": 2, "decision": "create", "dry_run": True},
+            {"path": "août.csv", "line": "2", "decision": "create", "dry_run": True},
             "leave the dry run off",
         ),
     ],
@@ -206,7 +206,7 @@ def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
     with run("manual__2", path="mars.csv"):
         carry_through(creation.plan("employee"))
     assert drop_row(warehouse, 2).state == "applied"
-    with run("manual__3", drop=2, line=2, decision="create"):
+    with run("manual__3", drop=2, line="2", decision="create"):
         assert carry_through(creation.plan("employee"))["created"] == 1
 
 
@@ -276,7 +276,7 @@ def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
     with run(path=dropped):
         carry_through(creation.plan("employee"))
     before = drop_row(warehouse)
-    with run("manual__2", drop=1, line=2, decision="create"), pytest.raises(BadDecision):
+    with run("manual__2", drop=1, line="2", decision="create"), pytest.raises(BadDecision):
         creation.plan("employee")
     after = drop_row(warehouse)
     assert (after.state, after.finished_at) == ("applied", before.finished_at)
@@ -300,7 +300,7 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     with run(path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
     (data_root / drop_row(warehouse).archive).unlink()  # its days are over
-    decision = run("manual__2", drop=1, line=2, decision="create")
+    decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(DropGone, match="no longer kept; drop the file again"):
         creation.plan("employee")
     assert not sandbox.truth()["created"]["employees"]
@@ -317,7 +317,7 @@ def test_a_line_that_an_earlier_drop_has_entered_can_be_decided_where_it_came_ag
     file.write_text(f"{HEADER}810002;Roux;Léa;1;2027-01-04\r\n{doubtful}")
     with run("manual__2", path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
-    with run("manual__3", drop=2, line=3, decision="create"):
+    with run("manual__3", drop=2, line="3", decision="create"):
         assert carry_through(creation.plan("employee"))["created"] == 2
 
 
@@ -331,7 +331,7 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     file.write_text(header + doubtful.replace("\r\n", ";Analyste\r\n"))
     with run("manual__2", path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
-    decision = run("manual__3", drop=2, line=2, decision="create")
+    decision = run("manual__3", drop=2, line="2", decision="create")
     with decision, pytest.raises(BadDecision, match="other data, of line 2 of drop 1"):
         creation.plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
@@ -344,17 +344,107 @@ def test_what_was_erased_is_given_up_and_dropped_again(
         carry_through(creation.plan("employee"))
     with warehouse.begin() as connection:
         connection.execute(text("delete from bms.creation_body"))
-    decision = run("manual__2", drop=1, line=2, decision="create")
+    decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(BadDecision, match="give_up, and drop it again"):
         creation.plan("employee")
-    with run("manual__3", drop=1, line=2, decision="give_up"):
+    with run("manual__3", drop=1, line="2", decision="give_up"):
         assert carry_through(creation.plan("employee"))["rejected"] == 1
     file = data_root / "inbox" / "employees" / "mars.csv"
     file.write_text(f"{HEADER}{doubtful}\r\n")
     with run("manual__4", path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
-    with run("manual__5", drop=2, line=2, decision="create"):
+    with run("manual__5", drop=2, line="2", decision="create"):
         assert carry_through(creation.plan("employee"))["created"] == 1
+
+
+@pytest.fixture
+def outage(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of four whose creates were answered 503 until every attempt was used."""
+    monkeypatch.setenv("BMS_CREATE_ATTEMPTS", "1")
+    monkeypatch.setenv("BMS_SETTLE_S", "0.1")
+    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "0.4")
+    rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
+    (data_root / "inbox" / "employees").mkdir(parents=True)
+    (data_root / "inbox" / "employees" / "juin.csv").write_text(HEADER + rows)
+    sandbox.set_fault("503", "create_employee", retry_after=0)
+    with run("manual__1", path="juin.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 4
+    sandbox.clear_faults()
+
+
+@pytest.mark.usefixtures("warehouse", "outage")
+def test_one_decision_is_for_many_lines(sandbox: Sandbox) -> None:
+    with run("manual__2", drop=1, line="2-3, 5", decision="create"):
+        proposed = creation.plan("employee")
+        assert proposed["text"].startswith("lines 2-3, 5, 3 rows: create, decided by")
+        ended = carry_through(proposed)
+    assert (ended["created"], ended["needs_review"]) == (3, 1)
+    with run("manual__3", drop=1, line="4-5", decision="give_up"):
+        assert carry_through(creation.plan("employee"))["rejected"] == 1
+    made = [row["payroll_number"] for row in sandbox.truth()["created"]["employees"]]
+    assert sorted(made) == ["810000", "810001", "810003"]
+
+
+@pytest.mark.usefixtures("warehouse", "outage")
+def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Killed(BaseException):
+        """The task's process dies."""
+
+    async def killed(*_: Any) -> None:
+        raise Killed
+
+    with run("manual__2", drop=1, line="all", decision="create"):
+        with monkeypatch.context() as dying:
+            dying.setattr("bms_flows.creation.apply.Applier.apply", killed)
+            with pytest.raises(Killed):
+                creation.plan("employee")
+        assert carry_through(creation.plan("employee"))["created"] == 4
+
+
+@pytest.mark.usefixtures("warehouse", "outage")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"line": "3, 77"}, "line 77 of drop 1 is not waiting"),
+        ({"line": "70-77"}, "no such line of drop 1 is not waiting"),
+        ({"line": "all", "decision": "0f0f"}, "a record belongs to one line"),
+        ({"line": "3;4"}, "4 or 3-7, 9 or all"),
+    ],
+)
+def test_a_decision_for_lines_that_do_not_wait_moves_none(
+    warehouse: Engine, given: dict[str, str], said: str
+) -> None:
+    with (
+        run("manual__2", **{"drop": 1, "decision": "create", **given}),
+        pytest.raises(BadDecision, match=said),
+    ):
+        creation.plan("employee")
+    with warehouse.connect() as connection:
+        states = connection.scalars(text("select distinct state from bms.creation")).all()
+    assert states == ["review"]
+
+
+def test_lines_that_wait_for_different_reasons_are_not_created_as_one(
+    sandbox: Sandbox, warehouse: Engine, outage: None, data_root: Path
+) -> None:
+    del outage
+    known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
+    started = str(known["start_date"])[:10]
+    twin = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
+    other = "810000;Dupré0;Zoé;1;2027-01-04\r\n"
+    (data_root / "inbox" / "employees" / "juillet.csv").write_text(HEADER + twin + other)
+    with run("manual__2", path="juillet.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 2
+    with (
+        run("manual__3", drop=2, line="all", decision="create"),
+        pytest.raises(BadDecision, match="2: same_person_other_key; 3: attempts_used"),
+    ):
+        creation.plan("employee")
+    assert drop_row(warehouse, 2).state == "applied"
+    with run("manual__4", drop=2, line="all", decision="give_up"):
+        assert carry_through(creation.plan("employee"))["rejected"] == 2
 
 
 def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
@@ -363,7 +453,7 @@ def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
     assert doubtful
     with run("manual__1", path="mars.csv", dry_run=True):
         carry_through(creation.plan("employee"))
-    decision = run("manual__2", drop=1, line=2, decision="create")
+    decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(BadDecision, match="trigger with drop=1 alone"):
         creation.plan("employee")
     assert drop_row(warehouse).state == "not_applied"
