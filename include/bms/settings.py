@@ -1,5 +1,6 @@
 """What a client is told about its service: where it is, who asks, and what the interface leaves open."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -86,6 +87,11 @@ class Settings:
         """Whether the service is reached over TLS."""
         return SECURE_BY_SCHEME[urlsplit(self.base_url).scheme]
 
+    @property
+    def loopback(self) -> bool:
+        """Whether the base URL names this machine."""
+        return is_loopback(urlsplit(self.base_url).hostname or "")
+
     def url(self, path: str) -> str:
         """Return the address of an endpoint's path, keeping the prefix of the base address."""
         return self.base_url.rstrip("/") + path
@@ -114,3 +120,11 @@ class Settings:
 
 
 SECURE_BY_SCHEME: Final[Mapping[str, bool]] = {"http": False, "https": True}
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine's own."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

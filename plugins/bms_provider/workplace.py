@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bms.counters import Counters
+    from bms.settings import Settings as ClientSettings
     from bms_flows.invoices.window import Window
     from bms_flows.runs import Step
     from bms_flows.workplace import Workplace
@@ -42,6 +43,25 @@ def open_workplace() -> Iterator[Workplace]:
             yield place
     finally:
         place.warehouse.dispose()
+
+
+@contextmanager
+def open_for_service(settings: ClientSettings) -> Iterator[Workplace]:
+    """Yield what `open_workplace` does, to a flow that writes what this service answers.
+
+    Raises `ServiceMismatch` where the warehouse is filled from another service.
+    """
+    with open_workplace() as place:
+        require_service(place, settings)
+        yield place
+
+
+def require_service(place: Workplace, settings: ClientSettings) -> None:
+    """Raise `ServiceMismatch` unless the warehouse is filled from this service."""
+    from bms_flows import service_identity  # noqa: PLC0415 - only tasks need what this brings
+
+    given = service_identity.ServiceIdentity.of(settings.base_url, settings.application_id)
+    service_identity.require(place.warehouse, given)
 
 
 def warehouse_uri(connection: Connection) -> str:

@@ -32,6 +32,7 @@ from bms_warehouse.tables.names import code_name
 from bms_warehouse.tables.reconciliation import reconciliation
 from bms_warehouse.tables.runs import control_total, quarantine, run
 from bms_warehouse.tables.schema import METADATA
+from bms_warehouse.tables.service import service_identity
 
 __all__ = [
     "CLIENT_INVOICE_FIELDS",
@@ -65,4 +66,5 @@ __all__ = [
     "quarantine",
     "reconciliation",
     "run",
+    "service_identity",
 ]

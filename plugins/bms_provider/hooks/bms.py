@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from bms_provider.hooks.connection import (
     BadConnection,
     client_settings,
     entity_list,
+    exposures,
     given_extras,
 )
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from bms.errors import BmsError
     from bms.in_flight import InFlight
     from bms.settings import Settings
+
+log = logging.getLogger(__name__)
 
 TEST_SECONDS = 10.0
 """The longest that one request of a connection's test may take: it runs inside the API server."""
@@ -68,6 +72,8 @@ class BmsHook(BaseHook):
         A task in the pool of the service has no more requests in flight than slots.
         """
         settings = client_settings(self.connection, self.extras)
+        for exposure in exposures(settings):
+            log.warning("Connection %s: %s", self.bms_conn_id, exposure)
         slots = own_slots()
         if slots is None or slots >= settings.concurrency:
             return settings

@@ -85,6 +85,22 @@ def client_settings(connection: Connection, extras: Mapping[str, Any]) -> Settin
         raise BadConnection(f"{where}{FIELDS[name]} {said}.") from None
 
 
+def exposures(settings: Settings) -> list[str]:
+    """Return a warning for each way in which the connection exposes the secret and the data."""
+    found = []
+    if not settings.secure and not settings.loopback:
+        found.append(
+            f"{FIELDS['base_url']} is http://: the secret, tokens and personal data travel in "
+            "plain text. Use https://."
+        )
+    if settings.secure and settings.verify is False:
+        found.append(
+            f"{FIELDS['verify']} is false: any host can pass as the service and read the secret. "
+            "Name the file of the certificate authority instead."
+        )
+    return found
+
+
 def entity_list(given: object) -> list[int]:
     """Read entities as a list, one number or comma-separated text; raise `BadConnection` otherwise."""
     parts = given if isinstance(given, list) else str(given or "").split(",")

@@ -21,7 +21,7 @@ def probe() -> dict[str, Any]:
     hook, counters = BmsHook(), Counters()
     asker = Asker(hook.settings, counters=counters, on_token=amask_secret)
     entities = get_current_context()["params"].get("entities") or hook.entities
-    with workplace.open_workplace() as place:
+    with workplace.open_for_service(hook.settings) as place:
         step = workplace.step("probe")
         today = datetime.now(UTC).astimezone(place.settings.time_zone).date()
         try:

@@ -27,10 +27,11 @@ ENDPOINT = BY_NAME["list_client_invoices"]
 def plan() -> list[int]:
     """Enter the run's units in `bms.run` and return their places there, one for each task."""
     params = get_current_context()["params"]
-    entities = BmsHook().entities_or(params.get("entities"))
+    hook = BmsHook()
+    entities = hook.entities_or(params.get("entities"))
     window, days_given = workplace.asked_window(), bool(params.get("start_date"))
     over_budget = 0
-    with workplace.open_workplace() as place:
+    with workplace.open_for_service(hook.settings) as place:
         settings = place.settings
         if params.get("lookback_days") is not None:
             settings = replace(settings, lookback_days=params["lookback_days"])
@@ -56,7 +57,7 @@ def extract(position: int) -> dict[str, Any]:
     context = get_current_context()
     hook, counters = BmsHook(), Counters()
     client = hook.client(counters)
-    with workplace.open_workplace() as place:
+    with workplace.open_for_service(hook.settings) as place:
         planned = runs.details(place.warehouse, workplace.step("plan"))["units"][position]
         unit = Unit.from_dict(planned)
         context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template

@@ -76,8 +76,7 @@ def _sync(
         async with hook.client(counters) as client:
             return await sync.sync(client, place, resource, source_of(client), asked, step)
 
-    hook.settings  # noqa: B018 - read before the event loop starts
-    with workplace.open_workplace() as place:
+    with workplace.open_for_service(hook.settings) as place:
         try:
             manifest = asyncio.run(run())
         finally:

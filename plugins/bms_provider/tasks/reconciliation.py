@@ -35,8 +35,7 @@ def audit() -> dict[str, Any]:
                 client, place, settings, step, entities=entities, today=today, window=window
             )
 
-    hook.settings  # noqa: B018 - read before the event loop starts
-    with workplace.open_workplace() as place:
+    with workplace.open_for_service(hook.settings) as place:
         try:
             return asyncio.run(run())
         finally:

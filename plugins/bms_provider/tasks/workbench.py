@@ -47,8 +47,12 @@ def step(place: Workplace, name: str, called: str, work: Callable[[Workbench], A
 def run(
     place: Workplace, name: str, counters: Counters, work: Callable[[Workbench], Awaitable[T]]
 ) -> T:
-    """Do `work` with clients of its own, in the one event loop of this task."""
+    """Do `work` with clients of its own, in the one event loop of this task.
+
+    Raises `ServiceMismatch` where the warehouse is filled from another service.
+    """
     hook, settings = BmsHook(), Settings.from_environment()
+    workplace.require_service(place, hook.settings)
     reader, writer = hook.client(counters), hook.client(counters, attempts=1)
 
     async def on_a_bench() -> T:

@@ -222,3 +222,40 @@ def test_clients_of_one_hook_share_what_may_be_in_flight() -> None:
     hook = BmsHook()
     one, other = (each._calls._transport._in_flight for each in (hook.client(), hook.client()))
     assert one is other
+
+
+PLAIN_TEXT = "host (Base URL) is http://"
+UNVERIFIED = "extra verify (Verify TLS) is false"
+
+
+@pytest.mark.parametrize(
+    ("host", "extra", "warned"),
+    [
+        ("https://bms.example.com", {}, []),
+        ("http://bms.example.com", {}, [PLAIN_TEXT]),
+        ("http://192.168.1.7:8000", {}, [PLAIN_TEXT]),
+        ("http://localhost.example.com", {}, [PLAIN_TEXT]),
+        ("https://bms.example.com", {"verify": False}, [UNVERIFIED]),
+        ("https://bms.example.com", {"verify": "false"}, [UNVERIFIED]),
+        ("https://127.0.0.1:8000", {"verify": False}, [UNVERIFIED]),
+        ("https://bms.example.com", {"verify": "/etc/ssl/own.pem"}, []),
+        ("http://127.0.0.1:8000", {}, []),
+        ("http://127.0.0.1:8000", {"verify": False}, []),
+        ("http://localhost:8000", {}, []),
+        ("http://sandbox.localhost:8000", {}, []),
+        ("http://[::1]:8000", {}, []),
+    ],
+)
+def test_a_connection_that_exposes_the_secret_is_warned_of_once(
+    connect: Any, caplog: pytest.LogCaptureFixture, host: str, extra: Any, warned: list[str]
+) -> None:
+    connect(
+        host=host, login="me", password="canary-1", extra={"application_id": "canary-2", **extra}
+    )
+    hook = BmsHook()
+    for _ in range(2):
+        hook.settings  # noqa: B018 - reading is what warns
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(messages) == len(warned)
+    assert all(part in said for part, said in zip(warned, messages, strict=True))
+    assert "canary" not in caplog.text

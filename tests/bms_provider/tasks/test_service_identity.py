@@ -1,0 +1,133 @@
+"""Every task that writes what a service says refuses another service before it asks or writes."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.execution_time.context import set_current_context
+from sqlalchemy import Engine, make_url, text
+
+from bms_flows.service_identity import ServiceMismatch
+from bms_provider.tasks import contract, creation, invoices, mirror, reconciliation
+from bms_sandbox.serve import Sandbox
+from tests.bms_provider.tasks.test_invoices import Events
+
+DAY = {"start_date": "2026-03-02", "end_date": "2026-03-02"}
+MIRROR = {"details": False, "full": False, "accept_gone": False, "entities": [1]}
+CONTACTS = {**MIRROR, "filter": "ALL", "id_client": None, "is_lead": None}
+DROP = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n810001;Dupré;Zoé;1;2027-01-04\r\n"
+
+
+@contextmanager
+def run(**params: Any) -> Iterator[None]:
+    """A run by hand, as its tasks see it."""
+    dag_run = SimpleNamespace(
+        dag_id="a_dag",
+        run_id="manual__1",
+        data_interval_start=None,
+        data_interval_end=None,
+        run_after=datetime(2026, 3, 31, tzinfo=UTC),
+        triggering_user_name=None,
+    )
+    context: Any = {
+        "dag_run": dag_run,
+        "params": params,
+        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[]),
+        "outlet_events": defaultdict(Events),
+    }
+    with set_current_context(context):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def filled(
+    sandbox: Sandbox,
+    connected: Callable[..., None],
+    connect: Callable[..., None],
+    warehouse: Engine,
+    data_root: Path,
+) -> None:
+    """A warehouse filled from the sandbox, invoices planned, a file dropped, and no request counted."""
+    connected(entities="1")
+    url = warehouse.url
+    host = make_url(url).query.get("host", url.host)
+    connect(
+        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
+    )
+    with run(**CONTACTS):
+        mirror.sync_contacts()
+    with run(**DAY, entities=[1]):
+        invoices.plan()
+    inbox = data_root / "inbox" / "employees"
+    inbox.mkdir(parents=True)
+    (inbox / "a.csv").write_bytes(DROP.encode("cp1252"))
+    sandbox.forget()
+
+
+def everything(warehouse: Engine) -> str:
+    """Return all rows of the tables that flows fill; what a drop's run notes of itself is its own."""
+    tables = (
+        "run",
+        "contact",
+        "consultant",
+        "employee",
+        "client_invoice",
+        "client_invoice_day",
+        "creation",
+        "contract",
+        "reconciliation",
+        "quarantine",
+    )
+    with warehouse.connect() as connection:
+        found = {
+            name: connection.scalar(text(f"select json_agg(t) #>> '{{}}' from bms.{name} t"))
+            for name in tables
+        }
+    return repr(found)
+
+
+WRITING = {
+    "contact_sync": (mirror.sync_contacts, CONTACTS),
+    "consultant_sync": (mirror.sync_consultants, {**MIRROR, "type": "ALL", "id_client": None}),
+    "employee_directory": (
+        lambda: mirror.sync_employees(1),
+        {**MIRROR, "employee_details": "off"},
+    ),
+    "plan of invoice_extraction": (invoices.plan, {**DAY, "entities": [1]}),
+    "extract of invoice_extraction": (lambda: invoices.extract(0), {}),
+    "reconciliation": (reconciliation.audit, DAY),
+    "service_contract": (contract.probe, {}),
+    "plan of employee_onboarding": (lambda: creation.plan("employee"), {"path": "a.csv"}),
+}
+
+
+@pytest.mark.parametrize("task", WRITING)
+@pytest.mark.parametrize("change", ["host", "application id"])
+def test_another_service_is_refused_before_anything_is_asked_or_written(
+    task: str,
+    change: str,
+    sandbox: Sandbox,
+    warehouse: Engine,
+    connect: Callable[..., None],
+) -> None:
+    credentials = sandbox.credentials
+    application_id = credentials.application_id if change == "host" else "another-application"
+    connect(
+        # The sandbox answers under both names, so that a request would be counted.
+        host=f"{sandbox.url}{'/v2' if change == 'host' else ''}",
+        login=credentials.client_id,
+        password=credentials.secret,
+        extra={"application_id": application_id, "entities": "1"},
+    )
+    before = everything(warehouse)
+    called, params = WRITING[task]
+    with run(**params), pytest.raises(ServiceMismatch, match="service_identity --confirm"):
+        called()
+    assert sandbox.truth()["requests"] == {}
+    if "onboarding" not in task:  # its step is recorded as failed
+        assert everything(warehouse) == before
