@@ -1,7 +1,7 @@
 """What the client hands back: rows with what was wrong or new about them, and the answer as it came."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -44,7 +44,9 @@ class Rows(Generic[R]):
 
     `records` are the good ones in the order they came. `extra` maps an index in `records` to what
     the record's type has no place for: unknown fields, and known ones of another type than
-    described (None in the record). `body` is the answer as it came.
+    described (None in the record). `coerced` and `mistyped` count, by field, the records with a
+    value of another type than described: those that were read all the same, and those that are None.
+    `body` is the answer as it came.
     """
 
     endpoint: Endpoint
@@ -52,6 +54,8 @@ class Rows(Generic[R]):
     rejected: list[RejectedRow]
     extra: dict[int, dict[str, Any]]
     body: bytes
+    coerced: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    mistyped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def require_all(self) -> None:
         """Raise `InvalidRecords` if a row was rejected; it names rows, fields and codes, no values."""
@@ -66,6 +70,8 @@ class Rows(Generic[R]):
             rejected=self.rejected,
             extra=self.extra,
             body=self.body,
+            coerced=self.coerced,
+            mistyped=self.mistyped,
             number=number,
             size=size,
             total_pages=1,
@@ -95,11 +101,13 @@ class Page(Rows[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail(Generic[R]):
-    """One record, what its type has no place for, and the answer as it came."""
+    """One record, what its type has no place for, and the answer as it came; see `Rows`."""
 
     record: R
     extra: dict[str, Any] = dataclasses.field(repr=False)
     body: bytes = dataclasses.field(repr=False)
+    coerced: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    mistyped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,23 @@
 The fast way decodes a whole answer at once into the record's type, which knows every field of the
 interface and forbids any other. Only when that fails are rows looked at one by one: names that are
 new are learned, so that the next answer takes the fast way again; a row whose key or money is not
-usable is set aside; a field of another type than described goes to the row's extra, as None in the
-record.
+usable is set aside; a field of another type than described is coerced where it has one reading only,
+and else goes to the row's extra, as None in the record. Both are counted by field.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, Generic, TypeVar, get_args
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedAnswer
+from bms.field_values import LONGEST, as_described, coerced
 from bms.records import CreatedEmployee, Record
 
 R = TypeVar("R", bound=Record)
@@ -30,10 +33,6 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are no JSON, no text, or nested without end."""
 DEEPEST: Final = 64
 """Levels of lists and objects in a member that the interface doesn't name: what keeps it recurses."""
-LONGEST: Final = 18
-"""Digits of an integer; a column holds no more, and `1E999999999` would be a gigabyte of them."""
-CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
-"""The text of an integer, without leading zeros: a code such as `007` is no number."""
 
 
 class Envelope(msgspec.Struct, Generic[D]):
@@ -57,32 +56,23 @@ CREATED_EMPLOYEE: Final = msgspec.json.Decoder(CreatedEmployee)
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
-def field_value(value: Any, type_: Any) -> Any:
-    """Return `value` as a field of type `type_`, or raise `ValueError`.
-
-    An integer may be written as an integral number (`12.0`) or as the text of its digits (`"12"`,
-    not `"012"`); money must be written as a number.
-    """
-    accepted = get_args(type_) or (type_,)
-    if Decimal in accepted:
-        if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            raise ValueError("not a number")
-        return Decimal(value)
-    if int in accepted and isinstance(value, Decimal) and value == value.to_integral_value():
-        if value.adjusted() > LONGEST:
-            raise ValueError("too long")
-        return int(value)
-    if int in accepted and isinstance(value, str) and CANONICAL.fullmatch(value):
-        return int(value)
-    return msgspec.convert(value, type_)  # its ValidationError is a ValueError
-
-
 def nested(value: Any, levels: int) -> bool:
     """Return whether there are more than `levels` of lists and objects in one another."""
     if not isinstance(value, dict | list):
         return False
     inside = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(nested(each, levels - 1) for each in inside)
+
+
+@dataclass
+class _Read(Generic[R]):
+    """What was read of an answer, by the names of `Rows`."""
+
+    records: list[R] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
+    extra: Extra = field(default_factory=dict)
+    coerced: Counter[str] = field(default_factory=Counter)
+    mistyped: Counter[str] = field(default_factory=Counter)
 
 
 class RecordReader(Generic[R]):
@@ -102,48 +92,46 @@ class RecordReader(Generic[R]):
         """Read a bare array (employees, invoices); raise `MalformedAnswer` if it isn't one."""
         array = self._fast(self._array, body)
         if array is not None:
-            records, extra = self._narrow(array)
-            rejected: list[RejectedRow] = []
+            read = self._narrow(array)
         else:
-            records, extra, rejected = self._one_by_one(self._outline(RAW_ARRAY, body))
-        return Rows(
-            endpoint=self._endpoint, records=records, rejected=rejected, extra=extra, body=body
-        )
+            read = self._one_by_one(self._outline(RAW_ARRAY, body))
+        return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
     def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
         """Read a paged envelope (contacts, consultants); raise `MalformedAnswer` if it isn't one."""
         envelope = self._fast(self._envelope, body)
         if envelope is not None:
-            records, extra = self._narrow(envelope.data)
-            rejected: list[RejectedRow] = []
+            read = self._narrow(envelope.data)
         else:
             envelope = self._outline(RAW_ENVELOPE, body)
-            records, extra, rejected = self._one_by_one(envelope.data)
+            read = self._one_by_one(envelope.data)
         return Page(
             endpoint=self._endpoint,
-            records=records,
-            rejected=rejected,
-            extra=extra,
             body=body,
             number=number,
             size=size,
             total_pages=envelope.total_pages,
+            **vars(read),
         )
 
     def detail(self, body: bytes) -> Detail[R]:
         """Read one object; raise `InvalidRecords` for its key or money, else `MalformedAnswer`."""
         record = self._fast(self._row, body)
         if record is not None:
-            records, extra = self._narrow([record])
-            rejected: list[RejectedRow] = []
+            read = self._narrow([record])
         else:
-            raw = msgspec.Raw(body.removeprefix(BYTE_ORDER_MARK))
-            records, extra, rejected = self._one_by_one([raw])
-        for row in rejected:
+            read = self._one_by_one([msgspec.Raw(body.removeprefix(BYTE_ORDER_MARK))])
+        for row in read.rejected:
             if row.code == "not_an_object":
                 raise self._malformed()
             raise InvalidRecords(self._endpoint, [(row.index, row.field, row.code)])
-        return Detail(record=records[0], extra=extra.get(0, {}), body=body)
+        return Detail(
+            record=read.records[0],
+            extra=read.extra.get(0, {}),
+            body=body,
+            coerced=read.coerced,
+            mistyped=read.mistyped,
+        )
 
     def _fast(self, decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         """Return the whole answer decoded, or None when it needs a closer look."""
@@ -165,57 +153,66 @@ class RecordReader(Generic[R]):
     def _malformed(self) -> MalformedAnswer:
         return MalformedAnswer(self._endpoint, "answered 2xx with a body that is not as described")
 
-    def _one_by_one(self, raws: list[msgspec.Raw]) -> tuple[list[R], Extra, list[RejectedRow]]:
-        records: list[R] = []
-        extra: Extra = {}
-        rejected: list[RejectedRow] = []
+    def _one_by_one(self, raws: list[msgspec.Raw]) -> _Read[R]:
+        read: _Read[R] = _Read()
         for index, raw in enumerate(raws):
             row = bytes(raw)
             whole = self._fast(self._row, row)
-            if whole is not None:
-                [record], new = self._narrow([whole])
-                kept = new.get(0, {})
-            else:
-                salvaged = self._salvage(index, row)
-                if isinstance(salvaged, RejectedRow):
-                    rejected.append(salvaged)
-                    continue
-                record, kept = salvaged
-            if kept:
-                extra[len(records)] = kept
-            records.append(record)
-        return records, extra, rejected
+            if whole is None:
+                self._salvage(index, row, read)
+                continue
+            alone = self._narrow([whole])
+            if alone.extra:
+                read.extra[len(read.records)] = alone.extra[0]
+            read.records += alone.records
+        return read
 
-    def _salvage(self, index: int, row: bytes) -> tuple[R, dict[str, Any]] | RejectedRow:
-        """Read one row field by field."""
+    def _salvage(self, index: int, row: bytes, read: _Read[R]) -> None:
+        """Read one row field by field, into `read`."""
+
+        def reject(key: int | str | None, name: str | None, code: str) -> None:
+            read.rejected.append(
+                RejectedRow(index=index, key=key, field=name, code=code, raw=row)
+            )
+
         members = self._outline(ANY, row)
         if not isinstance(members, dict):
-            return RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
+            return reject(None, None, "not_an_object")
         if nested(members, DEEPEST):
             raise self._malformed()
         values: dict[str, Any] = {}
-        kept: dict[str, Any] = {}
+        mistyped: dict[str, Any] = {}
+        respelled: list[str] = []
         faults: list[tuple[str, str]] = []
-        for name, field in self._fields.items():
+        for name, described in self._fields.items():
             value = members.pop(name, None)
             if value is None:
-                if field.required:
+                if described.required:
                     missing = "missing_key" if name == self._type.KEY else "missing_money"
                     faults.append((name, missing))
                 continue
             try:
-                values[name] = field_value(value, field.type)
+                values[name] = as_described(value, described.type)
+                continue
             except ValueError:
-                if field.required or name in self._type.MONEY:
+                pass
+            try:
+                values[name] = coerced(value, described.type)
+                respelled.append(name)
+            except ValueError:
+                if described.required or name in self._type.MONEY:
                     faults.append((name, "bad_type"))
                 else:
-                    kept[name] = value
+                    mistyped[name] = value
         if faults:
-            name, code = faults[0]
-            key = values.get(self._type.KEY)
-            return RejectedRow(index=index, key=key, field=name, code=code, raw=row)
+            return reject(values.get(self._type.KEY), *faults[0])
         self._learn(members)
-        return self._type(**values), kept | members
+        if mistyped or members:
+            read.extra[len(read.records)] = mistyped | members
+        read.coerced.update(respelled)
+        read.mistyped.update(mistyped.keys())
+        read.records.append(self._type(**values))
+        return None
 
     def _learn(self, names: Iterable[str]) -> None:
         new = [name for name in names if name not in self._learned]
@@ -242,10 +239,10 @@ class RecordReader(Generic[R]):
         self._array = msgspec.json.Decoder(list[widened], float_hook=exact)
         self._envelope = msgspec.json.Decoder(Envelope[list[widened]], float_hook=exact)
 
-    def _narrow(self, rows: list[Any]) -> tuple[list[R], Extra]:
+    def _narrow(self, rows: list[Any]) -> _Read[R]:
         """Return rows of the widened type as the record's own type, and their learned members."""
         if not self._learned:
-            return rows, {}
+            return _Read(rows)
         learned = self._learned.items()
         extra = {
             index: members
@@ -260,7 +257,8 @@ class RecordReader(Generic[R]):
         }
         if any(nested(members, DEEPEST) for members in extra.values()):
             raise self._malformed()
-        return msgspec.convert(rows, list[self._type], from_attributes=True), extra  # type: ignore[name-defined]  # a type made at run time
+        narrow = list[self._type]  # type: ignore[name-defined]  # a type made at run time
+        return _Read(msgspec.convert(rows, narrow, from_attributes=True), extra=extra)
 
 
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:

@@ -3,7 +3,8 @@
 Keys are required. So are the totals of an invoice: a sum that is not there is no sum. Every other
 field may be null or absent, which both read as None: the interface doesn't show which are optional.
 Money is exact (`Decimal`, from the digits on the wire); dates and date-times stay the strings they
-came as (`bms.dates` reads them), since their formats are not shown.
+came as (`bms.dates` reads them), since their formats are not shown. A value of another JSON type
+than described is read where only one reading exists (`bms.decoding`).
 """
 
 from decimal import Decimal
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 Guid = Annotated[str, msgspec.Meta(min_length=1)]
+DateText = Annotated[str, msgspec.Meta(description="a date or date-time")]
+"""A date as text: unlike a code, it has no reading as a number."""
 
 
 class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -67,8 +70,8 @@ class ClientInvoice(Record, kw_only=True):
 
     id_invoice: int
     reference_number: str | None = None
-    invoice_date: str | None = None
-    due_date: str | None = None
+    invoice_date: DateText | None = None
+    due_date: DateText | None = None
     invoice_type: str | None = None
     invoice_type_name: str | None = None
     id_client: int | None = None
@@ -86,14 +89,14 @@ class ClientInvoice(Record, kw_only=True):
     status: str | None = None
     status_name: str | None = None
     id_account_manager: int | None = None
-    created_on: str | None = None
+    created_on: DateText | None = None
     created_by: int | None = None
     canceled: bool | None = None
-    canceled_on: str | None = None
+    canceled_on: DateText | None = None
     canceled_by: int | None = None
     id_credit: int | None = None
     sent: bool | None = None
-    sent_on: str | None = None
+    sent_on: DateText | None = None
     sent_by: int | None = None
 
 
@@ -118,12 +121,12 @@ class EmployeeItem(Record, kw_only=True):
     category_code: str | None = None
     is_salesperson: bool | None = None
     is_consultant: bool | None = None
-    start_date: str | None = None
-    departure_date: str | None = None
-    departure_estimated_date: str | None = None
-    created_on: str | None = None
-    modified_on: str | None = None
-    validated_on: str | None = None
+    start_date: DateText | None = None
+    departure_date: DateText | None = None
+    departure_estimated_date: DateText | None = None
+    created_on: DateText | None = None
+    modified_on: DateText | None = None
+    validated_on: DateText | None = None
     created_by: int | None = None
     modified_by: int | None = None
     validated_by: int | None = None
@@ -154,12 +157,12 @@ class Employee(Record, kw_only=True):
     status_code: str | None = None
     status_position: str | None = None
     status_factor: str | None = None
-    birth_date: str | None = None
+    birth_date: DateText | None = None
     birth_city: str | None = None
     birth_country: str | None = None
     nationality: str | None = None
     resident_permit_number: str | None = None
-    resident_permit_expiration_date: str | None = None
+    resident_permit_expiration_date: DateText | None = None
     business_landline_phone: str | None = None
     personal_landline_phone: str | None = None
     business_mobile_phone: str | None = None
@@ -172,11 +175,11 @@ class Employee(Record, kw_only=True):
     country: str | None = None
     social_security_number: str | None = None
     emergency_contacts: str | None = None
-    start_date: str | None = None
-    end_date_trial_first_period: str | None = None
-    end_date_trial_second_period: str | None = None
-    departure_date: str | None = None
-    departure_estimated_date: str | None = None
+    start_date: DateText | None = None
+    end_date_trial_first_period: DateText | None = None
+    end_date_trial_second_period: DateText | None = None
+    departure_date: DateText | None = None
+    departure_estimated_date: DateText | None = None
     mission1: str | None = None
     mission2: str | None = None
     mission3: str | None = None
@@ -200,9 +203,9 @@ class Employee(Record, kw_only=True):
     activity_rate: int | None = None
     id_entity: int | None = None
     is_standby: bool | None = None
-    created_on: str | None = None
-    modified_on: str | None = None
-    validated_on: str | None = None
+    created_on: DateText | None = None
+    modified_on: DateText | None = None
+    validated_on: DateText | None = None
     created_by: int | None = None
     modified_by: int | None = None
     validated_by: int | None = None
@@ -232,11 +235,11 @@ class ContactItem(Record, kw_only=True):
     id_account_manager: int | None = None
     actif: bool | None = None
     deleted: bool | None = None
-    created_on: str | None = None
+    created_on: DateText | None = None
     created_by: int | None = None
-    modified_on: str | None = None
+    modified_on: DateText | None = None
     modified_by: int | None = None
-    deleted_on: str | None = None
+    deleted_on: DateText | None = None
     deleted_by: int | None = None
 
 
@@ -270,9 +273,9 @@ class Contact(Record, kw_only=True):
     id_account_manager: int | None = None
     active: bool | None = None
     deleted: bool | None = None
-    created_on: str | None = None
-    modified_on: str | None = None
-    deleted_on: str | None = None
+    created_on: DateText | None = None
+    modified_on: DateText | None = None
+    deleted_on: DateText | None = None
     created_by: int | None = None
     modified_by: int | None = None
     deleted_by: int | None = None
@@ -291,7 +294,7 @@ class ConsultantItem(Record, kw_only=True):
     affinity: int | None = None
     rate: Decimal | None = None
     currency: str | None = None
-    availability_date: str | None = None
+    availability_date: DateText | None = None
     birth_year: int | None = None
     work_start_year: int | None = None
     # Kept as they came, so that a member the interface doesn't name is kept too.
@@ -307,8 +310,8 @@ class ConsultantItem(Record, kw_only=True):
     no_sms: bool | None = None
     id_client: int | None = None
     active: bool | None = None
-    created_on: str | None = None
-    modified_on: str | None = None
+    created_on: DateText | None = None
+    modified_on: DateText | None = None
     created_by: int | None = None
     modified_by: int | None = None
 

@@ -12,7 +12,7 @@ from bms.answers import CreatedId
 from bms.decoding import MOST_LEARNED, RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
 from bms.errors import InvalidRecords, MalformedAnswer
-from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem
+from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem
 
 INVOICES = BY_NAME["list_client_invoices"]
 GOOD = {
@@ -129,7 +129,12 @@ def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[Clien
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("id_client", "012"), ("sent", "oui"), ("invoice_date", 20260331), ("po_number", ["a"])],
+    [
+        *(("id_client", "012"), ("id_client", "-0"), ("id_client", "12 "), ("id_client", "1e3"), ("id_client", ""), ("id_client", True)),
+        *(("sent", "oui"), ("sent", 2), ("sent", ""), ("po_number", ["a"]), ("po_number", True)),
+        *(("status", 3.0), ("status", 10**18), ("invoice_date", 20260331), ("sent_on", 0)),
+    ],
+    ids=repr,
 )
 def test_another_field_of_another_type_loses_neither_row_nor_value(
     invoices: RecordReader[ClientInvoice], name: str, value: Any
@@ -138,6 +143,52 @@ def test_another_field_of_another_type_loses_neither_row_nor_value(
     assert rows.rejected == []
     assert getattr(rows.records[1], name) is None
     assert rows.extra == {1: {name: value}}
+
+
+COERCED = [
+    *(("sent", 0, False), ("sent", 1, True), ("sent", "0", False), ("sent", "1", True)),
+    *(("sent", "true", True), ("sent", "False", False), ("sent", 1.0, True)),
+    *(("id_client", "12", 12), ("id_client", "-12", -12)),
+    *(("status", 3, "3"), ("po_number", -451, "-451"), ("id_invoice", "12", 12)),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "read"), COERCED, ids=repr)
+def test_a_value_of_another_type_is_coerced_where_only_one_reading_exists(
+    invoices: RecordReader[ClientInvoice], name: str, value: Any, read: Any
+) -> None:
+    rows = invoices.rows(array({}, {name: value}, {name: value}))
+    assert rows.rejected == []
+    assert [getattr(record, name) for record in rows.records[1:]] == [read, read]
+    assert type(getattr(rows.records[1], name)) is type(read)
+    assert rows.extra == {}
+    assert (rows.coerced, rows.mistyped) == ({name: 2}, {})
+
+
+def test_a_key_that_is_no_text_is_not_coerced() -> None:
+    reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
+    [rejected] = reader.rows(b'[{"guid_employee": 1}]').rejected
+    assert (rejected.field, rejected.code) == ("guid_employee", "bad_type")
+
+
+def test_mistyped_fields_are_counted_by_name(invoices: RecordReader[ClientInvoice]) -> None:
+    body = array({"sent": "oui"}, {"sent": "non", "id_client": [1], "new": 1}, {"sent": True})
+    for _ in range(2):
+        rows = invoices.rows(body)
+        assert (rows.coerced, rows.mistyped) == ({}, {"sent": 2, "id_client": 1})
+
+
+@given(st.booleans(), st.integers(-(10**17), 10**17))
+def test_every_spelling_of_a_value_reads_as_the_value(flag: bool, number: int) -> None:
+    reader = RecordReader(INVOICES, ClientInvoice)
+    spelled = [
+        {"sent": flag, "id_client": number, "status": str(number)},
+        {"sent": int(flag), "id_client": str(number), "status": number},
+        {"sent": str(flag), "id_client": float(number) if abs(number) < 2**53 else number},
+    ]
+    first, second, third = reader.rows(array(*spelled)).records
+    assert first == second
+    assert (third.sent, third.id_client) == (first.sent, first.id_client)
 
 
 def test_integers_may_be_written_as_integral_numbers(
@@ -230,9 +281,10 @@ def test_a_byte_order_mark_does_not_matter(invoices: RecordReader[ClientInvoice]
 
 def test_a_detail_keeps_what_is_new_and_tells_what_is_wrong() -> None:
     reader = RecordReader(BY_NAME["read_contact"], Contact)
-    detail = reader.detail(b'{"id": 1, "domains": [2, 3], "active": "x", "new": 5}')
+    detail = reader.detail(b'{"id": "1", "domains": [2, 3], "active": "x", "new": 5}')
     assert (detail.record.id, detail.record.domains, detail.record.active) == (1, [2, 3], None)
     assert detail.extra == {"active": "x", "new": 5}
+    assert (detail.coerced, detail.mistyped) == ({"id": 1}, {"active": 1})
     assert reader.detail(b'{"id": 2, "new": 5}').extra == {"new": 5}
     with pytest.raises(InvalidRecords, match="id missing_key"):
         reader.detail(b"{}")

@@ -97,7 +97,7 @@ def built(record_type: type[Record]) -> dict[str, str]:
         for name, kind in KINDS.items():
             if text in (name, f"<class '{name}'>", f"<class 'decimal.{name}'>", f"decimal.{name}"):
                 found[field.encode_name] = kind
-        if "Meta(min_length=1)" in str(field.type):
+        if "Annotated[str, " in str(field.type):
             found[field.encode_name] = "string"
     return found
 

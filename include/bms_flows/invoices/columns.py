@@ -27,9 +27,17 @@ KINDS = {
     str: pa.string(),
     Decimal: pa.decimal128(MONEY_DIGITS, MONEY_SCALE),
 }
+
+
+def _kind(type_: typing.Any) -> pa.DataType:
+    """Return the column type of a field's type, which may be optional and annotated."""
+    kind = (typing.get_args(type_) or (type_,))[0]
+    return KINDS[typing.get_args(kind)[0] if typing.get_args(kind) else kind]
+
+
 SCHEMA = pa.schema(
     [
-        (each.encode_name, KINDS[(typing.get_args(each.type) or (each.type,))[0]])
+        (each.encode_name, _kind(each.type))
         for each in msgspec.structs.fields(ClientInvoice)
     ]
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Boolean, Column
 
-from bms.decoding import field_value
+from bms.field_values import field_value
 from bms.records import Record
 from bms_flows.frame import BadCell, digests, frame
 from bms_flows.mirror.resource import Resource
