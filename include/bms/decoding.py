@@ -9,7 +9,7 @@ and else goes to the row's extra, as None in the record. Both are counted by fie
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Generic, TypeVar
@@ -19,7 +19,7 @@ import msgspec
 from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedAnswer
-from bms.field_values import LONGEST, as_described, coerced
+from bms.field_values import LONGEST, field_value
 from bms.records import CreatedEmployee, Record
 
 R = TypeVar("R", bound=Record)
@@ -169,49 +169,46 @@ class RecordReader(Generic[R]):
 
     def _salvage(self, index: int, row: bytes, read: _Read[R]) -> None:
         """Read one row field by field, into `read`."""
-
-        def reject(key: int | str | None, name: str | None, code: str) -> None:
-            read.rejected.append(
-                RejectedRow(index=index, key=key, field=name, code=code, raw=row)
-            )
-
         members = self._outline(ANY, row)
         if not isinstance(members, dict):
-            return reject(None, None, "not_an_object")
+            read.rejected.append(
+                RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
+            )
+            return
         if nested(members, DEEPEST):
             raise self._malformed()
+        fields = {name: members.pop(name, None) for name in self._fields}
         values: dict[str, Any] = {}
         mistyped: dict[str, Any] = {}
-        respelled: list[str] = []
-        faults: list[tuple[str, str]] = []
-        for name, described in self._fields.items():
-            value = members.pop(name, None)
+        coerced: list[str] = []
+        for name, value in fields.items():
             if value is None:
-                if described.required:
-                    missing = "missing_key" if name == self._type.KEY else "missing_money"
-                    faults.append((name, missing))
                 continue
             try:
-                values[name] = as_described(value, described.type)
-                continue
+                values[name], otherwise = field_value(value, self._fields[name].type)
             except ValueError:
-                pass
-            try:
-                values[name] = coerced(value, described.type)
-                respelled.append(name)
-            except ValueError:
-                if described.required or name in self._type.MONEY:
-                    faults.append((name, "bad_type"))
-                else:
-                    mistyped[name] = value
-        if faults:
-            return reject(values.get(self._type.KEY), *faults[0])
+                mistyped[name] = value
+            else:
+                coerced += [name] if otherwise else []
+        if fault := self._fault(fields, mistyped):
+            name, code = fault
+            key = values.get(self._type.KEY)
+            read.rejected.append(RejectedRow(index=index, key=key, field=name, code=code, raw=row))
+            return
         self._learn(members)
         if mistyped or members:
             read.extra[len(read.records)] = mistyped | members
-        read.coerced.update(respelled)
+        read.coerced.update(coerced)
         read.mistyped.update(mistyped.keys())
         read.records.append(self._type(**values))
+
+    def _fault(self, fields: dict[str, Any], mistyped: Container[str]) -> tuple[str, str] | None:
+        """Return the first field without which a row is unusable, and what is wrong with it."""
+        for name, described in self._fields.items():
+            if described.required and fields[name] is None:
+                return name, "missing_key" if name == self._type.KEY else "missing_money"
+            if name in mistyped and (described.required or name in self._type.MONEY):
+                return name, "bad_type"
         return None
 
     def _learn(self, names: Iterable[str]) -> None:

@@ -14,15 +14,15 @@ CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
-def field_value(value: Any, type_: Any) -> Any:
-    """Return `value` as a field of type `type_`, coerced where needed; raise `ValueError` if neither."""
+def field_value(value: Any, type_: Any) -> tuple[Any, bool]:
+    """Return `value` as a field of type `type_`, and whether it was coerced; raise `ValueError`."""
     try:
-        return as_described(value, type_)
+        return _as_described(value, type_), False
     except ValueError:
-        return coerced(value, type_)
+        return _coerced(value, type_), True
 
 
-def as_described(value: Any, type_: Any) -> Any:
+def _as_described(value: Any, type_: Any) -> Any:
     """Return `value` as a field of type `type_`, or raise `ValueError`.
 
     Integers may be written as integral numbers (`12.0`); money must be written as a number.
@@ -39,7 +39,7 @@ def as_described(value: Any, type_: Any) -> Any:
     return msgspec.convert(value, type_)  # its ValidationError is a ValueError
 
 
-def coerced(value: Any, type_: Any) -> Any:
+def _coerced(value: Any, type_: Any) -> Any:
     """Return `value`, which has another type than `type_`, where it has only one reading.
 
     0 and 1, as numbers or texts, and the texts true and false are booleans; texts of digits are

@@ -130,7 +130,14 @@ def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[Clien
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("id_client", "012"), ("id_client", "-0"), ("id_client", "12 "), ("id_client", "1e3"), ("id_client", ""), ("id_client", True)),
+        *(
+            ("id_client", "012"),
+            ("id_client", "-0"),
+            ("id_client", "12 "),
+            ("id_client", "1e3"),
+            ("id_client", ""),
+            ("id_client", True),
+        ),
         *(("sent", "oui"), ("sent", 2), ("sent", ""), ("po_number", ["a"]), ("po_number", True)),
         *(("status", 3.0), ("status", 10**18), ("invoice_date", 20260331), ("sent_on", 0)),
     ],

@@ -36,10 +36,7 @@ def _kind(type_: typing.Any) -> pa.DataType:
 
 
 SCHEMA = pa.schema(
-    [
-        (each.encode_name, _kind(each.type))
-        for each in msgspec.structs.fields(ClientInvoice)
-    ]
+    [(each.encode_name, _kind(each.type)) for each in msgspec.structs.fields(ClientInvoice)]
 )
 """The record's fields as columns; dates are texts until their format is known."""
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)

@@ -62,7 +62,7 @@ def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) ->
         if not other or getattr(record, other[0]) is not None:
             continue
         try:
-            setattr(record, other[0], field_value(extra[name], types[other[0]]))
+            setattr(record, other[0], field_value(extra[name], types[other[0]])[0])
         except ValueError:
             continue
         del left[name]

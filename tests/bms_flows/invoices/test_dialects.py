@@ -45,6 +45,7 @@ READINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"error_body": "empty", "longest_range": 2}, {}),
     ({"default_language": "FR"}, {}),
     ({"base_path": "/tenant/api"}, {"base_path": "/tenant/api"}),
+    ({"shown_forms": "canceled=bit,sent=text,id_*=text,sent_by=text"}, {}),
 ]
 
 IRRELEVANT = {
@@ -66,6 +67,7 @@ IRRELEVANT = {
             "page_size_over",
             "past_end",
             "total_pages_when_empty",
+            "stored_forms",
         ),
         "not of the invoice list",
     ),
