@@ -37,6 +37,15 @@ BREACHES = {
         "More rows than usual can't be read.",
         "Look at bms.quarantine: a field may have changed its type; then run again.",
     ),
+    "field_emptied": Reason(
+        "A field that had values in the warehouse comes without any: the service may have renamed it.",
+        "Compare an invoice with the service; if the field is empty there, publish with accept_suspect.",
+    ),
+    "field_mistyped": Reason(
+        "A field has values of another type than the interface describes, which can't be read.",
+        "Ask the service's owner whether the change is meant; if so, publish with accept_suspect: "
+        "the values stay in _extra.",
+    ),
 }
 """What makes a load of invoices suspect."""
 

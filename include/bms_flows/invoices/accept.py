@@ -63,6 +63,7 @@ def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[st
         lease.fence(connection)
         landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
         files = kept["raw"], kept["parquet"]
-        outcome = Outcome(unit, run_id, *files, names.read, kept["zone"], date_of)
+        accepted = kept.get("fields_held", ())
+        outcome = Outcome(unit, run_id, *files, names.read, kept["zone"], date_of, accepted)
         outcome.complete(load, merging, landing, place.settings.time_zone)
     return outcome.manifest(load)

@@ -40,6 +40,12 @@ SCHEMA = pa.schema(
 )
 """The record's fields as columns; dates are texts until their format is known."""
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)
+NAMES = {
+    "invoice_type_name": "invoice_type",
+    "payment_mode_name": "payment_mode",
+    "status_name": "status",
+}
+"""Fields that name a code in the language asked for, and the code's field."""
 QUOTED_MONEY = f'"(?:{"|".join(ClientInvoice.MONEY)})"\\s*:\\s*"'
 BLOCK = 1 << 20
 """Bytes that Arrow parses at once; a row must fit into one."""

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from bms.client import Client
 from bms_flows import quarantine, runs
+from bms_flows.field_checks import check_fields
 from bms_flows.invoices import history
 from bms_flows.invoices.check import Breach, Tolerance, among, check, empty_end
+from bms_flows.invoices.fields import compare
 from bms_flows.invoices.lease import Lease, leased
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
@@ -82,6 +84,15 @@ async def extract_unit(
                     )
                     found = load.found(bad)
                     doubts = check(found, known, holidays=holidays, tolerance=tolerance)
+                    merging.merge()
+                    since = merging.at - settings.lookback_rotation * DAY
+                    accepted = history.accepted_fields(before, unit.id_entity, since)
+                    fields = [
+                        each
+                        for each in check_fields(compare(before, load.fields, merging, unit))
+                        if each.field not in accepted
+                    ]
+                    doubts += [Breach(each.code, each.where) for each in fields]
                     end = empty_end(found, holidays)
                     if end and await _left_out(client, unit.id_entity, end, settings):
                         doubts.append(Breach("end_date_excluded", f"{end}"))
@@ -93,7 +104,7 @@ async def extract_unit(
                         outcome.complete(load, merging, landing, company, client.counters)
                 if doubts:
                     with writing.begin():
-                        outcome.suspect(writing, load, bad, doubts, client.counters)
+                        outcome.suspect(writing, load, bad, doubts, fields, client.counters)
     progress.ended("suspect" if doubts else "complete", load.counts)
     if doubts:
         raise Suspect(outcome.told(doubts))

@@ -50,6 +50,20 @@ def of(connection: Connection, unit: Unit, days: Iterable[date]) -> History:
     return found
 
 
+def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> set[str]:
+    """Return the fields whose loss of values an operator has accepted since a moment."""
+    accepted = connection.scalars(
+        select(run.c.details["fields_accepted"]).where(
+            run.c.flow == "invoice_extraction",
+            run.c.id_entity == id_entity,
+            run.c.state == "complete",
+            run.c.started_at >= since,
+            run.c.details.has_key("fields_accepted"),
+        )
+    )
+    return {name for names in accepted for name in names}
+
+
 def holidays(country: str, days: Collection[date]) -> Collection[date]:
     """Return a country's public holidays around `days`."""
     years = range(min(days).year - 1, max(days).year + 1)

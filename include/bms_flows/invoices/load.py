@@ -14,7 +14,8 @@ from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms_flows.frame import digests, frame, typed
 from bms_flows.invoices.check import Found, WindowFound
-from bms_flows.invoices.columns import Answer, AnswerReader, Columns
+from bms_flows.invoices.columns import NAMES, Answer, AnswerReader, Columns
+from bms_flows.invoices.fields import FieldTally
 from bms_flows.invoices.seen import Seen
 from bms_flows.invoices.tally import Tally, amounts_differ, listed_days
 from bms_flows.invoices.window import Window
@@ -22,13 +23,6 @@ from bms_flows.quarantine import Bad
 from bms_flows.runs import Counts
 from bms_warehouse import loads
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
-
-NAMES = {
-    "invoice_type_name": "invoice_type",
-    "payment_mode_name": "payment_mode",
-    "status_name": "status",
-}
-"""Fields that name a code in the language asked for, and the code's field."""
 
 _COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
 _WIRE = msgspec.json.Encoder(decimal_format="number")
@@ -59,6 +53,7 @@ class Load:
     """Days whose rows are left out: of an older answer, those that were read again since."""
     counts: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
+    fields: FieldTally = field(default_factory=FieldTally)
     names: set[tuple[str, str, str]] = field(default_factory=set)
     """Field, code and name, in the language asked for."""
     bad: list[Bad] = field(default_factory=list)
@@ -73,8 +68,10 @@ class Load:
     def take(self, window: Window, answer: Answer) -> Taken:
         """Take one window's answer in."""
         rows = self._whole(answer) if isinstance(answer, Columns) else None
+        records = None
         if rows is None:
-            rows = self._one_by_one(window, answer)
+            records = self._reader.records(answer.body) if isinstance(answer, Columns) else answer
+            rows = self._one_by_one(window, records)
         else:
             self.counts.rows_read += rows.num_rows
         rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
@@ -85,8 +82,10 @@ class Load:
             pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
             found = pairs.aggregate([]).drop_null().to_pylist()
             self.names |= {(code, pair[code], pair[name]) for pair in found}
-        differing = rows.filter(self._differ(rows, window))
+        differs, new = self._differ(rows, window)
+        differing = rows.filter(differs)
         self.amounts_differ += amounts_differ(differing)
+        self.fields.add(rows, differing, new.filter(differs), records)
         return Taken(rows, loads.sheet(differing))
 
     def _rest(self, rows: pa.Table) -> pa.Table:
@@ -109,9 +108,8 @@ class Load:
         self.seen.add(keys)
         return rows.append_column("_extra", pa.nulls(rows.num_rows, pa.string()))
 
-    def _one_by_one(self, window: Window, answer: Answer) -> pa.Table:
+    def _one_by_one(self, window: Window, records: Rows[ClientInvoice]) -> pa.Table:
         """Return an answer's good rows; the others are set aside, each with its reason."""
-        records = self._reader.records(answer.body) if isinstance(answer, Columns) else answer
         self.counts.rows_read += len(records.records) + len(records.rejected)
         for rejected in records.rejected:
             self._set_aside(rejected.key, rejected.code, rejected.field, rejected.raw, window)
@@ -166,8 +164,8 @@ class Load:
             body=answer.body,
         )
 
-    def _differ(self, rows: pa.Table, window: Window) -> pa.Array:
-        """Tell which rows are new or differ; the others cost a look at their hash and no write."""
+    def _differ(self, rows: pa.Table, window: Window) -> tuple[pa.Array, pa.Array]:
+        """Return which rows are new or differ, and which are new: the others cost no write."""
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
         # A row may stand here under another day: the merge finds that.
@@ -189,7 +187,8 @@ class Load:
         missing -= self.seen.among(missing)
         self.missing |= missing
         self.windows.append(WindowFound(window, len(listed), len(missing)))
-        return pa.array(differs, pa.bool_())
+        new = [key not in listed for key in ids]
+        return pa.array(differs, pa.bool_()), pa.array(new, pa.bool_())
 
     def _set_aside(
         self, key: int | str | None, code: str, field: str | None, raw: bytes, window: Window

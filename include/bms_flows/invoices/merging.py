@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
-from bms_flows.invoices.load import NAMES
+from bms_flows.invoices.columns import NAMES
 from bms_warehouse import loads
 from bms_warehouse.tables import client_invoice, client_invoice_version, code_name
 

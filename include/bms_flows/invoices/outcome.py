@@ -1,5 +1,6 @@
 """How a load ends: complete and published, or suspect and kept for a person to look at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -8,6 +9,7 @@ from sqlalchemy import Connection
 
 from bms.counters import Counters
 from bms_flows import quarantine, runs
+from bms_flows.field_checks import FieldViolation
 from bms_flows.invoices import report
 from bms_flows.invoices.check import Breach
 from bms_flows.invoices.load import Load
@@ -33,6 +35,8 @@ class Outcome:
     language: str
     zone: str
     range_date: str
+    fields_accepted: Sequence[str] = ()
+    """Fields whose loss of values an operator accepts with the load."""
 
     def complete(
         self,
@@ -59,7 +63,12 @@ class Outcome:
             state="complete",
             counts=load.counts,
             service=counters,
-            details={**self._details, "report": landing.reports, "seen_at": at.isoformat()},
+            details={
+                **self._details(load),
+                **({"fields_accepted": self.fields_accepted} if self.fields_accepted else {}),
+                "report": landing.reports,
+                "seen_at": at.isoformat(),
+            },
         )
 
     def suspect(
@@ -68,6 +77,7 @@ class Outcome:
         load: Load,
         bad: list[Bad],
         doubts: list[Breach],
+        fields: list[FieldViolation],
         counters: Counters,
     ) -> None:
         """Record the step of `load` as suspect, within the caller's transaction.
@@ -91,7 +101,11 @@ class Outcome:
             counts=load.counts,
             service=counters,
             reason="\n".join(str(doubt) for doubt in doubts),
-            details={**self._details, "doubts": [doubt.code for doubt in doubts]},
+            details={
+                **self._details(load),
+                "doubts": [doubt.code for doubt in doubts],
+                "fields_held": [each.field for each in fields],
+            },
         )
 
     def manifest(self, load: Load) -> dict[str, Any]:
@@ -116,9 +130,9 @@ class Outcome:
             ]
         )
 
-    @property
-    def _details(self) -> dict[str, Any]:
+    def _details(self, load: Load) -> dict[str, Any]:
         return {
+            "fields": load.fields.counts.as_dict(),
             **self.unit.as_dict(),
             "raw": self.raw,
             "parquet": self.parquet,

@@ -1,0 +1,100 @@
+"""How many rows hold a value in each field: written by a step, before it, and around its days."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+
+from sqlalchemy import Connection, Table
+
+from bms_warehouse import loads
+
+
+def emptied(
+    connection: Connection,
+    versions: Table,
+    names: Sequence[str],
+    *,
+    run_id: int,
+    observed_at: datetime,
+) -> dict[str, int]:
+    """Return, for each field of `names`, how many rows step `run_id` wrote without the value they had.
+
+    Rows that the step marked as missing keep their values. Fields that lost none are left out.
+    """
+    key = [column.name for column in versions.primary_key if column.name != "_version"]
+    same = " and ".join(f'b."{name}" = a."{name}"' for name in key)
+    lost = ", ".join(
+        f'count(*) filter (where a."{name}" is null and b."{name}" is not null)' for name in names
+    )
+    statement = f"""
+        select {lost} from {versions} a
+        join {versions} b on {same} and b._version = a._version - 1
+        where a._run_id = %(run_id)s and a._observed_at = %(at)s
+    """
+    given = {"run_id": run_id, "at": observed_at}
+    [counts] = _rows(connection, statement, given)
+    return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+
+def filled(
+    connection: Connection,
+    table: Table,
+    names: Sequence[str],
+    *,
+    where: str,
+    given: Mapping[str, object],
+) -> dict[str, int]:
+    """Return how many rows of `table` hold a value in each field of `names`.
+
+    `where` is an SQL condition with `%(name)s` for what is `given`.
+    """
+    statement = f"select {_counts(names)} from {table} where {where}"
+    [counts] = _rows(connection, statement, given)
+    return dict(zip(names, counts, strict=True))
+
+
+def usual(
+    connection: Connection,
+    invoices: Table,
+    versions: Table,
+    names: Sequence[str],
+    *,
+    id_entity: int,
+    days: tuple[date, date],
+    oldest_days: int,
+    rows: int,
+) -> tuple[int, dict[str, int]]:
+    """Return how many of the invoices seen last held a value when they were first seen.
+
+    Of at most `rows` invoices of `days` that were first seen at most `oldest_days` after their day:
+    invoices fill up with age, so new ones are compared with those that were as new. The first
+    number is how many there are.
+    """
+    statement = f"""
+        select count(*), {_counts(names)} from (
+            select a.* from {invoices} i
+            join {versions} a on a.id_entity = i.id_entity and a.id_invoice = i.id_invoice
+                and a._version = 1 and a._observed_at::date - a._day <= %(oldest_days)s
+            where i.id_entity = %(id_entity)s and i._day between %(first)s and %(last)s
+            order by i._first_seen_at desc, i.id_invoice desc limit %(rows)s
+        ) as latest
+    """
+    given = {
+        "id_entity": id_entity,
+        "first": days[0],
+        "last": days[1],
+        "oldest_days": oldest_days,
+        "rows": rows,
+    }
+    [[found, *counts]] = _rows(connection, statement, given)
+    return found, dict(zip(names, counts, strict=True))
+
+
+def _counts(names: Sequence[str]) -> str:
+    return ", ".join(f'count("{name}")' for name in names)
+
+
+def _rows(
+    connection: Connection, statement: str, given: Mapping[str, object]
+) -> list[tuple[int, ...]]:
+    with loads.driver(connection).cursor() as cursor:
+        return cursor.execute(statement.encode(), given).fetchall()

@@ -1,0 +1,139 @@
+"""Fields whose type or name the service changes: coerced, or held for review, never blanked."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.invoices.accept import accept_unit
+from bms_flows.invoices.agenda import suspects
+from bms_flows.invoices.extract import Suspect
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import client_invoice
+
+Extract = Callable[..., dict[str, Any]]
+MARCH = ("2026-03-01", "2026-03-31")
+OTHER_TYPES = "canceled=bit,sent=number,id_client=text,id_account_manager=text"
+
+
+def details(warehouse: Engine) -> dict[str, Any]:
+    with warehouse.connect() as connection:
+        query = text("select details from bms.run order by id desc limit 1")
+        return dict(connection.execute(query).scalar_one())
+
+
+def table_hash(warehouse: Engine) -> str:
+    with warehouse.connect() as connection:
+        return fingerprint(connection, client_invoice)
+
+
+def accept(warehouse: Engine, data_root: Path) -> None:
+    place = Workplace(warehouse, UPath(data_root), Settings())
+    for unit in suspects(warehouse, [1]):
+        step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
+        assert accept_unit(place, unit, step)
+
+
+def test_other_types_with_one_reading_change_nothing_and_are_counted(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    extract(*MARCH)
+    before = table_hash(warehouse)
+    sandbox.set_dialect(shown_forms=OTHER_TYPES)
+    again = extract(*MARCH)
+    assert (again["changed"], again["unchanged"]) == (0, again["rows_read"])
+    assert table_hash(warehouse) == before
+    coerced = details(warehouse)["fields"]["coerced"]
+    rows = again["rows_read"]
+    assert {name: coerced[name] for name in ("canceled", "sent", "id_client")} == {
+        "canceled": rows,
+        "sent": rows,
+        "id_client": rows,
+    }
+
+
+@pytest.mark.parametrize(
+    ("forms", "field"),
+    [
+        ("sent=renamed:est_envoyee", "sent"),
+        ("id_client=absent", "id_client"),
+        ("currency=null", "currency"),
+        ("*_on=null", "created_on"),
+    ],
+)
+def test_a_field_that_comes_empty_holds_the_load(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, forms: str, field: str
+) -> None:
+    extract(*MARCH)
+    before = table_hash(warehouse)
+    sandbox.set_dialect(shown_forms=forms)
+    with pytest.raises(Suspect, match=rf"field_emptied \({field}: lost in"):
+        extract(*MARCH)
+    assert table_hash(warehouse) == before
+    held = details(warehouse)
+    assert held["fields"]["missing"][field] > 0
+    assert "field_emptied" in held["doubts"]
+
+
+def test_a_type_without_one_reading_holds_the_load(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    """`id_client` comes as a text with a zero before it, which may be a code."""
+    extract(*MARCH)
+    before = table_hash(warehouse)
+    sandbox.set_dialect(shown_forms="id_client=text+zeros:9")
+    with pytest.raises(Suspect, match=r"field_mistyped \(id_client: lost in"):
+        extract(*MARCH)
+    assert table_hash(warehouse) == before
+    assert details(warehouse)["fields"]["mistyped"]["id_client"] > 0
+
+
+@pytest.mark.parametrize("forms", ["sent=renamed:est_envoyee", "id_client=text+zeros:9"])
+def test_new_days_are_compared_with_recent_ones(
+    sandbox: Sandbox, extract: Extract, forms: str
+) -> None:
+    """None of the invoices was there before, so no row shows that a field had a value."""
+    sandbox.fill(invoices_per_day=20)
+    extract("2026-03-16", "2026-03-29")
+    sandbox.set_dialect(shown_forms=forms)
+    with pytest.raises(Suspect, match="field_"):
+        extract("2026-03-30", "2026-03-30")
+
+
+@pytest.mark.parametrize("forms", ["sent=renamed:est_envoyee", "id_client=text+zeros:9"])
+def test_a_field_that_was_accepted_without_values_is_not_held_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, forms: str
+) -> None:
+    """Neither the same days again, nor new ones, nor days that the rotation reads months later."""
+    field = forms.split("=", maxsplit=1)[0]
+    sandbox.fill(invoices_per_day=20)
+    extract("2026-03-01", "2026-03-24")
+    sandbox.set_dialect(shown_forms=forms)
+    with pytest.raises(Suspect, match=f"{field}: lost in"):
+        extract("2026-03-16", "2026-03-25")
+    accept(warehouse, tmp_path)
+    assert extract("2026-03-16", "2026-03-25")["changed"] == 0
+    assert extract("2026-03-26", "2026-03-27")["inserted"] > 0
+    assert extract("2026-03-01", "2026-03-15")["changed"] > 0
+    with warehouse.connect() as connection:
+        left = text(f"select count({field}) from bms.client_invoice")
+        assert connection.scalar(left) == 0
+
+
+def test_a_value_that_single_invoices_lose_is_a_change_like_any_other(
+    sandbox: Sandbox, extract: Extract
+) -> None:
+    extract(*MARCH)
+    first, *_ = rows = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 13))
+    lost = [row for row in rows if row["po_number"]][:5] or [first]
+    for row in lost:
+        sandbox.edit_invoice(1, row["id_invoice"], po_number=None)
+    assert extract(*MARCH)["changed"] == sum(row["po_number"] is not None for row in lost)
