@@ -27,6 +27,7 @@ READING = {
     "truncated_body": {},
     "slow_body": {"seconds": 0.1},
     "malformed_json": {},
+    "gateway": {"seconds": 0.01, "origin_seconds": 0.05},
 }
 HARMLESS = {"latency", "slow_body"}
 OF_CREATION_OR_PAGES = {
@@ -37,6 +38,9 @@ OF_CREATION_OR_PAGES = {
     "page_insert",
     "page_delete",
     "unstable_order",
+    "detail_lag",
+    "read_only",
+    "rate_limit",  # 429 to a reader, as tested by that name
 }
 SILENT = set(LOSSES)
 CONTRADICTIONS = set(BUGS)
