@@ -16,7 +16,7 @@ RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir
     && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
 # Airflow's version stands in the line, so that no resolver can move it; the lock pins and checks all the rest.
 ARG AIRFLOW=3.3.2
-ARG EXTRAS=s3,celery,otel,sandbox
+ARG EXTRAS=s3,celery,otel
 RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode \
     "bms-airflow[${EXTRAS}] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
     --constraints requirements.lock
@@ -44,7 +44,23 @@ WORKDIR /opt/airflow
 USER airflow
 CMD ["airflow", "version"]
 
-# The same, with the project installed editable from /src, where docker-compose.dev.yaml mounts the checkout.
+# The described service as a program, to try the deployment on: without Airflow and without our other packages.
+FROM python:${PYTHON} AS sandbox
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONPATH=/opt/sandbox \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+COPY --from=build /opt/uv /opt/uv
+COPY requirements.lock /tmp/
+RUN /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv \
+    && /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache \
+       fastapi msgspec pyjwt uvicorn --constraints /tmp/requirements.lock \
+    && useradd --uid 50000 --gid 0 --no-create-home sandbox
+COPY include/bms_sandbox /opt/sandbox/bms_sandbox
+USER sandbox
+CMD ["python", "-m", "bms_sandbox", "--help"]
+
+# The same as airflow, with the project installed editable from /src, where docker-compose.dev.yaml mounts the checkout.
 FROM airflow AS dev
 USER root
 WORKDIR /src

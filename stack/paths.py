@@ -58,10 +58,13 @@ class StackPaths:
     def prepare(self) -> None:
         """Create the folders; those that hold secrets, logs or rows are for their owner alone.
 
-        `.local` itself is not: the database server of a root user runs as another user and must
-        pass through it.
+        Others can enter `.local` itself but not list it: the database server of a root user runs
+        as another user and must pass through it. A folder that existed before keeps its mode.
         """
+        own = not self.local.exists() or self.secrets.exists()
         self.local.mkdir(parents=True, exist_ok=True)
+        if own:
+            self.local.chmod(0o711)
         for folder in (self.secrets, self.logs, self.airflow_home, self.data):
             folder.mkdir(mode=0o700, exist_ok=True)
             folder.chmod(0o700)

@@ -1,0 +1,95 @@
+"""The production image holds no sandbox; the sandbox has an image of its own."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from tests.deploy.compose import PROJECT
+
+DOCKERFILE = (PROJECT / "Dockerfile").read_text()
+SERVICES = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())["services"]
+STAGES = re.split(r"^FROM (\S+) AS (\w+)$", DOCKERFILE, flags=re.MULTILINE)
+BASES = dict(zip(STAGES[2::3], STAGES[1::3], strict=True))
+BODIES = dict(zip(STAGES[2::3], STAGES[3::3], strict=True))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The names of the files in the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)  # noqa: S603 - our own build
+    (built,) = folder.glob("*.whl")
+    return zipfile.ZipFile(built).namelist()
+
+
+def test_the_wheel_holds_everything_but_the_sandbox(wheel: list[str]) -> None:
+    packages = {name.partition("/")[0] for name in wheel if "dist-info" not in name}
+    assert packages == {"bms", "bms_flows", "bms_warehouse", "bms_provider"}
+
+
+def test_the_production_image_does_not_install_the_sandbox() -> None:
+    (extras,) = re.findall(r"^ARG EXTRAS=(.+)$", DOCKERFILE, re.MULTILINE)
+    assert "sandbox" not in extras.split(",")
+    assert BASES["airflow"].startswith("python:")
+    assert "sandbox" not in BODIES["airflow"]
+
+
+def test_compose_runs_the_sandbox_from_its_own_image() -> None:
+    assert SERVICES["sandbox"]["build"]["target"] == "sandbox"
+    airflow = {SERVICES[name]["image"] for name in ("worker", "setup", "alarms")}
+    assert SERVICES["sandbox"]["image"] not in airflow
+    assert BASES["sandbox"].startswith("python:")
+
+
+def test_the_image_of_the_sandbox_installs_what_the_sandbox_needs() -> None:
+    command = BODIES["sandbox"].replace("\\\n", " ").partition("pip install")[2]
+    installed = set(command.partition("--no-cache")[2].partition("--constraints")[0].split())
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extra = {Requirement(each).name for each in project["optional-dependencies"]["sandbox"]}
+    assert installed == extra | {"msgspec"}
+
+
+def test_the_sandbox_imports_nothing_of_the_project_or_of_airflow() -> None:
+    script = "import sys, bms_sandbox.__main__, bms_sandbox.serve; print(*sys.modules)"
+    found = subprocess.run(  # noqa: S603 - constant
+        [sys.executable, "-I", "-c", script], check=True, capture_output=True, text=True
+    ).stdout.split()
+    loaded = {name.partition(".")[0] for name in found}
+    assert loaded.isdisjoint({"airflow", "bms", "bms_flows", "bms_warehouse", "sqlalchemy"})
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "AIRFLOW__CORE__AUTH_MANAGER",
+        "TEST_CONNECTION",
+        "AIRFLOW_CONN_BMS_DEFAULT",
+        "service_identity --confirm",
+        "AIRFLOW_PORT",
+        "POSTGRES_PASSWORD",
+        "REDIS_PASSWORD",
+        "BMS_DATA_ROOT",
+        "BMS_NOTICE_WEBHOOK",
+        "GRAFANA_ADMIN_PASSWORD",
+        ".env",
+    ],
+)
+def test_what_to_change_for_production_is_listed_in_one_place(named: str) -> None:
+    text = Path(PROJECT / "docs/security.md").read_text()
+    section = text.partition("\n## Change before production\n")[2].partition("\n## ")[0]
+    assert named in section
+
+
+def test_the_connection_test_is_off_unless_the_operator_allows_it() -> None:
+    """The Test button makes the API server send requests to any address that a user enters."""
+    for name in ("api-server", "scheduler", "worker"):
+        setting = SERVICES[name]["environment"]["AIRFLOW__CORE__TEST_CONNECTION"]
+        assert setting == "${TEST_CONNECTION:-Disabled}"
