@@ -154,7 +154,8 @@ def _again(
     at = datetime.fromisoformat(kept["seen_at"])
     raw, date_of = data_root / kept["raw"], kept["range_date"]
     without = answered(raw) - unit.days
-    load = Load(connection, unit.id_entity, kept["zone"], date_of, without=without)
+    read_at = datetime.fromisoformat(kept.get("read_at", kept["seen_at"]))
+    load = Load(connection, unit.id_entity, kept["zone"], date_of, read_at, without=without)
     merging = Merging(connection, number, names, at)
     for window, answer in replay(raw):
         merging.add(load.take(window, answer).differing)

@@ -40,9 +40,9 @@ def accept_unit(place: Workplace, unit: Unit, step: runs.Step) -> dict[str, Any]
 
 def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[str, Any]:
     with place.warehouse.connect() as connection:
-        kept = connection.execute(
-            select(run.c.details).where(run.c.id == unit.accepts)
-        ).scalar_one()
+        kept, began = connection.execute(
+            select(run.c.details, run.c.started_at).where(run.c.id == unit.accepts)
+        ).one()
     raw, date_of = place.path(kept["raw"]), place.settings.invoice_range_date
     there = answered(raw)
     if not unit.days <= there:
@@ -56,7 +56,9 @@ def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[st
         place.warehouse.begin() as connection,
     ):
         lease.writes(connection)
-        load = Load(before, unit.id_entity, kept["zone"], date_of, without=there - unit.days)
+        read_at = datetime.fromisoformat(kept["read_at"]) if "read_at" in kept else began
+        without = there - unit.days
+        load = Load(before, unit.id_entity, kept["zone"], date_of, read_at, without=without)
         merging = Merging(connection, run_id, names, clock(connection))
         for window, answer in replay(raw):
             merging.add(load.take(window, answer).differing)

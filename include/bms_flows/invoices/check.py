@@ -60,6 +60,7 @@ class Found:
     amounts_differ: int
     """Rows whose amounts don't add up, new or otherwise than they stand here."""
     days: Mapping[date, int]
+    """Invoices of each day that was over when it was read."""
     windows: Sequence[WindowFound]
     currencies: Mapping[str, int]
 
@@ -139,9 +140,11 @@ def empty_end(found: Found, holidays: Collection[date]) -> date | None:
     ends = [
         each.window.end
         for each in found.windows
-        if each.window.end.weekday() < SATURDAY and each.window.end not in holidays
+        if each.window.end in found.days
+        and each.window.end.weekday() < SATURDAY
+        and each.window.end not in holidays
     ]
-    return max(ends) if ends and not any(found.days.get(day) for day in ends) else None
+    return max(ends) if ends and not any(found.days[day] for day in ends) else None
 
 
 def among(day: date, dates: Iterable[str | None], zone: str) -> bool:

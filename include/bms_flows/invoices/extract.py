@@ -69,11 +69,12 @@ async def extract_unit(
                 autocommit.connect() as before,
                 place.warehouse.connect() as writing,
             ):
-                load = Load(before, unit.id_entity, zone, date_of)
+                at = clock(before)
+                load = Load(before, unit.id_entity, zone, date_of, at)
                 with writing.begin() as transaction:
                     lease.writes(writing)
                     names = Languages(language, settings.language)
-                    merging = Merging(writing, run_id, names, clock(writing))
+                    merging = Merging(writing, run_id, names, at)
                     ahead = client.settings.concurrency
                     answers = read(client, unit.id_entity, windows, language=language, ahead=ahead)
                     await _take_in(answers, load, merging, landing, lease, progress)

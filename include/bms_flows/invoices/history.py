@@ -76,7 +76,7 @@ def _year(country: str, year: int) -> frozenset[date]:
 
 
 def looked(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Looked]:
-    """Return every day in our store, in the company's days."""
+    """Return every day that was read, in the company's days; not one that wasn't over then."""
     day = client_invoice_day.c
     rows = connection.execute(
         select(day.day, day.read_at, day.changed_at, day.open_invoices).where(
@@ -86,6 +86,7 @@ def looked(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Looke
     return [
         Looked(each, on(read_at, zone), on(changed_at or read_at, zone), open_invoices)
         for each, read_at, changed_at, open_invoices in rows
+        if on(read_at, zone) > each
     ]
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +18,7 @@ from bms_flows.invoices.check import Found, WindowFound
 from bms_flows.invoices.columns import NAMES, Answer, AnswerReader, Columns
 from bms_flows.invoices.fields import FieldTally
 from bms_flows.invoices.seen import Seen
-from bms_flows.invoices.tally import Tally, amounts_differ, listed_days
+from bms_flows.invoices.tally import Day, Tally, amounts_differ, listed_days
 from bms_flows.invoices.window import Window
 from bms_flows.quarantine import Bad
 from bms_flows.runs import Counts
@@ -49,6 +50,8 @@ class Load:
     """Zone of the service's date-times that carry none."""
     range_date: str
     """The date that the service's range filters."""
+    read_at: datetime
+    """When reading began, by the database's clock."""
     without: Collection[date] = frozenset()
     """Days whose rows are left out: of an older answer, those that were read again since."""
     counts: Counts = field(default_factory=Counts)
@@ -130,10 +133,19 @@ class Load:
             duplicates=sum(each.code == "duplicate_id" for each in bad),
             outside=self.tally.outside,
             amounts_differ=self.amounts_differ,
-            days={day: found.invoices for day, found in self.tally.days.items()},
+            days={day: each.invoices for day, each in self.days_over.items()},
             windows=self.windows,
             currencies={currency: total.invoices for currency, total in self.tally.totals.items()},
         )
+
+    @property
+    def days_over(self) -> dict[date, Day]:
+        """The days that were over, where the service is, when reading began.
+
+        Invoices of today and of days to come are loaded, but such a day is not known to be read.
+        """
+        today = self.read_at.astimezone(ZoneInfo(self.zone)).date()
+        return {day: found for day, found in self.tally.days.items() if day < today}
 
     @property
     def vanished(self) -> list[int]:

@@ -133,6 +133,7 @@ class Outcome:
     def _details(self, load: Load) -> dict[str, Any]:
         return {
             "fields": load.fields.counts.as_dict(),
+            "read_at": load.read_at.isoformat(),
             **self.unit.as_dict(),
             "raw": self.raw,
             "parquet": self.parquet,

@@ -82,7 +82,7 @@ def _name_codes(connection: Connection, load: Load, language: str, at: datetime)
 
 
 def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: datetime) -> None:
-    """Move the watermark: every day that was read, and whether this read changed it."""
+    """Move the watermark: every day that was over when it was read, and whether it changed."""
     changed = {
         *connection.scalars(
             text(
@@ -99,6 +99,9 @@ def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: 
     }
     statement = insert(client_invoice_day)
     excluded = statement.excluded
+    read = sorted(load.days_over.items())
+    if not read:
+        return
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=["id_entity", "day"],
@@ -115,10 +118,10 @@ def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: 
                 "day": day,
                 "invoices": found.invoices,
                 "open_invoices": found.open_invoices,
-                "read_at": at,
+                "read_at": load.read_at,
                 "changed_at": at if day in changed else None,
             }
-            for day, found in sorted(load.tally.days.items())
+            for day, found in read
             if any(day in window for window in unit.windows)
         ],
     )

@@ -14,6 +14,7 @@ from bms_flows.invoices.columns import AnswerReader, Columns, columns
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.seen import Seen
 from bms_flows.invoices.window import Window
+from bms_warehouse.database import clock
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
 WIRE = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
@@ -113,7 +114,7 @@ def test_an_answer_that_is_no_array_is_malformed(cut: bytes) -> None:
 def load(warehouse: Engine) -> Any:
     """A load that compares with an empty warehouse."""
     with warehouse.connect() as connection:
-        yield Load(connection, 1, ZONE, "invoice_date")
+        yield Load(connection, 1, ZONE, "invoice_date", clock(connection))
 
 
 @pytest.mark.parametrize(

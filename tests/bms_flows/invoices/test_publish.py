@@ -16,6 +16,7 @@ from bms_flows.invoices.window import Window
 from bms_flows.runs import Counts
 from bms_warehouse.database import clock
 
+ZONE = "Europe/Paris"
 UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 
 
@@ -24,7 +25,7 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 )
 def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Counts) -> None:
     with warehouse.begin() as connection:
-        load = Load(connection, 1, "Europe/Paris", "invoice_date", counts=counts)
+        load = Load(connection, 1, ZONE, "invoice_date", clock(connection), counts=counts)
         merging = Merging(connection, 1, Languages("FR", "FR"), clock(connection))
         with pytest.raises(NotBalanced, match="entity 1"):
             publish(load, merging, UNIT)
@@ -41,7 +42,8 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
     with warehouse.begin() as connection:
         moved = "update bms.client_invoice set _day = :day where id_invoice = :id"
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
-        load = Load(connection, 1, "Europe/Paris", "invoice_date", missing={int(one or 0)})
+        load = Load(connection, 1, ZONE, "invoice_date", clock(connection))
+        load.missing.add(int(one or 0))
         load.tally.days.update(dict.fromkeys(UNIT.windows[0], Day()))
         connection.execute(text(moved), {"day": day, "id": one})
         publish(load, Merging(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)

@@ -1,0 +1,91 @@
+"""The watermark: days that were over when they were read, by the service's clock zone."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from bms_flows.invoices.agenda import with_look_back
+from bms_flows.invoices.window import DAY, Window
+from bms_flows.settings import Settings
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.tables import client_invoice_day
+
+Extract = Callable[..., dict[str, Any]]
+
+
+def today(zone: str = "Europe/Paris") -> date:
+    return datetime.now(ZoneInfo(zone)).date()
+
+
+def read_days(warehouse: Engine) -> list[date]:
+    with warehouse.connect() as connection:
+        days = select(client_invoice_day.c.day).order_by(client_invoice_day.c.day)
+        return [*connection.scalars(days)]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Paris", "Etc/GMT+12", "Pacific/Kiritimati"])
+def test_only_days_that_are_over_in_the_service_count_as_read(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, zone: str
+) -> None:
+    sandbox.set_clock(datetime.now(UTC))
+    sandbox.set_dialect(time_zone=zone)
+    first, last = today() - 3 * DAY, today() + timedelta(days=41)
+    manifest = extract(first.isoformat(), last.isoformat(), time_zone=zone)
+    assert read_days(warehouse) == [*Window(first, today(zone) - DAY)]
+    with warehouse.connect() as connection:
+        stored = connection.scalar(text("select count(*) from bms.client_invoice"))
+    assert stored == manifest["inserted"] > 0, "invoices of the other days are loaded all the same"
+
+
+def test_days_read_before_they_were_over_are_read_once_they_are(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    """A run with an end date in the future, then none until long after it."""
+    sandbox.set_clock(datetime.now(UTC))
+    first, last = today() - 10 * DAY, today() + timedelta(days=41)
+    extract(first.isoformat(), last.isoformat())
+    later = today() + timedelta(days=100)
+    asked = Window(later - DAY, later - DAY)
+    planned, _ = with_look_back(warehouse, [1], asked, Settings(), today=later)
+    days = {day for unit in planned for day in unit.days}
+    assert {*Window(today(), last)} <= days
+
+
+def test_a_day_entered_before_it_was_over_counts_as_never_read(warehouse: Engine) -> None:
+    """As loads of an earlier release entered it."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            client_invoice_day.insert(),
+            [
+                {
+                    "id_entity": 1,
+                    "day": date(2026, 3, day),
+                    "invoices": 0,
+                    "open_invoices": 0,
+                    "read_at": datetime(2026, 3, 20, 12, tzinfo=UTC),
+                }
+                for day in range(1, 31)
+            ],
+        )
+    later = date(2026, 6, 30)
+    settings = Settings(lookback_rotation=1000)
+    [unit], _ = with_look_back(warehouse, [1], Window(later, later), settings, today=later + DAY)
+    assert date(2026, 3, 20) in unit.days
+    assert date(2026, 3, 30) in unit.days
+    assert date(2026, 3, 16) not in unit.days
+
+
+def test_a_day_that_is_not_over_is_not_held_for_few_invoices(
+    sandbox: Sandbox, extract: Extract
+) -> None:
+    """Today's invoices are not all there yet; a future day has none."""
+    sandbox.fill(invoices_per_day=40)
+    sandbox.set_clock(datetime.now(UTC))
+    extract((today() - 80 * DAY).isoformat(), (today() - DAY).isoformat())
+    for ahead in range(7):
+        day = (today() + ahead * DAY).isoformat()
+        assert extract(day, day)["vanished"] == 0
