@@ -1,11 +1,11 @@
-# The project's image: the project as a wheel and a pinned Airflow, in one install line, every package that
-# requirements.lock names at its version, checked against its hashes. No code is mounted.
+# Image of the project: the project's wheel and a pinned Airflow, all packages in the versions of requirements.lock,
+# verified by their hashes.
 ARG PYTHON=3.11.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
 WORKDIR /src
 COPY requirements.lock ./
-# uv is itself in the lock: that entry, with its hashes, bootstraps it.
+# pip installs uv from its entry in the lock, with hashes; uv then installs the rest.
 RUN awk '/^uv==/ {on=1} on {print} on && !/\\$/ {exit}' requirements.lock > /tmp/uv.lock \
     && python -m venv /opt/uv \
     && /opt/uv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/uv.lock
@@ -14,7 +14,7 @@ COPY include include
 COPY plugins plugins
 RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir /dist . \
     && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
-# Airflow's version stands in the line, so that no resolver can move it; the lock pins and checks all the rest.
+# Naming Airflow's version keeps the resolver from changing it; the lock pins all other packages.
 ARG AIRFLOW=3.3.2
 ARG EXTRAS=s3,celery,otel
 RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode \
@@ -30,11 +30,11 @@ ENV PATH=/opt/venv/bin:$PATH \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
     BMS_DATA_ROOT=file:///data
-# Folders that volumes are mounted on take their owner from here.
+# New volumes inherit the owner of these folders.
 RUN useradd --uid 50000 --gid 0 --no-create-home --home-dir /opt/airflow airflow \
     && mkdir -p -m 0770 /opt/airflow/logs /opt/airflow/auth /data \
     && chown -R airflow:0 /opt/airflow /data
-# What the chart's own health checks call.
+# The Helm chart's health checks call this path.
 RUN printf '#!/bin/sh\nexec "$@"\n' > /entrypoint && chmod 755 /entrypoint
 COPY --from=build /opt/venv /opt/venv
 COPY dags /opt/bms/dags
@@ -44,7 +44,7 @@ WORKDIR /opt/airflow
 USER airflow
 CMD ["airflow", "version"]
 
-# The described service as a program, to try the deployment on: without Airflow and without our other packages.
+# Sandbox: a program that simulates the service, without Airflow and without the project's other packages.
 FROM python:${PYTHON} AS sandbox
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/opt/sandbox \
@@ -60,7 +60,7 @@ COPY include/bms_sandbox /opt/sandbox/bms_sandbox
 USER sandbox
 CMD ["python", "-m", "bms_sandbox", "--help"]
 
-# The same as airflow, with the project installed editable from /src, where docker-compose.dev.yaml mounts the checkout.
+# The stage airflow with an editable installation from /src, where docker-compose.dev.yaml mounts the checkout.
 FROM airflow AS dev
 USER root
 WORKDIR /src

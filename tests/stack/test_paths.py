@@ -32,17 +32,17 @@ def test_existing_folders_become_private(paths: StackPaths) -> None:
     assert mode(paths.secrets) == 0o700
 
 
-def test_others_may_pass_the_local_folder_and_not_list_it(paths: StackPaths) -> None:
+def test_others_can_enter_the_local_folder_but_not_list_it(paths: StackPaths) -> None:
     assert mode(paths.local) == 0o711
 
 
-def test_an_existing_local_folder_is_closed_to_listing(paths: StackPaths) -> None:
+def test_an_existing_local_folder_becomes_unlistable(paths: StackPaths) -> None:
     paths.local.chmod(0o755)
     paths.prepare()
     assert mode(paths.local) == 0o711
 
 
-def test_a_folder_that_was_there_before_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_shared_folder_keeps_its_mode(tmp_path: Path) -> None:
     """`BMS_LOCAL_DIR` may name a folder that others use too."""
     shared = tmp_path / "shared"
     shared.mkdir()
