@@ -100,7 +100,7 @@ class ContactSync:
 
 @dataclass(frozen=True)
 class Creation:
-    """A drop's way from plan to certificate."""
+    """A drop's way from plan to receipt."""
 
     drop: onboarding.Run
     still_s: float | None = None

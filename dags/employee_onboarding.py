@@ -3,7 +3,7 @@
 One run for one file. It reads the file, plans what would be created, asks a person where the
 settings or the figures want it (`BMS_APPROVAL`), creates, reads back what was created, and leaves
 its report under `reports/employees/<drop>-<time>/`: who was created, who was not and why, in the file's
-own form to be corrected and dropped again, what needs a person, and last the certificate.
+own form to be corrected and dropped again, what needs a person, and last the receipt.
 
 Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/employees/`, or with the
 number of a drop that is to be gone on with: a plan approved later, or lines of `needs_review.csv`

@@ -2,7 +2,7 @@
 
 Shows what it would erase and erases nothing, unless told so with --for-good. Erase the person in
 the service first: a sync brings back what its lists still have. What stays names nobody: the
-ledger's digests and ids, and certificates.
+ledger's digests and ids, and receipts.
 """
 
 import argparse
@@ -168,7 +168,7 @@ def _may_be(resource: Resource, key: str) -> ColumnElement[bool]:
 
 
 def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[Drop]) -> Iterator[UPath]:
-    """Yield originals and reports of drops, but for certificates, which name nobody."""
+    """Yield originals and reports of drops, but for receipts, which name nobody."""
     inbox = REMOTES[resource.name].resource.inbox
     for each in drops:
         for kind in ("archive", "reports"):

@@ -15,8 +15,8 @@ from bms_flows.storage import LOCAL, PART
 
 PEOPLE = ("contact", "consultant", "employee", "employee_private")
 """Folders of answers that are about people, by their tables' names."""
-KEPT = "certificate.json"
-"""Certificates stay: they form a chain, and hold nothing personal."""
+KEPT = "receipt.json"
+"""Receipts stay: they hold nothing personal."""
 BROKEN_OFF = timedelta(days=1)
 """Age from which a `.part` file has no writer any more."""
 

@@ -93,7 +93,7 @@ def steps(resource: str) -> None:
         on_failure_callback=[policy.tell_of_failure, tell],
     )
     def conclude(entered: Any) -> dict[str, object]:
-        """Read back, write the report and the certificate, end the drop."""
+        """Read back, write the report and the receipt, end the drop."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.conclude(resource, entered)

@@ -73,7 +73,7 @@ def contact(
             folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
             folder.mkdir(parents=True)
             (folder / "a.csv").write_text(content)
-            (folder / "certificate.json").write_text("{}")
+            (folder / "receipt.json").write_text("{}")
     return str(one)
 
 
@@ -87,7 +87,7 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
     assert "another person" in left
-    assert (tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "certificate.json").exists()
+    assert (tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "receipt.json").exists()
     with warehouse.connect() as connection:
         assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
         ledger = connection.execute(text("select state, remote_id from bms.creation")).all()

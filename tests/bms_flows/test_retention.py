@@ -45,10 +45,10 @@ def test_what_a_killed_process_left_half_written_goes_after_a_day(tmp_path: Path
     assert (left.exists(), being_written.exists()) == (False, True)
 
 
-def test_certificates_stay(tmp_path: Path) -> None:
+def test_receipts_stay(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "employees" / "000001"
-    certificate = written(folder / "certificate.json", 9999)
+    receipt = written(folder / "receipt.json", 9999)
     rejected = written(folder / "rejected.csv", 9999)
     sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)
-    assert certificate.exists()
+    assert receipt.exists()
     assert not rejected.exists()

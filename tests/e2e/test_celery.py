@@ -246,7 +246,7 @@ def test_every_row_of_the_drop_is_created_once(
     ended = warehouse.execute('select state, report from bms."drop"').fetchall()
     assert [state for state, _ in ended] == ["applied"]
     listed = store.list_objects_v2(Bucket=BUCKET, Prefix=f"root/{ended[0][1]}/")
-    assert [each for each in listed["Contents"] if "certificate" in each["Key"]]
+    assert [each for each in listed["Contents"] if "receipt" in each["Key"]]
 
 
 def test_every_dag_runs_to_a_good_end(airflow: Airflow) -> None:

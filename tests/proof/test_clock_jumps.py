@@ -14,7 +14,7 @@ from bench.flows import Act, ContactSync, Creation, Extraction, Flow
 from bench.interruptions import stand_still
 from bench.kill_invoices import Killing
 from bench.stand import Stand
-from bms_flows.drops import claim, closing
+from bms_flows.drops import claim
 from bms_flows.drops.inbox import Seen
 from bms_flows.invoices import lease
 from bms_sandbox.serve import Sandbox
@@ -54,23 +54,6 @@ class Ahead:
         """Set the clock, then run."""
         jump(self.seconds)
         return self.flow(at, act)
-
-
-@dataclass(frozen=True)
-class Ending:
-    """A drop taken and ended by one run."""
-
-    warehouse: str
-    number: int
-
-    def __call__(self, at: int | None, act: Act) -> int:  # noqa: ARG002 - a flow
-        """Take a file and end its drop."""
-        engine = database.connect(self.warehouse)
-        held = claim.enter(engine, "employee", Seen(f"{self.number}.csv", 1, "1"))
-        with engine.begin() as connection:
-            closing.finish(connection, held, "applied", certificate=f"certificate {self.number}")
-        engine.dispose()
-        return 0
 
 
 @dataclass(frozen=True)
@@ -178,13 +161,3 @@ def test_a_file_that_is_held_is_not_another_s_by_its_clock(here: Stand) -> None:
     claim.enter(engine, "employee", seen)
     engine.dispose()
     assert flows.run(Ahead(Taking(uri, seen), JUMPS[0]), context=SPAWN).kind == "DropTaken"
-
-
-def test_certificates_follow_one_another_whatever_the_clocks_say(here: Stand) -> None:
-    uri = here.warehouse()
-    for number, seconds in enumerate((0, *JUMPS[1:], 0)):
-        assert flows.run(Ahead(Ending(uri, number), seconds), context=SPAWN).well
-        engine = database.connect(uri)
-        with engine.begin() as connection:
-            assert closing.previous_certificate(connection, "employee") == f"certificate {number}"
-        engine.dispose()

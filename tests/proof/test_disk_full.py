@@ -34,7 +34,7 @@ DEPTH = 5
 
 @dataclass(frozen=True)
 class Reporting:
-    """A drop's way to its certificate, and the report about it; points are those of the report."""
+    """A drop's way to its receipt, and the report about it; points are those of the report."""
 
     drop: Run
     folder: str
@@ -99,7 +99,7 @@ def test_where_a_sync_lands(here: Stand, sandbox: Sandbox, tmp_path: Path, figur
 
 
 def test_where_reports_are_written(drop: Drop, tmp_path: Path, figure: Figure) -> None:
-    """created.csv, needs_review.csv, the rejected rows, the certificate: it lies there last or not at all."""
+    """created.csv, needs_review.csv, the rejected rows, the receipt: it is there last or not at all."""
     story = Story("a disk full where a drop's report is written")
     run, undisturbed = drop(), tmp_path / "undisturbed"
     flows.well(Creation(run))  # from here on its rows are there, each time
@@ -113,8 +113,8 @@ def test_where_reports_are_written(drop: Drop, tmp_path: Path, figure: Figure) -
         written = root.iterdir() if root.exists() else ()
         half = [each.name for each in written if each.read_bytes() != whole.get(each.name)]
         story.found(point, [f"half-written: {name}" for name in half])
-        if (root / report.CERTIFICATE).exists() and not ending.well:
-            story.found(point, ["a certificate of a report that isn't whole"])
+        if (root / report.RECEIPT).exists() and not ending.well:
+            story.found(point, ["a receipt of a report that isn't whole"])
         flows.well(Reporting(run, str(root)))
         if {each.name: each.read_bytes() for each in root.iterdir()} != whole:
             story.found(point, ["the next run wrote another report"])

@@ -23,7 +23,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a person is asked, and why; `breaches` go into the certificate in any case."""
+    """Whether a person is asked, and why; `breaches` go into the receipt in any case."""
 
     ask: bool
     why: str

@@ -39,7 +39,7 @@ class Settings(FlowSettings):
     phone_region: str = "FR"
     """Country, by its ISO code, of phone numbers that come without a country's prefix."""
     keep_days: int = 30
-    """Days that the ledger keeps what a row sent, once its drop is certified and nobody has to decide on it."""
+    """Days that the ledger keeps what a row sent, once its drop has its receipt and nobody has to decide on it."""
 
     @property
     def settle(self) -> timedelta:

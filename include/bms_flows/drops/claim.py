@@ -1,6 +1,6 @@
 """The claim of a file: a row in `bms.drop`, which only one can insert, held by a lease."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, get_args
@@ -75,7 +75,7 @@ class Drop:
     same_as: int | None
     archive: str | None
     report: str | None
-    certificate: str | None
+    counts: Mapping[str, int] | None
     started_at: datetime | None
     ended_before: str | None = None
 
@@ -193,7 +193,7 @@ def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> 
 def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
     """Take a drop again for another run, whatever became of it: to approve it later, to replay it.
 
-    Its certificate keeps its place in the chain until there is another. Raises `DropTaken` while another run holds it.
+    Raises `DropTaken` while another run holds it.
     """
     with engine.begin() as connection:
         row = (

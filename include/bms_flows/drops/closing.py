@@ -1,14 +1,21 @@
-"""How a drop ends: what it held is kept, its certificate takes its place in the chain, its state says how."""
+"""How a drop ends: what it held is kept, and its state says how."""
 
-from sqlalchemy import Connection, Engine, select, text, update
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, Engine, select, update
 
 from bms_flows.drops.claim import Drop, Ending, renew
-from bms_warehouse.database import clock, read_meanwhile
+from bms_flows.drops.outcome import all_present
+from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan, drop
 
 
 def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-    """Keep what the file held and where it is; return an earlier, applied drop of the same content."""
+    """Keep what the file held and where it is; return an earlier drop of the same content, if it is done.
+
+    It is done where it was applied and the records of all its rows were in the service: any other
+    row may end differently by now, since its cause was mended.
+    """
     with engine.begin() as connection:
         renew(connection, held)
         connection.execute(
@@ -21,6 +28,7 @@ def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | N
                     drop.c.resource == held.resource,
                     drop.c.sha256 == sha256,
                     drop.c.state == "applied",
+                    drop.c.counts.is_not(None),
                     drop.c.id != held.id,
                 )
                 .order_by(drop.c.id.desc())
@@ -29,7 +37,9 @@ def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | N
             .mappings()
             .one_or_none()
         )
-    return Drop.of(earlier) if earlier else None
+    if earlier is None or not all_present(earlier["counts"]):
+        return None
+    return Drop.of(earlier)
 
 
 def rules_of(engine: Engine, earlier: Drop) -> str | None:
@@ -71,32 +81,13 @@ def withdraw(engine: Engine, held: Drop, reason: str) -> None:
         finish(connection, held, "withdrawn", reason=reason)
 
 
-def previous_certificate(connection: Connection, resource: str) -> str | None:
-    """Return the digest of the certificate that the next one of `resource` follows.
-
-    Other runs wait here until the caller's transaction has ended, so that no two follow the same.
-    """
-    # The caller reads back what it created, thousands of records perhaps, before it goes on here.
-    read_meanwhile(connection)
-    connection.execute(
-        text("select pg_advisory_xact_lock(hashtext('bms.drop certificate'), hashtext(:resource))"),
-        {"resource": resource},
-    )
-    return connection.execute(
-        select(drop.c.certificate)
-        .where(drop.c.resource == resource, drop.c.certificate.is_not(None))
-        .order_by(drop.c.finished_at.desc().nulls_last(), drop.c.id.desc())
-        .limit(1)
-    ).scalar_one_or_none()
-
-
 def finish(
     connection: Connection,
     held: Drop,
     ending: Ending,
     *,
     report: str | None = None,
-    certificate: str | None = None,
+    counts: Mapping[str, int] | None = None,
     same_as: int | None = None,
     reason: str | None = None,
 ) -> None:
@@ -109,7 +100,7 @@ def finish(
             state=ending,
             ended_before=None,
             report=report,
-            certificate=certificate,
+            counts=counts,
             same_as=same_as,
             reason=reason,
             finished_at=clock(connection),

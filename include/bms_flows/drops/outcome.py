@@ -1,4 +1,4 @@
-"""How a row of a drop ended: what the reports and the certificate say of it."""
+"""How a row of a drop ended: what the reports and the receipt say of it."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Outcome:
     differences: Sequence[Difference] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the certificate keeps of it: no value of a cell."""
+        """Return what the receipt holds of it: no value of a cell."""
         return {
             "line": self.line,
             "state": self.state,
@@ -78,3 +78,9 @@ def counts(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
         "waiting",
     )
     return {state: sum(outcome.state == state for outcome in outcomes) for state in states}
+
+
+def all_present(ended: Mapping[str, int]) -> bool:
+    """Return whether a drop had rows (`counts`), and each ended with its record in the service."""
+    present = sum(ended[state] for state in ("created", "adopted", "already_there"))
+    return 0 < present == sum(ended.values())

@@ -1,8 +1,6 @@
-"""What comes back: who was created, who wasn't and why, and last the certificate."""
+"""What comes back: who was created, who wasn't and why, and last the receipt."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from upath import UPath
 
@@ -14,15 +12,7 @@ from bms_flows.storage import keep
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
-CERTIFICATE = "certificate.json"
-
-
-@dataclass(frozen=True)
-class Report:
-    """The files of a report by name; the certificate's digest, which the next one names."""
-
-    names: tuple[str, ...]
-    certificate: str
+RECEIPT = "receipt.json"
 
 
 def write(
@@ -30,10 +20,10 @@ def write(
     content: bytes,
     sheet: Sheet,
     outcomes: Sequence[Outcome],
-    certificate: bytes,
+    receipt: bytes,
     others: Mapping[str, bytes] | None = None,
-) -> Report:
-    """Write a drop's report to `folder`, the certificate last: where it lies, all lies.
+) -> None:
+    """Write a drop's report to `folder`, the receipt last: where it is, all files are.
 
     `content` is the original, `others` what the resource tells beside; repeating it writes the
     same files. A rejected row with no fault of
@@ -53,8 +43,7 @@ def write(
     files |= others or {}
     for name, each in files.items():
         keep(folder / name, each)
-    keep(folder / CERTIFICATE, certificate)
-    return Report((*files, CERTIFICATE), hashlib.sha256(certificate).hexdigest())
+    keep(folder / RECEIPT, receipt)
 
 
 def created_file(outcomes: Sequence[Outcome]) -> bytes:

@@ -61,7 +61,7 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
 {formats}- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
 {advice}
 Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
-needs_review.csv, certificate.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
+needs_review.csv, receipt.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
 colonnes _line, _field, _reason_fr, _reason_en, _hint sont ignorées, et l'apostrophe devant une
 cellule commençant par = + - @ est retirée.
 Mend the rejected file and drop it here as it is: its columns beginning with _ are passed over, and

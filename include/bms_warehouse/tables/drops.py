@@ -10,6 +10,7 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
@@ -44,7 +45,11 @@ drop = Table(
     ),
     Column("archive", TEXT, comment="Where the original is kept, below the data root."),
     Column("report", TEXT, comment="Folder of its report, below the data root."),
-    Column("certificate", TEXT, comment="SHA-256 of certificate.json; the next one names it."),
+    Column(
+        "counts",
+        JSONB(none_as_null=True),
+        comment="Rows by how they ended; empty until the drop ended.",
+    ),
     Column("entered_at", TIMESTAMP, nullable=False, comment="When it was first seen, or taken."),
     Column("started_at", TIMESTAMP, comment="When its run was started; empty until then."),
     Column("finished_at", TIMESTAMP, comment="When it ended last."),

@@ -6,13 +6,12 @@ import logging
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
-from bms_flows import runs, storage
+from bms_flows import runs
 from bms_flows.creation import consent, difference, matches, proposal, review
-from bms_flows.creation.certificate import certify
+from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.review import BadDecision
 from bms_flows.creation.verify import verify
 from bms_flows.creation.workbench import Workbench
@@ -147,7 +146,7 @@ def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
 
 
 def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
-    """Read back what was created, write the reports, the certificate last, and end the drop.
+    """Read back what was created, write the reports, the receipt last, and end the drop.
 
     Raises `RowsWaiting` once all that is written, when rows of an agreed plan have no end yet, and
     `TakenOver` where another run has the drop.
@@ -168,65 +167,62 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
             _end(place, name, held, plan_id)
             held = claim.get(place.warehouse, drop)
         # Else an earlier try has ended it, and was killed before it could say so.
-        folder = place.path(held.report or "")
-        ended = msgspec.json.decode(storage.read(folder / report.CERTIFICATE))["counts"]
-    if entered["chunks"] and ended["waiting"]:
+        ended = held.counts or {}
+    if entered["chunks"] and ended.get("waiting"):
         raise RowsWaiting(
             f"{ended['waiting']} rows of drop {drop} have no end yet: trigger again with drop={drop}"
         )
-    return {"drop": drop, "report": place.name(folder), **ended}
+    return {"drop": drop, "report": held.report, **ended}
 
 
 def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
-    """Read back, write the reports, the certificate last, and end the drop; raise `ClaimLost`."""
+    """Read back, write the reports, the receipt last, and end the drop; raise `ClaimLost`."""
     drop = held.id
     with place.warehouse.begin() as connection:
-        claim.renew(connection, held)  # before a file of the report is written
+        claim.renew(connection, held)
     sheet, original = inbox.taken(place, name, held)
     folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
 
-    async def certificate(bench: Workbench) -> tuple[bool, Any, bytes, Any, Any]:
+    async def read_back(bench: Workbench) -> tuple[bool, Any, bytes, Any, Any]:
         chunks = await proposal.chunks_of(bench, drop, plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
-        outcomes, content = await certify(bench, drop, plan_id, sheet)
+        outcomes, receipt = await make_receipt(bench, drop, plan_id, sheet)
         if consent.kept(bench, drop, plan_id).state != "applied":
-            return False, outcomes, content, {}, []
+            return False, outcomes, receipt, {}, []
         matched = matches.of_rows(bench.identity, sheet, outcomes)
         compared = await difference.compare_rows(bench, sheet, outcomes)
-        return True, outcomes, content, matched, compared
+        return True, outcomes, receipt, matched, compared
 
     counters = Counters()
-    with (
-        recorded(place, workplace.step("conclude"), counters) as step_id,
-        place.warehouse.begin() as connection,
-    ):
-        # Certificates form a chain: while this one is made, no other of the resource is.
-        closing.previous_certificate(connection, name)
-        entered, outcomes, content, matched, compared = workbench.run(
-            place, name, counters, certificate
+    with recorded(place, workplace.step("conclude"), counters) as step_id:
+        entered, outcomes, receipt, matched, compared = workbench.run(
+            place, name, counters, read_back
         )
-        matches.keep(connection, name, drop, matched)
-        others = {}
-        if name == difference.RESOURCE:
-            others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
-        written = report.write(folder, head(original), sheet, outcomes, content, others)
         ended = dict(counts(outcomes))
         finished = ended["waiting"] == 0
-        closing.finish(
-            connection,
-            held,
-            "applied" if entered and finished else "not_applied",
-            report=place.name(folder),
-            certificate=written.certificate,
-        )
-        runs.finish(
-            connection,
-            step_id,
-            state="complete" if finished else "partial",
-            counts=_counts(ended),
-            service=counters,
-            details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
-        )
+        with place.warehouse.begin() as connection:
+            # Locks the drop's row, so that a run that takes the drop over writes its report later.
+            claim.renew(connection, held)
+            matches.keep(connection, name, drop, matched)
+            others = {}
+            if name == difference.RESOURCE:
+                others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
+            report.write(folder, head(original), sheet, outcomes, receipt, others)
+            closing.finish(
+                connection,
+                held,
+                "applied" if entered and finished else "not_applied",
+                report=place.name(folder),
+                counts=ended,
+            )
+            runs.finish(
+                connection,
+                step_id,
+                state="complete" if finished else "partial",
+                counts=_counts(ended),
+                service=counters,
+                details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
+            )
     log.info("drop %s: %s; report: %s", drop, _told(ended), place.name(folder))
 
 

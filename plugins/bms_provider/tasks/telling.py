@@ -15,7 +15,7 @@ from bms_flows import storage
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.drops import claim
 from bms_flows.drops.notice import notice
-from bms_flows.drops.report import CERTIFICATE
+from bms_flows.drops.report import RECEIPT
 from bms_flows.drops.settings import Settings
 from bms_flows.notice import NotTaken
 from bms_provider import notices, workplace
@@ -38,12 +38,12 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
             return  # what stands there is an earlier run's word, or another's
         folder = place.path(drop.report)
-        certificate = msgspec.json.decode(storage.read(folder / CERTIFICATE))
+        receipt = msgspec.json.decode(storage.read(folder / RECEIPT))
         message = notice(
             drop,
             inbox,
-            certificate["counts"],
-            plan=certificate["plan"]["id"],
+            receipt["counts"],
+            plan=receipt["plan"]["id"],
             report=str(folder),
             run=notices.links(place.settings).run(run.dag_id, run.run_id),
         )

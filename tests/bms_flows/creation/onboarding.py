@@ -22,7 +22,7 @@ from bms.errors import BmsError
 from bms.settings import Settings as ClientSettings
 from bms_flows.creation import matches, proposal, rules
 from bms_flows.creation.apply import RowsHeld
-from bms_flows.creation.certificate import certify
+from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.remote import ListUnsettled
 from bms_flows.creation.remotes import REMOTES
 from bms_flows.creation.settings import Settings
@@ -132,7 +132,7 @@ class Steps:
 
 
 def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
-    """Take a drop from plan to certificate, as its tasks would one after the other."""
+    """Take a drop from plan to receipt, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
     on_engine(engine)
     try:
@@ -153,7 +153,7 @@ async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
 async def carried_through(
     bench: Workbench, drop_id: int, sheet: Sheet, kept: Kept
 ) -> list[Outcome]:
-    """Plan, begin, apply every chunk, verify, certify; what has returned before is not done again."""
+    """Plan, begin, apply every chunk, verify, make the receipt; what has returned before is not done again."""
     plan_id = kept.get("plan")
     if plan_id is None:
         plan_id = (await proposal.plan_drop(bench, drop_id, sheet, TODAY)).plan.id
@@ -170,7 +170,7 @@ async def carried_through(
             kept.put(f"create {number}", ended)
     for chunk in await proposal.chunks_of(bench, drop_id, plan_id):
         await verify(bench, chunk)
-    outcomes, _ = await certify(bench, drop_id, plan_id, sheet)
+    outcomes, _ = await make_receipt(bench, drop_id, plan_id, sheet)
     with bench.warehouse.begin() as connection:
         found = matches.of_rows(bench.identity, sheet, outcomes)
         matches.keep(connection, bench.resource.name, drop_id, found)

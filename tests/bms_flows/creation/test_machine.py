@@ -17,11 +17,11 @@ from bench.simulation.service import SimulatedService, person
 from bms.errors import ConnectionFailed
 from bms_flows.creation import rules as drop_rules
 from bms_flows.creation.apply import Applier, RowsHeld
-from bms_flows.creation.certificate import outcome_of
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import HERE, OPEN, Entry, Unlawful
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
+from bms_flows.creation.receipt import outcome_of
 from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.states import reopen

@@ -1,4 +1,4 @@
-"""Agreement, what may move after it, a person's decisions, the certificate: on the real things."""
+"""Agreement, what may move after it, a person's decisions, the receipt: on the real things."""
 
 import asyncio
 import json
@@ -12,12 +12,12 @@ from sqlalchemy import Engine, text
 
 from bms.client import Client
 from bms_flows.creation import consent, proposal, rules
-from bms_flows.creation.certificate import certify
 from bms_flows.creation.consent import NotAgreed
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.proposal import Proposal
+from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.remotes import Employees
 from bms_flows.creation.review import BadDecision, Decision, decide_review, forget_bodies
 from bms_flows.creation.workbench import Workbench
@@ -73,7 +73,7 @@ async def test_nothing_is_sent_before_somebody_agreed(
         with pytest.raises(NotAgreed):
             await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
         consent.refuse(place, run.drop_id, asked.plan.id, "ada")
-        outcomes, _ = await certify(place, run.drop_id, asked.plan.id, sheet)
+        outcomes, _ = await make_receipt(place, run.drop_id, asked.plan.id, sheet)
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
         consent.agree(place, run.drop_id, asked.plan.id, "ada")
@@ -142,7 +142,7 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
         )
         plan_id = await applied(place, run, sheet, planned.plan.id)
         assert plan_id != planned.plan.id
-        outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
@@ -330,7 +330,7 @@ async def test_a_person_decides_once_and_is_named(
         with pytest.raises(BadDecision):
             await decide_review(place, [row], Decision(given, "bob", "manual__2"))
         await place.applier().apply([row, follower])
-        outcomes, _ = await certify(place, run.drop_id, plan_id, sheet)
+        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
     with warehouse.connect() as connection:
         decided = connection.execute(
             text("select who, what from bms.creation_event where what like 'decided%'")
@@ -404,7 +404,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
         ]:
             planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
             plan_id = await applied(place, each, sheet, planned.plan.id)
-            outcomes, _ = await certify(place, each.drop_id, plan_id, sheet)
+            outcomes, _ = await make_receipt(place, each.drop_id, plan_id, sheet)
             assert [outcome.faults[0].code for outcome in outcomes] == codes
         assert sandbox.truth()["created"]["employees"] == []
         yes = await decide_review(place, [row], Decision("create", "bob", "manual__2"))
@@ -427,14 +427,12 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
 
-async def test_a_certificate_counts_every_row_and_shows_nobody(
-    warehouse: Engine, drop: Drop
-) -> None:
+async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
     run = drop(TWO)
     async with bench(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         plan_id = await applied(place, run, sheet, planned.plan.id)
-        _, written = await certify(place, run.drop_id, plan_id, sheet)
+        _, written = await make_receipt(place, run.drop_id, plan_id, sheet)
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
     assert content["plan"]["id"] == plan_id

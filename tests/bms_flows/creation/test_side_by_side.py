@@ -113,7 +113,7 @@ async def test_two_that_have_looked_before_either_entered_make_one_record(
 def test_a_record_that_the_lists_do_not_show_yet_is_not_made_again(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
-    """Created and not yet certified: neither the lists nor a match lead to it."""
+    """Created and without a receipt yet: neither the lists nor a match lead to it."""
     sandbox.set_clock(datetime.now(UTC), frozen=False)
     sandbox.set_fault("list_lag", f"create_{resource}", seconds=0.3)
 

@@ -1,6 +1,6 @@
 """The tasks of a drop, one after the other: what they leave in `bms.run`, and what they refuse."""
 
-import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -188,7 +188,7 @@ def test_a_number_that_comes_again_is_another_drop(
             ended.append(carry_through(creation.plan("employee")))
         row = drop_row(warehouse)
         assert name.encode() in (data_root / row.archive).read_bytes()
-        assert (data_root / row.report / "certificate.json").exists()
+        assert (data_root / row.report / "receipt.json").exists()
         with warehouse.begin() as connection:
             connection.execute(text('truncate bms."drop" restart identity cascade'))
     assert [each["created"] for each in ended] == [1, 1]
@@ -211,25 +211,53 @@ def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
 
 
 @pytest.mark.usefixtures("warehouse")
+def test_a_file_dropped_again_is_worked_on_anew_once_its_cause_is_mended(
+    sandbox: Sandbox, data_root: Path
+) -> None:
+    """The manager was missing in the service, not in the file."""
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    header = HEADER.replace("\r\n", ";Matricule du responsable\r\n")
+    content = header + "810001;Dupré;Zoé;1;2027-01-04;700700\r\n"
+    ended = []
+    for number in range(3):
+        (folder / "mai.csv").write_text(content)
+        with run(f"manual__{number}", path="mai.csv"):
+            ended.append(carry_through(creation.plan("employee")))
+        if number == 0:
+            sandbox.insert("employees", id_entity=1, payroll_number="700700")
+    rejected, created, repeated = ended
+    assert (rejected["rejected"], created["created"]) == (1, 1)
+    assert repeated["state"] == "the same content as drop 2: see its report"
+
+
+@pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize(
-    ("variable", "before", "after"),
+    ("variable", "before", "after", "outcome"),
     [
-        ("BMS_INBOX_FORMATS", "", '{"employees": {"dates": "dmy"}}'),
-        ("BMS_RULES", "[employee.lengths]\nlast_name = 3\n", ""),
+        (
+            "BMS_INBOX_FORMATS",
+            '{"employees": {"dates": "dmy"}}',
+            '{"employees": {"dates": "mdy"}}',
+            "needs_review",
+        ),
+        ("BMS_RULES", "", "[employee.lengths]\nlast_name = 3\n", "rejected"),
     ],
 )
 def test_the_same_content_is_read_anew_once_other_rules_hold(
     variable: str,
     before: str,
     after: str,
+    outcome: str,
     data_root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    day = "04/01/2027" if variable == "BMS_INBOX_FORMATS" else "2027-01-04"
+    day = "04/01/2027"
     if variable == "BMS_RULES":
-        (tmp_path / "rules.toml").write_text(before)
-        before = str(tmp_path / "rules.toml")
+        day = "2027-01-04"
+        (tmp_path / "rules.toml").write_text(after)
+        after = str(tmp_path / "rules.toml")
     folder = data_root / "inbox" / "employees"
     folder.mkdir(parents=True)
     ended = []
@@ -238,8 +266,8 @@ def test_the_same_content_is_read_anew_once_other_rules_hold(
         (folder / "mai.csv").write_text(f"{HEADER}810001;Dupré;Zoé;1;{day}\r\n")
         with run(f"manual__{number}", path="mai.csv"):
             ended.append(carry_through(creation.plan("employee")))
-    rejected, repeated, created = ended
-    assert rejected["rejected"] == created["created"] == 1
+    created, repeated, other = ended
+    assert created["created"] == other[outcome] == 1
     assert repeated["state"] == "the same content as drop 1: see its report"
 
 
@@ -478,8 +506,8 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
     with run("manual__2", drop=1):
         assert carry_through(second, yes)["created"] == 1
     row = drop_row(warehouse)
-    written = (data_root / row.report / "certificate.json").read_bytes()
-    assert (row.state, row.certificate) == ("applied", hashlib.sha256(written).hexdigest())
+    written = json.loads((data_root / row.report / "receipt.json").read_bytes())
+    assert (row.state, row.counts) == ("applied", written["counts"])
 
 
 def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_dry_run(

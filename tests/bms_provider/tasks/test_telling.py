@@ -43,10 +43,10 @@ def drop(warehouse: Engine, data_root: Path) -> Drop:
     taken = claim.enter(warehouse, "employee", Seen("Dupré.csv", 1, "1"))
     report = f"reports/employees/{taken.folder}"
     (data_root / report).mkdir(parents=True)
-    certificate = {"counts": COUNTS, "plan": {"id": "ab" * 32}}
-    (data_root / report / "certificate.json").write_text(json.dumps(certificate))
+    receipt = {"counts": COUNTS, "plan": {"id": "ab" * 32}}
+    (data_root / report / "receipt.json").write_text(json.dumps(receipt))
     with warehouse.begin() as connection:
-        closing.finish(connection, taken, "applied", report=report, certificate="ab")
+        closing.finish(connection, taken, "applied", report=report, counts=COUNTS)
     return claim.get(warehouse, taken.id)
 
 

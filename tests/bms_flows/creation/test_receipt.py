@@ -1,4 +1,4 @@
-"""A certificate: every row in is accounted for once, and the one before is named."""
+"""A receipt: every row in is accounted for once."""
 
 import json
 from types import SimpleNamespace
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bms_flows.creation.certificate import NotBalanced, certificate
 from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.receipt import NotBalanced, receipt
 from bms_flows.drops.outcome import Outcome
 from bms_flows.drops.reading import read
 
@@ -32,13 +32,11 @@ def ended(*lines: int) -> list[Outcome]:
 @pytest.mark.parametrize("lines", [(), (2,), (2, 2), (2, 3, 3), (2, 4)])
 def test_there_is_none_unless_every_row_is_accounted_for_once(lines: tuple[int, ...]) -> None:
     with pytest.raises(NotBalanced, match=f"2 rows in, {len(lines)} accounted for"):
-        certificate(PLAN, SHEET, ended(*lines), [], None)
+        receipt(PLAN, SHEET, ended(*lines), [])
 
 
-@pytest.mark.parametrize("previous", [None, "digest of the one before"])
-def test_it_names_the_one_before(previous: str | None) -> None:
-    content = json.loads(certificate(PLAN, SHEET, ended(3, 2), [], previous))
-    assert content["previous"] == previous
+def test_it_holds_figures_and_nothing_personal() -> None:
+    content = json.loads(receipt(PLAN, SHEET, ended(3, 2), []))
     assert content["file_sha256"] == SHEET.sha256
     assert (content["rows_in"], content["counts"]["created"]) == (2, 2)
     assert "Dupont" not in json.dumps(content)

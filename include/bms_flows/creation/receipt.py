@@ -1,4 +1,4 @@
-"""What a drop came to: each row in exactly one state, all of them counted, chained to the drop before."""
+"""The receipt of a drop: each row in exactly one state, and all rows counted."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, select
+from sqlalchemy import Row
 
 from bms_flows.creation import body
 from bms_flows.creation.audit import Finding, audit
@@ -20,23 +20,22 @@ from bms_flows.creation.verify import verified_fields
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.outcome import Candidate, Difference, Outcome, counts
 from bms_flows.drops.sheet import Sheet
-from bms_warehouse.tables import drop
 
 FORMAT = 1
-"""Raised when readers of certificates must know."""
+"""Raised when the receipt's form changes."""
 
 
 class NotBalanced(RuntimeError):
-    """Rows in and rows accounted for differ; no certificate is written."""
+    """Rows in and rows accounted for differ; no receipt is written."""
 
 
-async def certify(
+async def make_receipt(
     bench: Workbench, drop_id: int, plan_id: str, sheet: Sheet
 ) -> tuple[list[Outcome], bytes]:
-    """Return the outcome of every row of a drop and the content of its `certificate.json`.
+    """Return the outcome of every row of a drop and the content of its `receipt.json`.
 
-    For plans applied, refused and only looked at (a dry run) alike. Repeatable; where something
-    has moved since, it says what is so now.
+    It covers plans that were applied, refused or made in a dry run. Repeatable: a later receipt
+    states what has become of the rows since.
     """
     plan = await asyncio.to_thread(kept, bench, drop_id, plan_id)
     entries = await bench.ledger.by_key({row["key"] for row in plan.rows if row["key"]})
@@ -53,8 +52,7 @@ async def certify(
         given = values[row["line"]]
         differences = await _differences(bench, row, given)
         outcomes.append(replace(outcome, key=bench.resource.told(given), differences=differences))
-    previous = await asyncio.to_thread(_previous, bench, drop_id)
-    return outcomes, certificate(plan, sheet, outcomes, findings, previous)
+    return outcomes, receipt(plan, sheet, outcomes, findings)
 
 
 def outcome_of(
@@ -143,17 +141,13 @@ def _undecided(line: int, reason: str, candidates: Sequence[str]) -> Outcome:
     )
 
 
-def certificate(
+def receipt(
     plan: Row[*tuple[Any, ...]],
     sheet: Sheet,
     outcomes: Sequence[Outcome],
     findings: Sequence[Finding],
-    previous: str | None,
 ) -> bytes:
-    """Return the certificate as JSON; raise `NotBalanced` unless every row in is accounted for once.
-
-    `previous` is the digest of the certificate before this one, of the same resource.
-    """
+    """Return the receipt as JSON; raise `NotBalanced` unless every row in is accounted for once."""
     ended = counts(outcomes)
     lines = [outcome.line for outcome in outcomes]
     if sorted(lines) != sorted(row.line for row in sheet.rows) or sum(ended.values()) != len(lines):
@@ -180,7 +174,6 @@ def certificate(
             {name: value for name, value in asdict(finding).items() if name != "key"}
             for finding in findings
         ],
-        "previous": previous,
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2)
 
@@ -203,18 +196,3 @@ async def _differences(
         )
         for each in body.compare(bench.resource, sent, record).different
     )
-
-
-def _previous(bench: Workbench, drop_id: int) -> str | None:
-    with bench.warehouse.connect() as connection:
-        return connection.execute(
-            select(drop.c.certificate)
-            .where(
-                drop.c.resource
-                == select(drop.c.resource).where(drop.c.id == drop_id).scalar_subquery(),
-                drop.c.id != drop_id,
-                drop.c.certificate.is_not(None),
-            )
-            .order_by(drop.c.finished_at.desc().nulls_last())
-            .limit(1)
-        ).scalar_one_or_none()
