@@ -12,7 +12,7 @@ from typing import Any
 
 import atheris
 
-with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec", "openpyxl"]):
+with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec"]):
     from bms.auth import read_token
     from bms.decoding import RecordReader, read_created_employee, read_created_id
     from bms.endpoints import BY_NAME

@@ -18,10 +18,13 @@ from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Limits
 
 SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
+RELATIONS = "xl/_rels/workbook.xml.rels"
+SHARED = b'<Relationship Id="s" Target="sharedStrings.xml" Type="x/sharedStrings"/></Relationships>'
 END = b"</sheetData>"
 NAMESPACE = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 UNPACKED = Limits().unpacked_bytes - 5_000_000
 LONG = Limits().bytes - 100
+ENTITY = b"<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>]>"
 
 
 def filled(piece: bytes, around: tuple[bytes, bytes] = (b"", b"")) -> bytes:
@@ -33,6 +36,13 @@ def filled(piece: bytes, around: tuple[bytes, bytes] = (b"", b"")) -> bytes:
 def sheet(content: Callable[[], bytes]) -> Callable[[], bytes]:
     """Return a workbook with `content` among its rows."""
     return lambda: workbook({SHEET: lambda xml: xml.replace(END, content() + END)})
+
+
+def in_utf_16(xml: bytes, cells: bytes, declared: bytes = b"") -> bytes:
+    """Return a sheet with one more row, in the other encoding that Excel reads."""
+    begin = xml.index(b"<worksheet")
+    text = declared + xml[begin:].replace(END, b"<row>" + cells + b"</row>" + END)
+    return ('<?xml version="1.0" encoding="UTF-16"?>' + text.decode()).encode("utf-16")
 
 
 def workbook(changes: dict[str, Callable[[bytes], bytes]]) -> bytes:
@@ -59,7 +69,12 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a workbook of empty strings": (
         "a.xlsx",
         lambda: workbook(
-            {STRINGS: lambda _: filled(b"<si><t/></si>", (b"<sst " + NAMESPACE + b">", b"</sst>"))}
+            {
+                STRINGS: lambda _: filled(
+                    b"<si><t/></si>", (b"<sst " + NAMESPACE + b">", b"</sst>")
+                ),
+                RELATIONS: lambda xml: xml.replace(b"</Relationships>", SHARED),
+            }
         ),
     ),
     "a workbook of one cell": (
@@ -74,6 +89,22 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a workbook of cells": (
         "a.xlsx",
         sheet(lambda: (b"<row>" + b"<c><v>1</v></c>" * 240 + b"</row>") * 49_000),
+    ),
+    "a workbook of cells that hold nothing": (
+        "a.xlsx",
+        sheet(lambda: (b"<row>" + b"<c/>" * 240 + b"</row>") * 290_000),
+    ),
+    "a workbook of tags that are passed over": (
+        "a.xlsx",
+        sheet(lambda: b"".join(b"<a%d/>" % number for number in range(10_000_000))),
+    ),
+    "a workbook of one row, in UTF-16": (
+        "a.xlsx",
+        lambda: workbook({SHEET: lambda xml: in_utf_16(xml, b"<c/>" * 1_000_000)}),
+    ),
+    "a workbook of entities, in UTF-16": (
+        "a.xlsx",
+        lambda: workbook({SHEET: lambda xml: in_utf_16(xml, b"<c/>", ENTITY)}),
     ),
 }
 

@@ -23,7 +23,8 @@ class Field:
     `path` leads through objects (names) and arrays (places from 0); empty for a column that is
     not sent but helps to find another one's value. `readable_as` is its name in the detail, None
     where the service never gives it back. `aliases` are headers beside the name, the first of
-    them the one that templates show. What a text `holds` says when two of them are the same.
+    them the one that templates show. What a text `holds` says when two of them are the same;
+    a number that `holds` a percentage is read as it is shown, 80 for "80 %".
     """
 
     name: str
@@ -33,7 +34,7 @@ class Field:
     example: str = ""
     personal: bool = True
     readable_as: str | None = None
-    holds: Literal["email", "phone"] | None = None
+    holds: Literal["email", "phone", "percent"] | None = None
 
     @property
     def label(self) -> str:

@@ -123,6 +123,17 @@ DROP_FAULTS = {
         "The formula has no value stored.",
         "Remplacer la formule par sa valeur. / Replace the formula by its value.",
     ),
+    "unread_format": Answer(
+        "Le format de la cellule {cell} n'est pas lu : {format}.",
+        "The number format of cell {cell} is not read: {format}.",
+        "La mettre au format Standard ou Texte et vérifier ce qu'elle affiche."
+        " / Give it the format General or Text, and check what it shows.",
+    ),
+    "rounded_by_format": Answer(
+        "La cellule {cell} affiche un nombre arrondi par son format : {format}.",
+        "Cell {cell} shows a number that its format rounds: {format}.",
+        "Saisir la valeur voulue, ou l'arrondir (ARRONDI). / Type the value meant, or use ROUND.",
+    ),
     "scientific_notation": Answer(
         "Excel a remplacé le texte par un nombre arrondi (1,23E+14).",
         "Excel has put a rounded number (1.23E+14) in place of the text.",

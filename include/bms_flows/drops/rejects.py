@@ -5,20 +5,20 @@ Cells go back as they were written, quotes and all, but for those that Excel wou
 fills it in or clears it; cells a row had too many stand behind the report's own.
 """
 
-import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
-
-import openpyxl
-from openpyxl.cell import WriteOnlyCell
+from itertools import chain
 
 from bms_flows.drops.reading import tokens
 from bms_flows.drops.reading.cells import MISSING
 from bms_flows.drops.reading.encoding import decode
 from bms_flows.drops.reading.headers import is_report
+from bms_flows.drops.reading.parts import Layout, RawCell
 from bms_flows.drops.reading.proven import remarks
-from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form
+from bms_flows.drops.reading.workbook import Book
+from bms_flows.drops.sheet import REPORT_COLUMNS, Fault, Form, Limits
+from bms_flows.drops.xlsx import Line, text, xlsx_file
 from bms_flows.excel_csv import csv_file, escape, unescape, unescape_start
 
 Faults = Mapping[int, Sequence[Fault]]
@@ -93,44 +93,36 @@ def _harmless(raw: str, meant: Callable[[str], str]) -> str:
 
 
 def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
-    """Copy the header and the rejected rows: values, number formats, column widths."""
-    source = openpyxl.load_workbook(io.BytesIO(content), data_only=True)[form.sheet]
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet(form.sheet)
+    """Copy the header and the rejected rows: values, number formats, widths, what was hidden."""
+    book, layout = Book(content, Limits()), Layout()
+    sheet = next(each for each in book.sheets if each.name == form.sheet)
+    rows = book.rows(sheet, layout)
+    first = next(rows)  # what is said of columns stands before it
     width = len(form.headers)
     ours = [place for place, header in enumerate(form.headers) if is_report(header)]
-    copy = partial(_copy, sheet, meant=unescape if ours else unescape_start)
-    for letter, dimension in source.column_dimensions.items():
-        sheet.column_dimensions[letter].width = dimension.width
-    for line, row in enumerate(source.iter_rows(), start=1):
-        if line == form.header_line:
-            added: Sequence[str] = REPORT_COLUMNS
-        elif line in faults:
-            added = report_cells(line, faults[line], form)
-        else:
-            continue
-        kept = [copy(cell) for place, cell in enumerate(row[:width]) if place not in ours]
-        extra = map(copy, row[width:])
-        sheet.append([*kept, *(_text(sheet, cell) for cell in added), *extra])
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    kept = [place for place in range(width) if place not in ours]
+    copy = partial(_copy, meant=unescape if ours else unescape_start)
+
+    def lines() -> Iterator[Line]:
+        for row in chain([first], rows):
+            if row.line == form.header_line:
+                added: Sequence[str] = REPORT_COLUMNS
+            elif row.line in faults:
+                added = report_cells(row.line, faults[row.line], form)
+            else:
+                continue
+            cells = [copy(row.cells.get(place)) for place in kept]
+            extra = [copy(row.cells.get(place)) for place in range(width, max(row.cells) + 1)]
+            yield Line([*cells, *map(text, added), *extra], row.hidden)
+
+    looks = [(place, layout.look(column)) for place, column in enumerate(kept)]
+    columns = [replace(look, first=place, last=place) for place, look in looks if look]
+    return xlsx_file(form.sheet, lines(), columns, date1904=book.date1904)
 
 
-def _copy(sheet: Any, cell: Any, meant: Callable[[str], str]) -> Any:
+def _copy(cell: RawCell | None, meant: Callable[[str], str]) -> RawCell | None:
     """Return a cell of the same value and look; a text stays one, whatever it begins with."""
-    if isinstance(cell.value, str) and cell.data_type != "e":
-        text = meant(cell.value)
-        copied = _text(sheet, text if unescape(text) == text else escape(text))
-    else:
-        copied = WriteOnlyCell(sheet, cell.value)
-    copied.number_format = cell.number_format
-    return copied
-
-
-def _text(sheet: Any, text: str) -> Any:
-    copied = WriteOnlyCell(sheet, text)
-    if text:
-        copied.data_type = "s"  # openpyxl would make a formula of "=…"
-        copied.quotePrefix = True
-    return copied
+    if cell is None or cell.kind != "str" or cell.text is None:
+        return cell
+    held = meant(cell.text)
+    return cell._replace(text=held if unescape(held) == held else escape(held))

@@ -35,6 +35,10 @@ class Limits:
     unpacked_bytes: int = 300_000_000
     rows: int = 50_000
     columns: int = 250
+    cells: int = 5_000_000
+    """Filled cells of a workbook, or its texts: what is held in memory at once."""
+    elements: int = 20_000_000
+    """XML elements of a workbook: what is parsed at all."""
     cell_characters: int = 32_767
     """What Excel itself holds."""
 

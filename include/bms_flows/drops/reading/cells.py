@@ -9,12 +9,26 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bms_flows.creation.resource import Field, Kind, Value, folded
-from bms_flows.drops.reading import dates, numbers
+from bms_flows.drops.reading import dates, number_format, numbers
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.reading.mojibake import broken
 from bms_flows.drops.sheet import UNDECLARED, Format
 
-Cell = str | bool | int | Decimal | datetime | date | time | Misread
+
+@dataclass(frozen=True)
+class Formatted:
+    """A number in a workbook, and the format in which Excel shows it."""
+
+    number: int | Decimal
+    code: str
+
+    def shown(self) -> str:
+        """Return it as the cell shows it, or as a plain number where that depends on the language."""
+        found = number_format.display(self.code, Decimal(self.number))
+        return f"{self.number:f}" if found is None or found.text is None else found.text.strip()
+
+
+Cell = str | bool | int | Decimal | datetime | date | time | Formatted | Misread
 """A cell as its file holds it: text in a CSV; in a workbook also what Excel stores, or why not."""
 
 MISSING: Final = "#MANQUE"
@@ -77,6 +91,8 @@ def shown(cell: Cell) -> str:
         return cell
     if isinstance(cell, bool):
         return "oui" if cell else "non"
+    if isinstance(cell, Formatted):
+        return cell.shown()
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     return f"{cell:f}" if isinstance(cell, Decimal) else str(cell)
@@ -102,9 +118,14 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
     """Return a filled cell as `field`'s kind; raise `Misread`."""
     if isinstance(cell, Misread):
         raise cell
+    if isinstance(cell, Formatted):
+        return _formatted(cell, field, evidence)
     if not isinstance(cell, str):
         return _native(cell, field)
-    return _READERS[field.kind](cell.strip(), evidence)
+    text = cell.strip()
+    if field.holds == "percent":
+        text = text.removesuffix("%").rstrip()
+    return _READERS[field.kind](text, evidence)
 
 
 def _text(text: str, _: Evidence) -> str:
@@ -140,6 +161,29 @@ _READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
     "date": _date,
     "boolean": _boolean,
 }
+
+
+def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
+    """Return what Excel shows of a number, for texts with all that stands around it."""
+    found = number_format.display(cell.code, Decimal(cell.number))
+    if field.kind == "date":
+        raise Misread("bad_date")
+    if found is None:
+        raise Misread("unread_format", format=cell.code)
+    if not found.exact:
+        raise Misread("rounded_by_format", format=cell.code)
+    if field.kind in ("text", "boolean"):
+        if found.text is None:
+            raise Misread("not_text")
+        if not found.text.strip():
+            raise Misread("unread_format", format=cell.code)
+        return _READERS[field.kind](found.text.strip(), evidence)
+    if field.holds == "percent" and (found.text or "").strip():
+        return value(str(found.text), field, evidence)
+    if found.number is None or found.percent > (field.holds == "percent"):
+        raise Misread("unread_format", format=cell.code)
+    whole = found.number == found.number.to_integral_value()
+    return _native(int(found.number) if whole else found.number, field)
 
 
 def _native(cell: bool | int | Decimal | date | time, field: Field) -> Value:

@@ -5,11 +5,15 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from openpyxl.utils import get_column_letter
+
 from bms_flows.creation.resource import Resource, Value
-from bms_flows.drops.reading import cells, headers, proven, tokens, workbook
+from bms_flows.drops.reading import cells, headers, proven, tokens
 from bms_flows.drops.reading.cells import Cell, Evidence
 from bms_flows.drops.reading.encoding import BadEncoding, decode
 from bms_flows.drops.reading.misread import Misread
+from bms_flows.drops.reading.parts import Layout
+from bms_flows.drops.reading.workbook import Book
 from bms_flows.drops.sheet import (
     REPORT_COLUMNS,
     UNDECLARED,
@@ -107,18 +111,32 @@ def _read_csv(content: bytes, resource: Resource, limits: Limits) -> _Table:
 
 
 def _read_workbook(content: bytes, resource: Resource, limits: Limits) -> _Table:
-    filled = [each for each in workbook.sheets(content, limits) if each[1]]
+    book = Book(content, limits)
+    visible = [sheet for sheet in book.sheets if sheet.visible]
+    first = {
+        sheet.name: next(filter(None, map(book.cells, book.rows(sheet))), []) for sheet in visible
+    }
+    filled = [sheet for sheet in visible if first[sheet.name]]
     if not filled:
         raise Misread("empty_file")
-    known = [each for each in filled if headers.known(_texts(each[1][0][1]), resource)]
+    known = [each for each in filled if headers.known(_texts(first[each.name]), resource)]
     if len(known) > 1:
         raise Misread("several_sheets")
-    name, rows, merged = (known or filled)[0]
-    if merged:
+    sheet, layout = (known or filled)[0], Layout()
+    width = len(first[sheet.name])
+    records: list[tuple[int, Sequence[Cell]]] = []
+    for row in book.rows(sheet, layout):
+        record = book.cells(row)
+        if not record:
+            continue
+        if len(record) > limits.columns:
+            raise Misread("too_big", what="colonnes/columns", limit=limits.columns)
+        if len(records) > limits.rows:
+            raise Misread("too_big", what="lignes/rows", limit=limits.rows)
+        records.append((row.line, record + [""] * (width - len(record))))
+    if layout.merged:
         raise Misread("merged_cells")
-    width = len(rows[0][1])
-    padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in rows]
-    return _table(Form("xlsx", sheet=name), padded, resource, lambda _: False)
+    return _table(Form("xlsx", sheet=sheet.name), records, resource, lambda _: False)
 
 
 def _delimiter(text: str, resource: Resource) -> str:
@@ -253,7 +271,8 @@ def _values(
             values[name] = cells.value(cell, resource.by_name[name], weighed)
         except Misread as misread:
             header = table.form.headers[place]
-            faults.append(Fault(misread.code, line, header, name, misread.details))
+            details = {"cell": f"{get_column_letter(place + 1)}{line}", **misread.details}
+            faults.append(Fault(misread.code, line, header, name, details))
     return values, faults
 
 

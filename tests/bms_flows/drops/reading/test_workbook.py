@@ -3,6 +3,7 @@
 # ruff: noqa: DTZ001 - a workbook's dates have no zone
 
 import io
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
@@ -15,6 +16,7 @@ import pytest
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Limits, Sheet
+from tests.support.workbooks import workbook
 
 Arrange = Callable[[Any], None]
 
@@ -87,8 +89,63 @@ def test_cells(header: str, cell: Any, expected: object) -> None:
     assert type(found) is type(expected)
 
 
-def test_zeros_that_a_format_shows_are_there() -> None:
-    assert one("Matricule", 4217, "000000") == "004217"
+PHONE = '0#" "##" "##" "##" "##'
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "number_format", "expected"),
+    [
+        ("Matricule", 4217, "000000", "004217"),
+        ("Matricule", 4217, "000000;-000000", "004217"),
+        ("Matricule", 42, '"EMP-"0000', "EMP-0042"),
+        ("Matricule", "0042", '"EMP-"@', "EMP-0042"),
+        ("Mobile personnel", 612345678, PHONE, "06 12 34 56 78"),
+        ("Code postal", 1000, "00000", "01000"),
+        ("Taux d'activité", 1, "0%", 100),
+        ("Taux d'activité", 0.8, "0%", 80),
+        ("Taux d'activité", 80, "0", 80),
+        ("Taux d'activité", 80, '0" %"', 80),
+        ("Taux d'activité", 0.805, "0%", "rounded_by_format"),
+        ("Taux d'activité", 0.805, "0.0%", "bad_integer"),
+        ("Taux d'activité", 100, "0.00E+00", "unread_format"),
+        ("Salaire", 2850.5, '#,##0.00\\ "€"', Decimal("2850.5")),
+        ("Salaire", 0.1, "0%", "unread_format"),
+        ("Salaire", 2850.5, "0", "rounded_by_format"),
+        ("Salaire", 12, '0" k€"', "unread_format"),
+        ("Matricule", 4217, "# ?/?", "unread_format"),
+        ("Matricule", 4217, ";;;", "unread_format"),
+        ("Matricule", "004217", ";;;", "unread_format"),
+        ("Matricule", 4217, "#,##0", "not_text"),
+        ("Position", 2.1, "0.0", "not_text"),
+        ("Consultant", 1, '"oui";;"non"', True),
+        ("Consultant", 1, '"non";;"oui"', False),
+        ("Date d'entrée", 46387, "0", "bad_date"),
+        ("Date d'entrée", 46387, "[$-40C]d\\-mmm\\-yy;@", date(2026, 12, 31)),
+    ],
+)
+def test_a_cell_is_what_excel_shows(
+    header: str, cell: Any, number_format: str, expected: object
+) -> None:
+    found = one(header, cell, number_format)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_a_format_that_is_not_read_is_named_with_its_cell() -> None:
+    def arrange(made: Any) -> None:
+        made.active["B2"].number_format = "0.00E+00"
+
+    [fault] = opened([["Nom", "Taux d'activité"], ["A", 100]], arrange).faults
+    assert (fault.line, fault.column) == (2, "Taux d'activité")
+    for text in (fault.text_fr, fault.text_en):
+        assert "B2" in text
+        assert "0.00E+00" in text
+
+
+@pytest.mark.parametrize(("cell", "expected"), [("100 %", 100), ("80%", 80), ("80", 80)])
+def test_a_percentage_is_read_as_it_is_shown_in_a_csv_too(cell: str, expected: int) -> None:
+    sheet = read(f"Taux d'activité\n{cell}\n".encode(), "a.csv", EMPLOYEE)
+    assert [row.values for row in sheet.rows] == [{"activity_rate": expected}]
 
 
 def test_lines_are_the_sheets_own_and_blank_ones_are_no_rows() -> None:
@@ -142,6 +199,12 @@ def repacked(content: bytes, part: str, change: Callable[[bytes], bytes]) -> byt
 
 
 SHEET = "xl/worksheets/sheet1.xml"
+MAIN = b'"http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+
+
+def with_rows(xml: bytes, rows: bytes) -> bytes:
+    prefixed = xml.replace(b"xmlns=", b"xmlns:x=" + MAIN + b" xmlns=", 1)
+    return prefixed.replace(b"</sheetData>", rows + b"</sheetData>")
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
@@ -162,15 +225,77 @@ def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
 )
 def test_more_rows_or_columns_than_excel_has_are_not_unfolded(rows: bytes) -> None:
     """A row is held in memory whole: one of 300 MB would take gigabytes."""
-    end = b"</sheetData>"
-    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: xml.replace(end, rows + end))
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: with_rows(xml, rows))
     assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["too_big"]
 
 
-def test_entities_are_refused() -> None:
-    evil = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>'
-    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: evil + xml)
-    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
+def in_utf_16(xml: bytes) -> bytes:
+    text = xml.decode()
+    text = text[text.index("<worksheet") :]
+    return f'<?xml version="1.0" encoding="UTF-16"?>{text}'.encode("utf-16")
+
+
+def in_utf_8(xml: bytes) -> bytes:
+    return xml
+
+
+def with_entity(xml: bytes) -> bytes:
+    text = xml.replace(b"<row", b"<row><c t='inlineStr'><is><t>&a;</t></is></c></row><row", 1)
+    return b"<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>]>" + text[text.index(b"<worksheet") :]
+
+
+def with_entity_in_utf_16(xml: bytes) -> bytes:
+    text = with_entity(xml).decode()
+    return f'<?xml version="1.0" encoding="UTF-16"?>{text}'.encode("utf-16")
+
+
+@pytest.mark.parametrize("change", [with_entity, with_entity_in_utf_16])
+def test_entities_are_refused_in_any_encoding(change: Callable[[bytes], bytes]) -> None:
+    [fault] = read(repacked(book([["Nom"], ["A"]]), SHEET, change), "a.xlsx", EMPLOYEE).faults
+    assert (fault.code, fault.details["why"]) == ("bad_workbook", "DOCTYPE")
+
+
+SMALL = Limits(elements=100_000, cells=10_000)
+
+
+@pytest.mark.parametrize("encoded", [in_utf_8, in_utf_16])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"<row>" + b"<c/>" * 20_000 + b"</row>",
+        b"<row/>" * 120_000,
+        b"<row><c><v>1</v></c></row>" * 12_000,
+        b"<row><c t='" + b"x" * 1_500_000 + b"'/></row>",
+        b"<row><c>" + b"<z>" * 1_000 + b"</z>" * 1_000 + b"</c></row>",
+        b"<!--" + b"x" * 1_500_000 + b"-->",
+    ],
+    ids=["one row", "rows", "cells", "one tag", "one in another", "a comment"],
+)
+def test_what_is_too_much_is_not_unfolded_in_any_encoding(
+    rows: bytes, encoded: Callable[[bytes], bytes]
+) -> None:
+    """The packed file is small, so only parsing can tell; it stops where a limit is passed."""
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: encoded(with_rows(xml, rows)))
+    assert len(content) < 100_000
+    tracemalloc.start()
+    try:
+        assert codes(read(content, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_texts_that_cells_share_are_counted() -> None:
+    assert codes(read(shared(["Nom", "A"]), "a.xlsx", EMPLOYEE)) == []
+    many = shared(["Nom", *[""] * 12_000])
+    assert codes(read(many, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
+
+
+def shared(texts: Sequence[str]) -> bytes:
+    """Return a workbook as Excel writes it: texts once, named by their places."""
+    strings = "".join(f"<si><t>{text}</t></si>" for text in texts)
+    rows = "".join(f'<row><c t="s"><v>{n}</v></c></row>' for n in range(len(texts)))
+    return workbook(f"<sheetData>{rows}</sheetData>", strings=strings)
 
 
 def test_a_size_that_lies_costs_nothing() -> None:
