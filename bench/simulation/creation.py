@@ -37,8 +37,7 @@ PATIENCE = 20
 
 def applier(process: Process, settings: Settings) -> Applier:
     """Return the engine in virtual time, for one worker."""
-    ticks = asyncio.get_running_loop().time
-    return Applier(process, process, settings, sleep=process.sleep, ticks=ticks)
+    return Applier(process, process, settings, sleep=process.sleep, ticks=process.ticks)
 
 
 async def to_the_end(ledger: MemoryLedger, service: SimulatedService, settings: Settings) -> bool:
@@ -114,6 +113,7 @@ async def _workers(
             kill_at=random.choice((None, random.randint(1, 40))),
             stop_at=random.choice((None, random.randint(1, 30))),
             stop_for=random.uniform(0, 500),
+            clock_stops=random.random() < 0.5,  # noqa: PLR2004 - half of the pauses are the machine's
         )
         work = applier(process, settings).apply(list(ledger.rows))
         tasks.append(asyncio.create_task(work))

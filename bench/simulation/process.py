@@ -7,10 +7,11 @@ from typing import Any
 
 from bench.simulation.ledger import MemoryLedger
 from bench.simulation.service import SimulatedService
+from bms.transport import BeforeSend
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.ledger import Step
-from bms_flows.creation.remote import Fence, Made
+from bms_flows.creation.remote import Made
 
 
 class Killed(BaseException):
@@ -18,7 +19,10 @@ class Killed(BaseException):
 
 
 class Process:
-    """One worker's view of ledger and service: it can be killed at any step, or stopped for a while."""
+    """One worker's view of ledger and service: it can be killed at any step, or stopped for a while.
+
+    With `clock_stops` its machine is paused: its own clock stands still as well.
+    """
 
     def __init__(
         self,
@@ -28,22 +32,26 @@ class Process:
         kill_at: int | None = None,
         stop_at: int | None = None,
         stop_for: float = 0.0,
+        clock_stops: bool = False,
     ) -> None:
         self._ledger, self._service = ledger, service
         self._kill_at, self._stop_at, self._stop_for = kill_at, stop_at, stop_for
         self.steps = 0
         self.dead = False
         self._stopped_until = 0.0
+        self._clock_stops = clock_stops
+        self._stood = 0.0
         self.resource, self.identity = service.resource, service.identity
         self.create_endpoint = service.create_endpoint
 
-    async def _step(self) -> None:
+    async def _step(self, *, timers_stop: bool = False) -> None:
         self.steps += 1
         if self.steps == self._kill_at:
             self.dead = True
         loop = asyncio.get_running_loop()
         if self.steps == self._stop_at:
             self._stopped_until = loop.time() + self._stop_for
+            self._stood = self._stop_for if self._clock_stops else 0.0
         if self.dead:
             raise Killed
         cancelled = False
@@ -53,8 +61,12 @@ class Process:
                 await asyncio.sleep(left)
             except asyncio.CancelledError:
                 cancelled = True
-        if cancelled:
+        if cancelled and not timers_stop:
             raise asyncio.CancelledError
+
+    def ticks(self) -> float:
+        """Return this machine's own seconds: without those in which its clock stood still."""
+        return asyncio.get_running_loop().time() - self._stood
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass for this process; a dead one does not wake."""
@@ -99,10 +111,11 @@ class Process:
         """Return a record."""
         return await self._service.read(remote_id)
 
-    async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Send a create that goes on when this process is gone."""
-        await self._step()
-        fence()
+        # A machine that is paused here finds its timers and its clock as they were.
+        await self._step(timers_stop=self._clock_stops)
+        await before_send()
         under_way = asyncio.create_task(self._service.create(body))
         under_way.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from bms.errors import AmbiguousWrite, BmsError, MalformedAnswer, MissingScope, 
 from bms.in_flight import InFlight
 from bms.scopes import require_scope
 from bms.settings import SECONDS_PER_UNIT, Settings
-from bms.transport import Answer, Transport
+from bms.transport import Answer, BeforeSend, Transport
 
 T = TypeVar("T")
 
@@ -73,13 +73,14 @@ class Calls:
         values: Mapping[str, str | int] | None = None,
         query: Mapping[str, str | int | bool | None] | None = None,
         body: Mapping[str, Any] | None = None,
-        leaving: Callable[[], None] | None = None,
+        before_send: BeforeSend | None = None,
     ) -> T:
         """Send one request of an endpoint with a token; one that is refused is renewed.
 
         The first time at once, then as any try is repeated.
 
-        `leaving` is called each time that it is about to be sent; what it raises is raised.
+        `before_send` is awaited before each time that it is sent, on the open connection; what it
+        raises is raised.
         """
         path = endpoint.fill(values or {})
         words = {name: wire_text(v) for name, v in (query or {}).items() if v is not None}
@@ -91,7 +92,12 @@ class Calls:
             token = await self._tokens.take(instead_of=refused)
             require_scope(endpoint, token.scopes)
             answer = await self._transport.send(
-                endpoint, path, query=words, body=content, bearer=token.value, leaving=leaving
+                endpoint,
+                path,
+                query=words,
+                body=content,
+                bearer=token.value,
+                before_send=before_send,
             )
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 first, refused = refused is None, token

@@ -27,15 +27,13 @@ from bms.records import (
     EmployeeItem,
 )
 from bms.settings import Settings
+from bms.transport import BeforeSend
 
 EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
 ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
 InvoiceLanguage = Literal["EN", "FR"]
 
 T = TypeVar("T")
-
-Leaving = Callable[[], None]
-"""Called when a create is about to be sent, after any wait; if it raises, nothing is sent."""
 
 
 class Client:
@@ -136,12 +134,12 @@ class Client:
         )
 
     async def create_employee(
-        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedEmployee:
         """Create an employee (POST /v1/HR/employees) from an employee creation body."""
         endpoint = BY_NAME["create_employee"]
         return await self._calls.request(
-            endpoint, partial(read_created_employee, endpoint), body=body, leaving=leaving
+            endpoint, partial(read_created_employee, endpoint), body=body, before_send=before_send
         )
 
     async def list_client_invoices(
@@ -225,12 +223,15 @@ class Client:
         )
 
     async def create_contact(
-        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedId:
         """Create a contact (POST /v1/CRM/contacts) from a contact creation body."""
         endpoint = BY_NAME["create_contact"]
         return await self._calls.request(
-            endpoint, partial(read_created_id, endpoint, "id_contact"), body=body, leaving=leaving
+            endpoint,
+            partial(read_created_id, endpoint, "id_contact"),
+            body=body,
+            before_send=before_send,
         )
 
     async def list_consultants(
@@ -263,7 +264,7 @@ class Client:
         )
 
     async def create_consultant(
-        self, body: Mapping[str, Any], *, leaving: Leaving | None = None
+        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedId:
         """Create a consultant (POST /v1/CRM/Consultants) from a consultant creation body."""
         endpoint = BY_NAME["create_consultant"]
@@ -271,5 +272,5 @@ class Client:
             endpoint,
             partial(read_created_id, endpoint, "id_consultant"),
             body=body,
-            leaving=leaving,
+            before_send=before_send,
         )

@@ -3,7 +3,7 @@
 import io
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,14 +42,47 @@ class Answer:
     body: bytes = field(repr=False)
 
 
+BeforeSend = Callable[[], Awaitable[None]]
+"""Awaited on the open connection, before the first byte of a request; if it raises, nothing is sent."""
+
+
 @dataclass(slots=True)
 class Passage:
     """How far one request came."""
 
-    connected: bool = False
-    """Whether it had a connection, so that the service may have seen it."""
+    before_send: BeforeSend | None = None
+    stopped: BaseException | None = None
+    """What `before_send` raised."""
+    sent: bool = False
+    """Whether its first byte may have left, so that the service may have seen it."""
     kept: bool = False
-    """Whether that connection had carried another request before."""
+    """Whether its connection had carried another request before."""
+
+    async def leave(self) -> None:
+        """Ask whether the request may leave."""
+        if self.before_send is not None:
+            try:
+                await self.before_send()
+            except BaseException as error:
+                self.stopped = error
+                raise
+        self.sent = True
+
+
+class LeavingRequest(aiohttp.ClientRequest):
+    """A request that asks its passage once it has a connection.
+
+    aiohttp calls `send` on the open connection and closes the connection if `send` raises. Raising
+    from its tracing callbacks would leave the connection open for ever.
+    """
+
+    passage: Passage | None = None
+
+    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        """Send the request unless its passage says no."""
+        if self.passage is not None:
+            await self.passage.leave()
+        return await super().send(conn)
 
 
 class Transport:
@@ -101,12 +134,12 @@ class Transport:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         bearer: str | None = None,
-        leaving: Callable[[], None] | None = None,
+        before_send: BeforeSend | None = None,
     ) -> Answer:
         """Send one request and read its whole answer, whatever its status.
 
-        `leaving` is called when it is its turn; if it raises, nothing is sent.
-        Raises `ConnectionFailed` or `Timeout`, which say whether the request may have been sent,
+        `before_send` is awaited once the request has its turn and its connection; what it raises is
+        raised, and then nothing was sent. Raises `ConnectionFailed` or `Timeout`, which say whether the request may have been sent,
         `Redirected`, and what `too_large` returns for an answer past all bounds. A redirect is
         followed for a GET to the same scheme, host and port only.
         """
@@ -121,10 +154,10 @@ class Transport:
             headers["Authorization"] = f"Bearer {bearer}"
         url = URL(self._settings.url(path)).with_query(query)
         async with self._in_flight:
-            if leaving is not None:
-                leaving()
             for _ in range(MOST_REDIRECTS + 1):
-                answer, location = await self._exchange(session, endpoint, url, body, headers)
+                answer, location = await self._exchange(
+                    session, endpoint, url, body, headers, Passage(before_send)
+                )
                 if answer.status not in REDIRECTS:
                     return answer
                 target = self._same_origin(url, location)
@@ -147,8 +180,8 @@ class Transport:
         url: URL,
         body: bytes | None,
         headers: Mapping[str, str],
+        passage: Passage,
     ) -> tuple[Answer, str | None]:
-        passage = Passage()
         started = time.monotonic()
         failure: BmsError
         try:
@@ -159,6 +192,7 @@ class Transport:
                 headers=headers,
                 allow_redirects=False,
                 trace_request_ctx=passage,
+                middlewares=[partial(self._pass, passage)],
             ) as response:
                 waited = time.monotonic() - started
                 content = await self._whole(endpoint, response)
@@ -169,21 +203,9 @@ class Transport:
                     body=content,
                 )
                 location = response.headers.get("Location")
-        except TimeoutError:
-            self._in_flight.pace.failed(time.monotonic())
-            failure = Timeout(
-                endpoint,
-                f"no answer within {self._settings.timeout:g} s",
-                sent=passage.connected,
-            )
-        except (aiohttp.ClientError, OSError) as error:
-            # The kind only: an error of aiohttp may carry addresses, headers and proxy credentials.
-            if passage.kept and not endpoint.safe:
-                self._keeps_creates = False
-            what = "connection lost" if passage.connected else "no connection"
-            failure = ConnectionFailed(
-                endpoint, f"{what} ({type(error).__name__})", sent=passage.connected
-            )
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            if passage.stopped is None:
+                failure = self._failure(endpoint, error, passage)
         else:
             now = time.monotonic()
             self._in_flight.pace.answered(endpoint.name, answer.status, waited, now)
@@ -191,7 +213,19 @@ class Transport:
                 endpoint, status=answer.status, size=len(content), seconds=now - started
             )
             return answer, location
-        raise failure
+        raise passage.stopped or failure
+
+    def _failure(self, endpoint: Endpoint, error: Exception, passage: Passage) -> BmsError:
+        """Return what a failed exchange means."""
+        if isinstance(error, TimeoutError):
+            self._in_flight.pace.failed(time.monotonic())
+            text = f"no answer within {self._settings.timeout:g} s"
+            return Timeout(endpoint, text, sent=passage.sent)
+        # The kind only: an error of aiohttp may carry addresses, headers and proxy credentials.
+        if passage.kept and not endpoint.safe:
+            self._keeps_creates = False
+        what = "connection lost" if passage.sent else "no connection"
+        return ConnectionFailed(endpoint, f"{what} ({type(error).__name__})", sent=passage.sent)
 
     async def _whole(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> bytes:
         """Return the body; raise what one past all bounds means, before it is read where it says so."""
@@ -218,7 +252,6 @@ class Transport:
     def _session(self, tls: ssl.SSLContext | bool, **kept: Any) -> aiohttp.ClientSession:
         settings = self._settings
         passages = aiohttp.TraceConfig()
-        passages.on_connection_create_end.append(_connected)
         passages.on_connection_reuseconn.append(_kept)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=settings.concurrency, ssl=tls, **kept),
@@ -229,7 +262,7 @@ class Transport:
             headers={"User-Agent": "bms-airflow"},
             read_bufsize=READ_BUFFER,
             trace_configs=[passages],
-            middlewares=[self._count],
+            request_class=LeavingRequest,
         )
 
     def _tls(self) -> ssl.SSLContext | bool:
@@ -249,11 +282,16 @@ class Transport:
             _usable("cert", "names", partial(context.load_cert_chain, cert, key, password=""))
         return context
 
-    async def _count(
-        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    async def _pass(
+        self,
+        passage: Passage,
+        request: aiohttp.ClientRequest,
+        handler: aiohttp.ClientHandlerType,
     ) -> aiohttp.ClientResponse:
         # A middleware, since aiohttp may send an idempotent request a second time by itself.
         self._counters.requests += 1
+        if isinstance(request, LeavingRequest):
+            request.passage = passage
         return await handler(request)
 
 
@@ -273,12 +311,8 @@ def _usable(setting: str, names: str, load: Callable[[], T]) -> T:
     raise BadTlsFile(setting, f"{names} no PEM file that can be used ({why})")
 
 
-async def _connected(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
-    context.trace_request_ctx.connected = True
-
-
 async def _kept(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
-    context.trace_request_ctx.connected = context.trace_request_ctx.kept = True
+    context.trace_request_ctx.kept = True
 
 
 def _unix_time(date: str | None) -> float | None:

@@ -12,9 +12,7 @@ from sqlalchemy import (
     Engine,
     create_engine,
     event,
-    func,
     make_url,
-    select,
     text,
 )
 
@@ -34,6 +32,8 @@ SESSION = {
     "idle_in_transaction_session_timeout": "10min",
 }
 _MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
+
+_CLOCK = text("select clock_timestamp()")
 
 
 def connect(uri: str, **options: object) -> Engine:
@@ -64,7 +64,7 @@ def read_meanwhile(connection: Connection) -> None:
 
 def clock(connection: Connection) -> datetime:
     """Return the database's time: the one that all workers share, whatever their own clocks say."""
-    now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    now: datetime = connection.execute(_CLOCK).scalar_one()
     return now
 
 

@@ -93,7 +93,7 @@ def test_an_operator_takes_what_the_operation_takes(operators: dict[str, Any], n
     given = set(inspect.signature(getattr(Client, name)).parameters) - {
         "self",
         "page_number",
-        "leaving",
+        "before_send",
     }
     renamed = {"start_date": "first_day", "end_date": "last_day", "body": "body_path"}
     ours = _arguments(operators[name]) - {"bms_conn_id", "retry_policy", "path"}

@@ -7,6 +7,7 @@ hundreds of rows a second a commit for each would take longer than the creates.
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, Self
 
 from bms_flows.creation.entry import Entry
@@ -27,6 +28,8 @@ class Journal:
         self._enough = enough
         self._waiting: dict[int, tuple[Step, asyncio.Future[Entry | None]]] = {}
         self._writer: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[datetime] | None = None
+        self._reading = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -34,6 +37,10 @@ class Journal:
     async def __aexit__(self, *_: object) -> None:
         if self._writer is not None:
             await asyncio.wait([self._writer])
+        if self._reader is not None:
+            await asyncio.wait([self._reader])
+        async with self._reading:
+            pass
 
     async def move(self, row: int, step: Step) -> Entry | None:
         """Move a row and return how it stands then, durably; None where the move isn't lawful.
@@ -45,6 +52,17 @@ class Journal:
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
         return await done
+
+    async def now(self) -> datetime:
+        """Return the ledger's time, read after this call began; calls of the same moment share a read."""
+        if self._reader is None:
+            self._reader = asyncio.create_task(self._read_time())
+        return await asyncio.shield(self._reader)
+
+    async def _read_time(self) -> datetime:
+        async with self._reading:
+            self._reader = None  # calls from now on need a later read
+            return await self._ledger.now()
 
     async def _write(self) -> None:
         while self._waiting:

@@ -5,6 +5,7 @@ ledger's clock: leases and settle times don't depend on how the workers' clocks 
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Protocol
@@ -71,6 +72,9 @@ class PostgresLedger:
 
     def __init__(self, engine: Engine, resource: str) -> None:
         self._engine = engine
+        self._unlocked = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._asking = threading.Lock()
+        self._clock: Connection | None = None
         self._resource = resource
 
     async def now(self) -> datetime:
@@ -108,7 +112,9 @@ class PostgresLedger:
         return await asyncio.to_thread(self._owners, remote_ids)
 
     def _now(self) -> datetime:
-        with self._engine.connect() as connection:
+        with (
+            self._unlocked.connect() as connection
+        ):  # no transaction: this is asked for each create
             return clock(connection)
 
     def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:

@@ -1,10 +1,11 @@
 """The service as the engine needs it: what it shows, one record, one create. `remotes` has a class per resource."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
+from bms.transport import BeforeSend
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import Identity
 from bms_flows.creation.resource import Resource
@@ -18,12 +19,8 @@ class Made(msgspec.Struct, frozen=True):
     is_standby: bool | None = None
 
 
-Fence = Callable[[], None]
-"""Called right before a create is sent; raises `TooLate` if it may no longer be."""
-
-
 class TooLate(Exception):
-    """The sender stood still for so long that others may be at work on its row; nothing was sent."""
+    """More time has passed since the intent than a create may take to leave; nothing was sent."""
 
 
 class ListUnsettled(Exception):
@@ -56,8 +53,8 @@ class Remote(Protocol):
     async def shown(self, scopes: Iterable[Any]) -> list[Known]:
         """Return every record of these parts, whatever its state."""
 
-    async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
-        """Create a record, once; errors as the client's."""
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+        """Create a record, once; errors as the client's, and what `before_send` raises."""
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record with all its fields, None where there is none."""

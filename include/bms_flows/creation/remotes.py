@@ -12,12 +12,13 @@ from bms.client import Client
 from bms.dates import parse_datetime
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, BmsError, NotFound
+from bms.transport import BeforeSend
 from bms_flows.creation.consultants import consultant, consultant_identity
 from bms_flows.creation.contacts import contact, contact_identity
 from bms_flows.creation.employees import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.creation.evidence import Known, contradicted
 from bms_flows.creation.identity import Identity
-from bms_flows.creation.remote import Fence, ListUnsettled, Made
+from bms_flows.creation.remote import ListUnsettled, Made
 from bms_flows.creation.resource import Resource
 from bms_flows.creation.settings import Settings
 from bms_flows.mirror.reading import Fetch, Reading
@@ -27,7 +28,7 @@ class Employees:
     """Employees, by entity.
 
     `writer` sends the creates and should be a client of its own with `attempts=1`: a client that
-    waits and sends again by itself would do so beyond the fence.
+    waits and sends again by itself would do so beyond the time within which a create may leave.
     """
 
     resource: Final = EMPLOYEE
@@ -48,9 +49,9 @@ class Employees:
             found += [self._known(item, entity) for item in listed]
         return found
 
-    async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Create an employee."""
-        made = await self._writer.create_employee(body, leaving=fence)
+        made = await self._writer.create_employee(body, before_send=before_send)
         return Made(made.guid_employee, made.id_employee, made.is_standby)
 
     async def read(self, remote_id: str) -> Any | None:
@@ -98,7 +99,7 @@ class Crm(ABC):
         """Return the lists that together show every record."""
 
     @abstractmethod
-    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
+    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
         """Send a create."""
 
     @abstractmethod
@@ -131,13 +132,13 @@ class Crm(ABC):
             found.update(listed)
         return list(found.values())
 
-    async def create(self, body: Mapping[str, Any], fence: Fence) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Create a record; an answer that doesn't lead to it leaves it in doubt (`AmbiguousWrite`).
 
         What the answer looks like is not shown by the interface, so an id counts once its record
         was seen: half of a number is a number too.
         """
-        made = await self._post(body, fence)
+        made = await self._post(body, before_send)
         try:
             record = await self.read(str(made.id))
         except BmsError:
@@ -199,8 +200,8 @@ class Contacts(Crm):
             ),
         ]
 
-    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
-        return await self._writer.create_contact(body, leaving=fence)
+    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
+        return await self._writer.create_contact(body, before_send=before_send)
 
     async def _detail(self, number: int) -> Any:
         return (await self._reader.read_contact(number)).record
@@ -222,8 +223,8 @@ class Consultants(Crm):
             lambda number, size: self._reader.list_consultants(page_number=number, page_size=size)
         ]
 
-    async def _post(self, body: Mapping[str, Any], fence: Fence) -> CreatedId:
-        return await self._writer.create_consultant(body, leaving=fence)
+    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
+        return await self._writer.create_consultant(body, before_send=before_send)
 
     async def _detail(self, number: int) -> Any:
         return (await self._reader.read_consultant(number)).record

@@ -1,4 +1,4 @@
-"""One create of one row: intent committed, fence, POST, outcome committed."""
+"""One create of one row: intent committed, time checked on the open connection, POST, outcome committed."""
 
 import asyncio
 import time
@@ -60,29 +60,35 @@ class Sender:
         )
         if intended is None:
             return None  # another is at work on it, or was faster
-        attempt, passed = intended.attempt, False
+        attempt, sent = intended.attempt, False
 
-        def fence() -> None:
-            nonlocal passed
-            if self.ticks() - started >= settings.send_within_s:
-                raise TooLate
-            passed = True
-
-        try:
-            async with (
-                asyncio.timeout(settings.create_timeout_s - (self.ticks() - started)),
-                self.slots,
+        async def before_send() -> None:
+            nonlocal sent
+            # The database's clock goes on while this machine is paused; ours while this process is.
+            now = await self.journal.now()
+            if intended.intended_at is None or settings.send_within_s <= max(
+                (now - intended.intended_at).total_seconds(), self.ticks() - started
             ):
-                made = await self.remote.create(body, fence)
+                raise TooLate
+            limit.reschedule(loop.time() + settings.create_timeout_s - (self.ticks() - started))
+            sent = True
+
+        def outcome(reason: str) -> Step:
+            return (_doubtful if sent else _withdrawn)(attempt, reason)
+
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(settings.send_within_s - (self.ticks() - started))
+        try:
+            async with limit, self.slots:
+                made = await self.remote.create(body, before_send)
         except TooLate:
             await self.journal.move(row, _withdrawn(attempt, "too_late"))
         except TimeoutError:
-            cut_off = _doubtful if passed else _withdrawn
-            await self.journal.move(row, cut_off(attempt, "cut_off"))
+            await self.journal.move(row, outcome("cut_off"))
         except BmsError as error:
             return await self._failed(row, attempt, error)
         except Exception:
-            await self.journal.move(row, _doubtful(attempt, "error"))
+            await self.journal.move(row, outcome("error"))
             raise
         else:
             await self._made(row, attempt, made)

@@ -28,10 +28,18 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
    `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
 5. A remote record belongs to one row only (`ledger` keeps it unique).
 
-Assumptions that remain, since the service has no idempotency key: a sender isn't stopped for longer
-than the in-flight bound and two settle times between its last look at the clock and the kernel
-taking its bytes; a record that a create makes shows in the lists two settle times after `quiet_at`. `audit` finds what
-breaks either.
+Assumptions that remain, since the service has no idempotency key:
+
+- No pause between the last check and the first byte outlasts the first half of what a create may
+  take. `send` checks on the open connection, with the database's clock and with this machine's, and
+  writes the request at once: DNS, TCP, TLS, the token and every queue lie before the check, and so
+  does a pause of the machine until then. A process or machine that is paused exactly between the
+  database's answer and the kernel's taking of the bytes still sends when it goes on. That makes a
+  duplicate only if the pause outlasts the in-flight bound and two settle times.
+- The service has finished with a create within the second half.
+- A record that a create makes shows in the lists two settle times after `quiet_at`.
+
+`audit` finds what breaks any of them.
 
 Pure: the time is given, nothing is read or written, nothing here is personal.
 """

@@ -80,9 +80,9 @@ def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts(
 
 def test_rows_that_never_get_as_far_as_being_sent_end_the_task_and_are_in_no_doubt() -> None:
     class Hanging(Process):
-        """Its token endpoint doesn't answer: a create never reaches its fence."""
+        """Its token endpoint doesn't answer: a create is never about to be sent."""
 
-        async def create(self, body: Any, fence: Any) -> Any:  # noqa: ARG002 - as its base
+        async def create(self, body: Any, before_send: Any) -> Any:  # noqa: ARG002 - as its base
             await asyncio.Event().wait()
 
     async def main() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -159,3 +159,43 @@ def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
 
     play(main())
     assert (most > 8) is ahead
+
+
+class Slow(MemoryLedger):
+    """A ledger whose clock takes a while to answer, and tells the time at which it was asked."""
+
+    asked = 0
+
+    async def now(self) -> datetime:
+        self.asked += 1
+        answer = await super().now()
+        await asyncio.sleep(1)
+        return answer
+
+
+def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_read() -> None:
+    async def main() -> None:
+        ledger = Slow()
+        async with Journal(ledger, 8) as journal:
+            first = asyncio.create_task(journal.now())
+            await asyncio.sleep(0.5)  # that read is under way, and too old for who asks now
+            asked_at = await MemoryLedger.now(ledger)
+            later = await asyncio.gather(*(journal.now() for _ in range(5)))
+            assert await first < asked_at
+            assert all(each >= asked_at for each in later)
+        assert ledger.asked == 2
+
+    play(main())
+
+
+def test_a_call_that_is_given_up_leaves_the_time_to_the_others() -> None:
+    async def main() -> None:
+        ledger = Slow()
+        async with Journal(ledger, 8) as journal:
+            given_up, waiting = (asyncio.create_task(journal.now()) for _ in range(2))
+            await asyncio.sleep(0.5)
+            given_up.cancel()
+            assert await waiting is not None
+        assert ledger.asked == 1
+
+    play(main())

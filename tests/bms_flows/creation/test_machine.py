@@ -132,13 +132,21 @@ class Onboarding(RuleBasedStateMachine):
         kill_at=st.none() | st.integers(1, 30),
         stop_at=st.none() | st.integers(1, 30),
         stop_for=st.floats(0, 100),
+        clock_stops=st.booleans(),
     )
-    def work(self, kill_at: int | None, stop_at: int | None, stop_for: float) -> None:
+    def work(
+        self, kill_at: int | None, stop_at: int | None, stop_for: float, clock_stops: bool
+    ) -> None:
         """Start another worker on everything there is."""
 
         async def main() -> None:
             process = Process(
-                self.ledger, self.service, kill_at=kill_at, stop_at=stop_at, stop_for=stop_for
+                self.ledger,
+                self.service,
+                kill_at=kill_at,
+                stop_at=stop_at,
+                stop_for=stop_for,
+                clock_stops=clock_stops,
             )
             task = asyncio.get_running_loop().create_task(_applied(process, self.ledger))
             self.tasks.append(task)
@@ -209,8 +217,7 @@ class Onboarding(RuleBasedStateMachine):
 
 async def _applied(process: Process, ledger: MemoryLedger) -> bool:
     """Apply all rows; return whether the worker came to its end."""
-    loop = asyncio.get_running_loop()
-    worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=loop.time)
+    worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=process.ticks)
     try:
         await worker.apply(list(ledger.rows))
     except (Killed, RowsHeld, ConnectionFailed, CreatesRefused):

@@ -1,0 +1,168 @@
+"""What may stop a create is called on the open connection, before the first byte, on real sockets."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from yarl import URL
+
+from bms.counters import Counters
+from bms.endpoints import BY_NAME
+from bms.settings import Settings
+from bms.transport import Transport
+from tests.bms.fake_services import Odd, Serve
+from tests.certificates import self_signed
+
+CREATE = BY_NAME["create_employee"]
+HELD_S = 0.3
+
+
+class Front:
+    """A relay that accepts at once and passes bytes on after a while; counts open connections."""
+
+    def __init__(self, behind: str) -> None:
+        self._behind = URL(behind)
+        self.open = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open += 1
+        try:
+            await asyncio.sleep(HELD_S)
+            assert self._behind.port is not None
+            there, back = await asyncio.open_connection("127.0.0.1", self._behind.port)
+            await asyncio.gather(_pipe(reader, back), _pipe(there, writer))
+        finally:
+            self.open -= 1
+            writer.close()
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while piece := await reader.read(65536):
+            writer.write(piece)
+            await writer.drain()
+    finally:
+        writer.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls") / "service.pem")
+
+
+@pytest.fixture
+async def secure(serve: Serve, certificate: Path) -> Odd:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return await serve(ssl_context=context)
+
+
+@pytest.fixture
+async def front(secure: Odd) -> AsyncIterator[Front]:
+    """A relay before `secure`, whose address is the relay's from now on."""
+    relay = Front(secure.url)
+    async with await asyncio.start_server(relay.serve, "127.0.0.1", 0) as server:
+        secure.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield relay
+
+
+async def opened(settings: Settings) -> Transport:
+    transport = Transport(settings, Counters())
+    await transport.open()
+    return transport
+
+
+async def test_the_check_comes_after_tcp_and_tls_and_before_the_first_byte(
+    secure: Odd, front: Front
+) -> None:
+    transport = await opened(secure.settings(verify=False))
+    started, seen = time.monotonic(), []
+
+    async def before_send() -> None:
+        seen.append((time.monotonic() - started, len(secure.asked)))
+        await asyncio.sleep(0.05)  # a server that had got bytes would answer meanwhile
+        seen.append((time.monotonic() - started, len(secure.asked)))
+
+    for _ in range(2):
+        await transport.send(CREATE, "/x", body=b"{}", before_send=before_send)
+    await transport.close()
+    assert [asked for _, asked in seen] == [0, 0, 1, 1]
+    assert seen[0][0] >= HELD_S
+    assert front.open == 0 or len(secure.connections) == 1, "the second went out on the same one"
+
+
+async def test_the_check_comes_after_the_wait_for_a_place(odd: Odd) -> None:
+    served = asyncio.Event()
+
+    async def slowly(_: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.1)
+        served.set()
+        return web.json_response(1)
+
+    odd.answer = slowly
+    transport = await opened(odd.settings(concurrency=1))
+    answered: list[bool] = []
+
+    async def before_send() -> None:
+        answered.append(served.is_set())
+
+    sends = [transport.send(CREATE, "/x", body=b"{}", before_send=before_send) for _ in range(2)]
+    await asyncio.gather(*sends)
+    await transport.close()
+    assert answered == [False, True]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError, OSError, TimeoutError, ConnectionResetError, aiohttp.ClientOSError],
+)
+@pytest.mark.parametrize("reused", [False, True])
+async def test_a_check_that_raises_sends_nothing_and_keeps_no_connection(
+    secure: Odd, front: Front, error: type[Exception], reused: bool
+) -> None:
+    transport = await opened(secure.settings(verify=False, concurrency=1))
+    stop = error("stopped")
+
+    async def refuse() -> None:
+        raise stop
+
+    if reused:
+        await transport.send(CREATE, "/x", body=b"{}")
+    before = len(secure.asked)
+    with pytest.raises(error) as caught:
+        await transport.send(CREATE, "/x", body=b"{}", before_send=refuse)
+    assert caught.value is stop
+    assert len(secure.asked) == before
+    deadline = time.monotonic() + 5
+    while front.open:
+        assert time.monotonic() < deadline, "the connection was left open"
+        await asyncio.sleep(0.01)
+    answer = await transport.send(CREATE, "/x", body=b"{}")
+    assert answer.status == 200, "the place and the connector's slot are free again"
+    await transport.close()
+
+
+async def test_a_cancelled_check_sends_nothing_and_keeps_no_connection(
+    secure: Odd, front: Front
+) -> None:
+    transport = await opened(secure.settings(verify=False, concurrency=1))
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(HELD_S + 0.3):
+            await transport.send(CREATE, "/x", body=b"{}", before_send=hang)
+    assert secure.asked == []
+    deadline = time.monotonic() + 5
+    while front.open:
+        assert time.monotonic() < deadline, "the connection was left open"
+        await asyncio.sleep(0.01)
+    await transport.send(CREATE, "/x", body=b"{}")
+    await transport.close()
+    assert len(secure.asked) == 1

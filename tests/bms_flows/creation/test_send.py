@@ -1,0 +1,106 @@
+"""When a create may leave: on real connections, with the ledger in a real PostgreSQL."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bench.simulation.service import person
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms.transport import BeforeSend
+from bms_flows.creation.apply import Applier, NothingSent
+from bms_flows.creation.entering import New, enter
+from bms_flows.creation.entry import State
+from bms_flows.creation.ledger import PostgresLedger
+from bms_flows.creation.remote import Made
+from bms_flows.creation.remotes import Employees
+from bms_flows.creation.settings import Settings
+from bms_flows.drops import claim
+from bms_flows.drops.inbox import Seen
+from bms_sandbox.serve import Sandbox
+
+LEAVES_WITHIN = Settings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
+"""A create leaves within 0.8 s of its intent or never."""
+
+
+def entered(warehouse: Engine, count: int) -> list[int]:
+    """Enter so many employees into the ledger; return their numbers."""
+    drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
+    bodies = [person(n) for n in range(900_001, 900_001 + count)]
+    keys = [Employees.identity.key(body) for body in bodies]
+    new = [
+        New(line=line, key=key, digest="d", body=body)
+        for line, (key, body) in enumerate(zip(keys, bodies, strict=True), 2)
+        if key is not None
+    ]
+    with warehouse.begin() as connection:
+        enter(connection, "employee", drop, new, attempts=5)
+        return list(connection.scalars(text("select id from bms.creation order by 1")))
+
+
+def events(warehouse: Engine) -> Counter[str]:
+    with warehouse.connect() as connection:
+        return Counter(connection.scalars(text("select what from bms.creation_event")))
+
+
+async def test_a_create_whose_connection_comes_too_late_is_not_sent(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    """A kernel that gets no answer tries again after a second: beyond the 0.8 s."""
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        await writer.access()
+        sandbox.delay_connections(0.7)
+        ledger = PostgresLedger(warehouse, "employee")
+        remote = Employees(reader, writer)
+        counts = await Applier(ledger, remote, LEAVES_WITHIN).apply(rows)
+    assert counts == {State.CREATED: 1}
+    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
+
+
+async def test_a_connection_that_never_comes_is_given_up_in_time_and_leaves_no_doubt(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        await writer.access()
+        sandbox.delay_connections(4)
+        ledger = PostgresLedger(warehouse, "employee")
+        applier = Applier(ledger, Employees(reader, writer), LEAVES_WITHIN)
+        with pytest.raises(NothingSent):
+            await applier.apply(rows)
+    assert events(warehouse) == {"entered": 1, "intended": 3, "withdrawn": 3}
+
+
+class Paused(Employees):
+    """A service's side before which the machine stands still once, its clock with it."""
+
+    def __init__(self, reader: Client, writer: Client, seconds: float) -> None:
+        super().__init__(reader, writer)
+        self._pause = seconds
+
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+        pause, self._pause = self._pause, 0.0
+        await asyncio.sleep(pause)
+        return await super().create(body, before_send)
+
+
+async def test_a_create_is_not_sent_after_a_pause_in_which_this_machine_s_clock_stood_still(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        ledger = PostgresLedger(warehouse, "employee")
+        applier = Applier(ledger, Paused(reader, writer, 1.0), LEAVES_WITHIN, ticks=lambda: 0.0)
+        assert await applier.apply(rows) == {State.CREATED: 1}
+    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
