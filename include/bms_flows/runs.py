@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import date, datetime
+from decimal import Context, Decimal, Inexact
 from typing import Any
 
 from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
+from bms_warehouse.database import clock
 from bms_warehouse.tables import control_total, run
 
+EXACT = Context(prec=100, traps=[Inexact])
+"""Raises rather than rounds: an amount has 30 digits, and a sum of all invoices a few more."""
 AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
 
@@ -39,13 +42,19 @@ class Total:
     invoices: int = 0
     amounts: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(AMOUNTS, Decimal(0)))
 
+    def add(self, invoices: int, amounts: Mapping[str, Decimal]) -> None:
+        """Add sums over more rows, exactly: Python's own addition rounds to 28 digits."""
+        self.invoices += invoices
+        for name in AMOUNTS:
+            self.amounts[name] = EXACT.add(self.amounts[name], amounts[name])
+
     def as_dict(self) -> dict[str, int | str]:
         """Return it as JSON can hold it; amounts as text, so that they stay exact."""
         return {"invoices": self.invoices, **{k: f"{v:f}" for k, v in self.exact().items()}}
 
     def exact(self) -> dict[str, Decimal]:
         """Return the amounts without the zeros that a column's fixed scale left behind."""
-        return {name: Decimal(f"{sum_.normalize():f}") for name, sum_ in self.amounts.items()}
+        return {name: Decimal(f"{sum_.normalize(EXACT):f}") for name, sum_ in self.amounts.items()}
 
 
 @dataclass
@@ -75,8 +84,8 @@ def begin(engine: Engine, step: Step) -> int:
         & run.c.id_entity.is_not_distinct_from(step.id_entity)
         & run.c.window_start.is_not_distinct_from(step.window_start)
     )
-    now = datetime.now(UTC)
     with engine.begin() as connection:
+        now = clock(connection)
         connection.execute(
             update(run)
             .where(same)
@@ -114,7 +123,8 @@ def finish(
 ) -> None:
     """Say how step `run_id` ended, within the caller's transaction; `service` is its client's count.
 
-    `at` is the moment that its rows carry, now by default.
+    `at` is the moment that its rows carry, now by default; both by the database's clock, which orders
+    the steps of all workers.
     """
     connection.execute(
         update(run)
@@ -123,7 +133,7 @@ def finish(
             state=state,
             reason=reason,
             details=details,
-            finished_at=at or datetime.now(UTC),
+            finished_at=at or clock(connection),
             **(vars(counts) if counts else {}),
             **(_service(service) if service else {}),
         )

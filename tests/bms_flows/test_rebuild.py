@@ -1,6 +1,9 @@
 """Rebuild: the same tables come of the answers that were kept, or nothing is touched."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -60,6 +63,47 @@ def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
         connection.execute(text(f"{ended}, details = details - 'seen_at'"))
     before = content(warehouse)
     rebuild(warehouse, UPath(tmp_path), Settings())
+    assert content(warehouse) == before
+
+
+AHEAD = """
+import sys
+import sitecustomize
+sitecustomize.jump(7200)
+from datetime import date
+from pathlib import Path
+from bench.ranges_invoices import extract
+from bms_flows.invoices.window import Window
+from bms_sandbox.serve import DEMO, Sandbox
+from bms_warehouse import database
+
+url, uri, folder = sys.argv[1:]
+window = Window(date(2026, 3, 1), date(2026, 3, 31))
+extract(database.connect(uri), Path(folder), Sandbox(url, DEMO), [window])
+"""
+
+
+def test_steps_are_loaded_again_in_their_order_whatever_the_workers_clocks_say(
+    sandbox: Sandbox,
+    warehouse: Engine,
+    warehouse_uri: str,
+    extract: Extract,
+    tmp_path: Path,
+    project: Path,
+) -> None:
+    """The first load ran on a worker whose clock is two hours ahead."""
+    clock = {"PYTHONPATH": f"{project / 'tests/proof/wall_clock'}:{project / 'include'}:{project}"}
+    subprocess.run(  # noqa: S603 - this file's own program
+        [sys.executable, "-c", AHEAD, sandbox.url, warehouse_uri, str(tmp_path)],
+        check=True,
+        cwd=project,
+        env=os.environ | clock,
+    )
+    first = sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))[0]
+    sandbox.edit_invoice(1, first["id_invoice"], invoice_subject="changed since")
+    assert extract(*MARCH)["changed"] == 1
+    before = content(warehouse)
+    assert rebuild(warehouse, UPath(tmp_path), Settings()).steps == 2
     assert content(warehouse) == before
 
 

@@ -36,10 +36,8 @@ class Tally:
             [("id_invoice", "count"), *((amount, "sum") for amount in AMOUNTS)]
         )
         for row in by_currency.to_pylist():
-            total = self.totals[row["currency"] or ""]
-            total.invoices += row["id_invoice_count"]
-            for amount in AMOUNTS:
-                total.amounts[amount] += row[f"{amount}_sum"]
+            amounts = {amount: row[f"{amount}_sum"] for amount in AMOUNTS}
+            self.totals[row["currency"] or ""].add(row["id_invoice_count"], amounts)
         for day in window:
             self.days[day]
         opened = rows.append_column("open", is_open(rows))
