@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, func, text
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import quarantine, runs
@@ -83,18 +83,13 @@ def _name_codes(connection: Connection, load: Load, language: str, at: datetime)
 
 def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: datetime) -> None:
     """Move the watermark: every day that was over when it was read, and whether it changed."""
+    # Versions are only ever added: the index by time leads to a run's own, however long the history.
+    versions = client_invoice_version.c
     changed = {
         *connection.scalars(
-            text(
-                f"select distinct _day from {client_invoice} "  # noqa: S608 - our own name
-                "where id_entity = :entity and _run_id = :run_id and _day between :start and :end"
-            ),
-            {
-                "entity": unit.id_entity,
-                "run_id": run_id,
-                "start": unit.span.start,
-                "end": unit.span.end,
-            },
+            select(versions["_day"])
+            .where(versions["_observed_at"] == at, versions["_run_id"] == run_id)
+            .distinct()
         )
     }
     statement = insert(client_invoice_day)
