@@ -51,6 +51,16 @@ DROP_FAULTS = {
         "More than one sheet of the workbook has these headers.",
         "N'en garder qu'une. / Keep one of them.",
     ),
+    "hidden_sheet": Answer(
+        "Les lignes sont sur une feuille masquée ; les feuilles masquées ne sont pas lues.",
+        "The rows are on a hidden sheet; hidden sheets are not read.",
+        "Afficher la feuille. / Unhide the sheet.",
+    ),
+    "hidden_column": Answer(
+        "La colonne est remplie, mais masquée dans Excel.",
+        "The column is filled, but hidden in Excel.",
+        "L'afficher pour envoyer ses valeurs, ou la supprimer. / Unhide it to send it, or remove it.",
+    ),
     "merged_cells": Answer(
         "La feuille contient des cellules fusionnées.",
         "The sheet has merged cells.",
@@ -81,6 +91,11 @@ DROP_FAULTS = {
         "La ligne a {found} cellules, l'en-tête {expected}.",
         "The row has {found} cells, the header {expected}.",
         "Mettre entre guillemets les cellules avec séparateur. / Quote cells that hold the delimiter.",
+    ),
+    "hidden_row": Answer(
+        "La ligne est masquée dans Excel (filtre, plan ou masquage) : elle n'est pas créée.",
+        "The row is hidden in Excel (filter, outline or hidden by hand): it is not created.",
+        "L'afficher pour la créer, ou la supprimer. / Unhide it to create it, or remove it.",
     ),
     "example_row": Answer(
         "C'est la ligne d'exemple du modèle.",

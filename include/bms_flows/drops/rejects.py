@@ -104,6 +104,7 @@ def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
     copy = partial(_copy, meant=unescape if ours else unescape_start)
 
     def lines() -> Iterator[Line]:
+        above = []  # hidden rows may stand above the header
         for row in chain([first], rows):
             if row.line == form.header_line:
                 added: Sequence[str] = REPORT_COLUMNS
@@ -113,7 +114,13 @@ def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
                 continue
             cells = [copy(row.cells.get(place)) for place in kept]
             extra = [copy(row.cells.get(place)) for place in range(width, max(row.cells) + 1)]
-            yield Line([*cells, *map(text, added), *extra], row.hidden)
+            line = Line([*cells, *map(text, added), *extra], row.hidden)
+            if row.line < form.header_line:
+                above.append(line)
+                continue
+            yield line
+            if row.line == form.header_line:
+                yield from above
 
     looks = [(place, layout.look(column)) for place, column in enumerate(kept)]
     columns = [replace(look, first=place, last=place) for place, look in looks if look]

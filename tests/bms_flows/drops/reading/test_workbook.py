@@ -15,6 +15,7 @@ import pytest
 
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops.reading import read
+from bms_flows.drops.rejects import reject_file
 from bms_flows.drops.sheet import Limits, Sheet
 from tests.support.workbooks import workbook
 
@@ -152,6 +153,101 @@ def test_lines_are_the_sheets_own_and_blank_ones_are_no_rows() -> None:
     sheet = opened([[], ["Nom", "Entité"], [None, " "], ["A", "un"], [], ["B", 2]])
     assert [row.line for row in sheet.rows] == [4, 6]
     assert [(fault.line, fault.code) for fault in sheet.faults] == [(4, "bad_integer")]
+
+
+FIVE = [["Nom", "Entité"], ["A", 1], ["B", 1], ["C", 1], ["D", 1], ["E", 1]]
+
+
+def flattened(xml: bytes) -> bytes:
+    return xml.replace(b'ht="0.5"', b'ht="0"').replace(b'width="0.5"', b'width="0"')
+
+
+def filtered(made: Any) -> None:
+    made.active.auto_filter.ref = "A1:B6"
+    for line in (3, 4, 5, 6):
+        made.active.row_dimensions[line].hidden = True
+
+
+def collapsed(made: Any) -> None:
+    made.active.row_dimensions.group(3, 6, hidden=True)
+
+
+def flat(made: Any) -> None:
+    for line in (3, 4, 5, 6):
+        made.active.row_dimensions[line].height = 0.5  # openpyxl writes no 0
+
+
+@pytest.mark.parametrize("arrange", [filtered, collapsed, flat])
+def test_rows_that_a_user_does_not_see_are_refused_and_come_back_hidden(arrange: Arrange) -> None:
+    content = repacked(book(FIVE, arrange), SHEET, flattened)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [row.line for row in sheet.rows] == [2, 3, 4, 5, 6]
+    assert [row.line for row in sheet.rows if not sheet.faults_of(row)] == [2]
+    assert {(fault.code, fault.line) for fault in sheet.faults} == {
+        ("hidden_row", line) for line in (3, 4, 5, 6)
+    }
+    faults = {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
+    again = read(reject_file(content, sheet.form, faults)[1], "b.xlsx", EMPLOYEE)
+    assert codes(again) == ["hidden_row"] * 4
+
+
+def test_the_header_is_the_first_row_that_a_user_sees() -> None:
+    rows = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
+
+    def arrange(made: Any) -> None:
+        made.active.row_dimensions[1].hidden = True
+
+    content = book(rows, arrange)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [(row.line, row.values) for row in sheet.rows if not sheet.faults_of(row)] == [
+        (3, {"last_name": "A", "id_entity": 1})
+    ]
+    assert [(fault.code, fault.line) for fault in sheet.faults] == [("hidden_row", 1)]
+    again = reject_file(content, sheet.form, {1: sheet.faults})[1]
+    assert codes(read(again, "b.xlsx", EMPLOYEE)) == ["hidden_row"]
+
+
+def without_width(made: Any) -> None:
+    made.active.column_dimensions["B"].width = 0.5
+
+
+def hidden_column(made: Any) -> None:
+    made.active.column_dimensions["B"].hidden = True
+
+
+def collapsed_columns(made: Any) -> None:
+    made.active.column_dimensions.group("B", "C", hidden=True)
+
+
+@pytest.mark.parametrize("arrange", [hidden_column, collapsed_columns, without_width])
+def test_a_filled_column_that_a_user_does_not_see_is_refused(arrange: Arrange) -> None:
+    content = book([["Nom", "Salaire"], ["A", 2850], ["B", None]], arrange)
+    content = repacked(content, SHEET, flattened)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [(f.code, f.line, f.column) for f in sheet.faults] == [("hidden_column", 1, "Salaire")]
+    assert sheet.refused
+    faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
+    again = read(reject_file(content, sheet.form, faults)[1], "b.xlsx", EMPLOYEE)
+    assert codes(again) == ["hidden_column"]
+
+
+def test_an_empty_hidden_column_is_nothing_to_be_told_of() -> None:
+    rows = [["Nom", "Salaire", "Entité"], ["A", None, 1], ["B", 2850, 1]]
+
+    def arrange(made: Any) -> None:
+        hidden_column(made)
+        made.active.row_dimensions[3].hidden = True
+
+    assert codes(opened(rows, arrange)) == ["hidden_row"]
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_a_workbook_whose_rows_are_on_a_hidden_sheet_says_so(state: str) -> None:
+    def arrange(made: Any) -> None:
+        made.create_sheet("Lisez-moi").append(["Bonjour"])
+        made.active.sheet_state = state
+
+    assert codes(opened(FIVE, arrange)) == ["hidden_sheet"]
 
 
 def test_a_short_row_is_only_empty_at_its_end() -> None:

@@ -1,0 +1,191 @@
+"""A file's cells in rows below a header, before any is read by its field's kind."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bms_flows.creation.resource import Resource
+from bms_flows.drops.reading import cells, headers, tokens
+from bms_flows.drops.reading.cells import Cell
+from bms_flows.drops.reading.encoding import BadEncoding, decode
+from bms_flows.drops.reading.misread import Misread
+from bms_flows.drops.reading.parts import Layout, SheetPart
+from bms_flows.drops.reading.workbook import Book
+from bms_flows.drops.sheet import Fault, Form, Limits
+from bms_flows.excel_csv import unescape, unescape_start
+
+WORKBOOK: Final = b"PK\x03\x04"
+OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
+READABLE: Final = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+_TELLING: Final = 3
+
+Records = Sequence[tuple[int, Sequence[Cell]]]
+"""Rows with their lines, as Excel numbers them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows below a header; `hidden` are the lines that Excel doesn't show.
+
+    `unnamed` are the columns without a header; `swallows` says whether a cell holds other rows.
+    """
+
+    form: Form
+    records: Records
+    faults: Sequence[Fault]
+    unnamed: Sequence[int]
+    swallows: Callable[[str], bool]
+    hidden: Collection[int] = frozenset()
+
+
+def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
+    """Read a file called `name`; what it holds says what it is. Raises `Misread`."""
+    if len(content) > limits.bytes:
+        raise Misread("too_big", what="octets/bytes", limit=limits.bytes)
+    if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):
+        raise Misread("bad_kind")
+    if content.startswith(WORKBOOK):
+        return _of_workbook(Book(content, limits), resource, limits)
+    return _of_csv(content, resource, limits)
+
+
+def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
+    try:
+        text, encoding = decode(content)
+    except BadEncoding:
+        raise Misread("bad_encoding") from None
+    delimiter, declaration = tokens.declared(text)
+    delimiter = delimiter or _delimiter(text, resource)
+    records: list[tuple[int, Sequence[Cell]]] = []
+    try:
+        # Excel doesn't show the line that declares the delimiter, and doesn't count it.
+        for line, raw in enumerate(tokens.records(text[len(declaration) :], delimiter), start=1):
+            record = [tokens.content(cell) for cell in raw]
+            if not all(map(cells.is_blank, record)):
+                records.append((line, record))
+                _check_size(records, limits)
+    except tokens.BadQuoting as bad:
+        raise Misread("bad_quoting", line=bad.record) from None
+    form = Form("csv", encoding.name, delimiter, tokens.line_end(text))
+    width = len(records[0][1]) if records else 0
+
+    def swallows(cell: str) -> bool:
+        # With two columns any sentence looks like a row.
+        return width >= _TELLING and any(
+            line.count(delimiter) >= width - 1 for line in cell.splitlines()[1:]
+        )
+
+    return _below_header(form, records, resource, swallows)
+
+
+def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
+    sheet = _sheet_of_rows(book, resource)
+    layout = Layout()
+    records: list[tuple[int, Sequence[Cell]]] = []
+    hidden: set[int] = set()
+    for row in book.rows(sheet, layout):
+        if record := book.cells(row):
+            records.append((row.line, record))
+            _check_size(records, limits)
+            hidden |= {row.line} if row.hidden else set()
+    if layout.merged:
+        raise Misread("merged_cells")
+    width = next((len(record) for line, record in records if line not in hidden), 0)
+    padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
+    found = _below_header(Form("xlsx", sheet=sheet.name), padded, resource, lambda _: False, hidden)
+    return dataclasses.replace(found, faults=[*found.faults, *_hidden_columns(found, layout)])
+
+
+def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
+    """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
+    visible = {each: _first(book, each) for each in book.sheets if each.visible}
+    known = [each for each, first in visible.items() if headers.known(first, resource)]
+    if len(known) > 1:
+        raise Misread("several_sheets")
+    hidden = (each for each in book.sheets if not each.visible)
+    if not known and any(headers.known(_first(book, each), resource) for each in hidden):
+        raise Misread("hidden_sheet")
+    filled = [each for each, first in visible.items() if first]
+    if not filled:
+        raise Misread("empty_file")
+    return (known or filled)[0]
+
+
+def _first(book: Book, sheet: SheetPart) -> Sequence[str]:
+    """Return the texts of the first filled row that a user sees."""
+    rows = (book.cells(row) for row in book.rows(sheet) if not row.hidden)
+    return _texts(next(filter(None, rows), []))
+
+
+def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
+    """Return a fault for each column that Excel hides and that is filled in a row that it shows."""
+    return [
+        Fault("hidden_column", found.form.header_line, header, field)
+        for place, (header, field) in enumerate(
+            zip(found.form.headers, found.form.columns, strict=True)
+        )
+        if layout.hides(place)
+        and not headers.is_report(header)
+        and any(
+            not cells.is_blank(record[place])
+            for line, record in found.records
+            if line not in found.hidden
+        )
+    ]
+
+
+def _check_size(records: Records, limits: Limits) -> None:
+    """Raise `Misread` where the last row is too wide, or one too many."""
+    if len(records[-1][1]) > limits.columns:
+        raise Misread("too_big", what="colonnes/columns", limit=limits.columns)
+    if len(records) > limits.rows + 1:
+        raise Misread("too_big", what="lignes/rows", limit=limits.rows)
+
+
+def _delimiter(text: str, resource: Resource) -> str:
+    """Return the delimiter under which the first filled line names most fields."""
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        try:
+            for raw in tokens.records(text, delimiter):
+                header = [unescape_start(tokens.content(cell)) for cell in raw]
+                if any(cell.strip() for cell in header):
+                    return headers.known(header, resource), len(header)
+        except tokens.BadQuoting:
+            return -1, 0
+        return 0, 0
+
+    return max(tokens.DELIMITERS, key=fit)
+
+
+def _below_header(
+    form: Form,
+    records: Records,
+    resource: Resource,
+    swallows: Callable[[str], bool],
+    hidden: Collection[int] = frozenset(),
+) -> Table:
+    """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
+    first = next((each for each in records if each[0] not in hidden), None)
+    if first is None:
+        raise Misread("empty_file")
+    # Only our own files have apostrophes inside of cells that aren't the cells' own.
+    ours = any(map(headers.is_report, _texts(first[1])))
+    line, header = first[0], _texts(_unescaped(first[1], ours=ours))
+    rows = [(each, _unescaped(record, ours=ours)) for each, record in records if each != line]
+    found = headers.columns(header, resource, line)
+    faults = list(found.faults)
+    if not rows and not faults:
+        faults.append(Fault("empty_file", line))
+    form = dataclasses.replace(form, header_line=line, headers=tuple(header), columns=found.fields)
+    return Table(form, rows, faults, found.unnamed, swallows, hidden)
+
+
+def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:
+    meant = unescape if ours else unescape_start
+    return [meant(cell) if isinstance(cell, str) else cell for cell in record]
+
+
+def _texts(record: Sequence[Cell]) -> list[str]:
+    return ["" if isinstance(cell, Misread) else cells.shown(cell) for cell in record]
