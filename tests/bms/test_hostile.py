@@ -1,5 +1,6 @@
 """Whatever a service answers: typed errors, no row lost, nothing that runs or fills up without end."""
 
+import asyncio
 import gzip
 import json
 import time
@@ -179,6 +180,29 @@ async def bomb(_request: web.Request) -> web.StreamResponse:
 
 async def announced(_request: web.Request) -> web.StreamResponse:
     return web.Response(body=b" " * (5 * MIB))
+
+
+async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the_body(
+    odd: Odd,
+) -> None:
+    """The body never comes: reading it would end by the time limit."""
+    refused = asyncio.Event()
+
+    async def headers_alone(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(5 * MIB)})
+        await response.prepare(request)
+        await refused.wait()
+        return response
+
+    odd.answer = headers_alone
+    transport = Transport(odd.settings(timeout=2.0), Counters(), largest=4 * MIB)
+    await transport.open()
+    try:
+        with pytest.raises(TooLarge):
+            await transport.send(CONTACTS, "/x")
+    finally:
+        refused.set()
+        await transport.close()
 
 
 @pytest.mark.parametrize("answer", [without_end, bomb, announced])

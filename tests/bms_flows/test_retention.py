@@ -32,6 +32,16 @@ def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
     assert not old.parent.exists()
 
 
+@pytest.mark.parametrize("people", ["contact", "consultant", "employee", "employee_private"])
+def test_responses_about_people_go_after_their_own_days(tmp_path: Path, people: str) -> None:
+    settings = Settings(keep_raw_days=1000, keep_people_days=10)
+    old = written(tmp_path / "raw" / people / "2026-11-10" / "step-1" / "old", 10.1)
+    young = written(tmp_path / "raw" / people / "2026-11-12" / "step-2" / "young", 9.9)
+    invoices = written(tmp_path / "raw" / "client_invoice" / "2026-11-10" / "step-3" / "old", 10.1)
+    sweep(UPath(tmp_path), kept_days(settings), now=NOW)
+    assert (old.exists(), young.exists(), invoices.exists()) == (False, True, True)
+
+
 def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
     inbox = written(tmp_path / "inbox" / "employees" / "drop.csv", 9999)
     sweep(UPath(tmp_path), kept_days(Settings()), now=NOW)

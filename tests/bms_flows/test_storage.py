@@ -4,12 +4,14 @@ import errno
 import resource
 import stat
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from upath import UPath
 
+from bms_flows import storage
 from bms_flows.storage import DataRootRefused, DiskFull, below, data_root, keep, private, whole
 
 
@@ -162,3 +164,22 @@ def test_a_local_root_is_opened_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "a@b").mkdir()
     for address in (f"file://{tmp_path}/a@b", f"{tmp_path}/a@b"):
         assert data_root(address).exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_new_file_takes_no_name_that_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Names are drawn at random; an attacker who guesses one must gain nothing by it."""
+    guessed = uuid.uuid4()
+    monkeypatch.setattr(storage, "uuid4", lambda: guessed)
+    victim, taken = tmp_path / "victim", tmp_path / f"report.csv.{guessed.hex}.part"
+    victim.write_text("theirs")
+    if kind == "link":
+        taken.symlink_to(victim)
+    else:
+        taken.write_text("theirs")
+    with pytest.raises(FileExistsError), storage.whole(UPath(tmp_path / "report.csv")) as stream:
+        stream.write(b"ours")
+    assert victim.read_text() == "theirs"
+    assert not (tmp_path / "report.csv").exists()

@@ -23,7 +23,7 @@ EVENTS = """
     join bms.client_invoice_version p on p.id_entity = v.id_entity
         and p.id_invoice = v.id_invoice and p._version = v._version - 1
     cross join lateral (values
-        ('paid', v.total_due = 0 and p.total_due <> 0),
+        ('paid', v.total_due = 0 and p.total_due <> 0 and v.canceled is not true),
         ('partly paid', v.total_due <> 0 and v.total_due <> p.total_due),
         ('sent', v.sent and p.sent is not true),
         ('canceled', v.canceled and p.canceled is not true),

@@ -1,5 +1,7 @@
 """Every route asks who is there, and each flow's for the right to its DAG."""
 
+import re
+
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
@@ -105,6 +107,23 @@ def test_an_alarm_is_for_those_who_may_view_its_dag(visit: Visit, warehouse: Eng
     assert told == {
         "clerk": ["invoice_extraction"],
         "recruiter": ["employee_onboarding drop 12", "invoice_extraction"],
+    }
+
+
+def test_the_overview_shows_an_alarm_to_those_who_may_view_its_dag(
+    visit: Visit, warehouse: Engine
+) -> None:
+    with warehouse.begin() as connection:
+        for flow in ("employee_onboarding", "invoice_extraction"):
+            alarms.raise_(connection, "failed", flow, detail=f"seen in {flow}", flow=flow)
+        alarms.raise_(connection, "no_slots", "pool", detail="seen in no flow")
+    shown = {
+        name: set(re.findall(r"seen in (\w+)", visit(name).get("/bms/").text))
+        for name in ("clerk", "recruiter")
+    }
+    assert shown == {
+        "clerk": {"invoice_extraction", "no"},
+        "recruiter": {"invoice_extraction", "employee_onboarding", "no"},
     }
 
 

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Connection
+from airflow.sdk._shared.secrets_masker import redact
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -239,3 +240,16 @@ def test_whatever_stands_as_the_host_is_read_or_refused(host: str) -> None:
         assert FIELDS["base_url"] in str(error)  # noqa: PT017 - it may be read as well
     else:
         Transport(settings, Counters())
+
+
+def test_secret_extras_are_masked_once_they_are_read() -> None:
+    """Airflow masks the password by itself; secrets among the extras only as it reads them."""
+    secret = "canary-bearer-5521"
+    connection = Connection(
+        conn_id="bms_default",
+        conn_type="bms",
+        extra=json.dumps({"application_id": "ours", "token_bearer_secret": secret}),
+    )
+    assert redact(f"a log line with {secret}") != "a log line with ***"
+    assert given_extras(connection)["token_bearer_secret"] == secret
+    assert redact(f"a log line with {secret}") == "a log line with ***"

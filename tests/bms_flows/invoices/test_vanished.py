@@ -1,0 +1,92 @@
+"""Invoices that the service no longer returns: marked once, and left out of what counts as there."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from bms_flows.invoices import fields, history
+from bms_flows.invoices.merging import Languages, Merging
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import Window
+from bms_flows.reconcile import warehouse as audited
+from bms_warehouse import loads
+from bms_warehouse.queries import trends
+from bms_warehouse.tables import client_invoice, client_invoice_version
+
+DAY = date(2026, 3, 3)
+WINDOW = Window(DAY, DAY)
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def mark(connection: Connection, ids: list[int], at: datetime) -> int:
+    return loads.mark_vanished(
+        connection,
+        client_invoice,
+        client_invoice_version,
+        where="id_invoice = any(%(ids)s)",
+        given={"ids": ids},
+        run_id=77,
+        observed_at=at,
+    )
+
+
+@pytest.fixture
+def ids(warehouse: Engine, extract: Callable[..., Any]) -> list[int]:
+    """The ids of a day's invoices; the first one is marked as vanished."""
+    extract(DAY.isoformat(), DAY.isoformat())
+    with warehouse.begin() as connection:
+        found = [*connection.scalars(text("select id_invoice from bms.client_invoice order by 1"))]
+        assert mark(connection, found[:1], LATER) == 1
+    return found
+
+
+def test_an_invoice_that_is_marked_already_keeps_its_mark(
+    warehouse: Engine, ids: list[int]
+) -> None:
+    with warehouse.begin() as connection:
+        assert mark(connection, ids[:2], LATER.replace(year=2031)) == 1
+        marks = connection.execute(
+            text(
+                """select id_invoice, extract(year from _vanished_at)::int, _version
+                from bms.client_invoice where _vanished_at is not null order by 1"""
+            )
+        ).all()
+    assert marks == [(ids[0], 2030, 2), (ids[1], 2031, 2)]
+
+
+def test_the_audit_compares_only_invoices_that_are_there(warehouse: Engine, ids: list[int]) -> None:
+    with warehouse.connect() as connection:
+        assert audited.invoices(connection, 1, WINDOW).keys() == set(ids[1:])
+
+
+def test_currencies_are_counted_of_invoices_that_are_there(
+    warehouse: Engine, ids: list[int]
+) -> None:
+    with warehouse.connect() as connection:
+        stored = history.of(connection, Unit(1, (WINDOW,)), [DAY]).stored_currencies
+    assert sum(stored.values()) == len(ids) - 1
+
+
+def test_amounts_of_the_board_are_those_of_invoices_that_are_there(
+    warehouse: Engine, ids: list[int]
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text(
+                "update bms.client_invoice set canceled = false, currency = 'EUR', total_excl_vat = 1"
+            )
+        )
+        (shown,) = trends.amounts_per_day(connection, DAY)
+    assert shown["amount"] == len(ids) - 1
+
+
+def test_values_that_a_field_had_are_those_of_invoices_that_are_there(
+    warehouse: Engine, ids: list[int]
+) -> None:
+    with warehouse.begin() as connection:
+        merging = Merging(connection, 1, Languages("FR", "FR"), LATER)
+        filled = fields._filled_before(merging, Unit(1, (WINDOW,)), {"reference_number": 2})
+    assert filled == {"reference_number": 2 + len(ids) - 1}

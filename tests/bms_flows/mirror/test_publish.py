@@ -1,0 +1,67 @@
+"""Publishing a mirror's run: which runs release quarantine, and what marking leaves alone."""
+
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import text
+
+from bms_flows.mirror.resource import Asked
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import mirrors
+from bms_warehouse.tables import contact, contact_version
+from tests.bms_flows.mirror.stand import Mirror
+
+LIST_ONLY = Asked(details=False)
+UNREADABLE = "Ly\x00on"
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def quarantined(mirror: Mirror) -> list[str]:
+    with mirror.warehouse.connect() as connection:
+        keys = connection.execute(text("select row_key from bms.quarantine order by 1"))
+        return [*keys.scalars()]
+
+
+@pytest.fixture
+def bad_row(sandbox: Sandbox, mirror: Mirror) -> str:
+    """The key of a row that a complete run put into quarantine, and that lists no longer show."""
+    sandbox.fill(contacts=60)
+    sandbox.edit("contacts", 1003, city=UNREADABLE)
+    assert mirror.run(asked=LIST_ONLY)["state"] == "complete"
+    assert quarantined(mirror) == ["1003"]
+    sandbox.edit("contacts", 1003, city="Lyon", active=False)
+    return "1003"
+
+
+def test_a_run_over_a_part_of_the_list_releases_no_quarantine(mirror: Mirror, bad_row: str) -> None:
+    mirror.run(asked=LIST_ONLY, filter="ACTIVE")
+    assert quarantined(mirror) == [bad_row]
+    mirror.run(asked=LIST_ONLY)
+    assert quarantined(mirror) == []
+
+
+def test_an_unstable_run_releases_no_quarantine(
+    sandbox: Sandbox, mirror: Mirror, bad_row: str
+) -> None:
+    sandbox.set_dialect(page_size_max=1)  # no two pages can share a row: nothing can be covered
+    sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
+    assert mirror.run(asked=LIST_ONLY)["state"] == "unstable"
+    assert quarantined(mirror) == [bad_row]
+
+
+def test_rows_that_are_marked_already_keep_their_mark(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=20)
+    mirror.run(asked=LIST_ONLY)
+    given = {"run_id": 77, "observed_at": LATER}
+    with mirror.warehouse.begin() as connection:
+        marked = [
+            mirrors.mark_vanished(connection, contact, contact_version, keys, **given)
+            for keys in ([1001], [1001, 1002])
+        ]
+        connection.execute(
+            text("update bms.contact set deleted = true, _gone_reason = 'flagged' where id = 1003")
+        )
+        marked.append(mirrors.mark_vanished(connection, contact, contact_version, [1003], **given))
+    assert marked == [1, 1, 0]
+    assert [row["_version"] for row in mirror.rows("bms.contact_version", "id = 1001")] == [1, 2]
+    assert [row["_gone_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == ["flagged"]
