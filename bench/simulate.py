@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.simulation import creation, drops, mirror, windows
+from bench.simulation import audits, creation, drops, mirror, windows
 from bench.simulation.witness import Engine, Witness
 
 ENGINES: Final[dict[str, Engine]] = {
@@ -23,8 +23,9 @@ ENGINES: Final[dict[str, Engine]] = {
     "mirror": mirror.broken,
     "drops": drops.broken,
     "windows": windows.broken,
+    "audits": audits.broken,
 }
-SHARES: Final = {"creation": 0.4, "mirror": 0.25, "drops": 0.1, "windows": 0.25}
+SHARES: Final = {"creation": 0.4, "mirror": 0.25, "drops": 0.1, "windows": 0.2, "audits": 0.05}
 """Of the seeds, when all engines play: those on real folders are slower."""
 
 

@@ -43,7 +43,7 @@ class MovingList:
         """Answer one page, after a while of others' requests."""
         for _ in range(self.random.randrange(4)):
             await asyncio.sleep(0)  # lets other requests go first: no time passes
-        self._move()
+        self.move()
         size = self.fixed_size or size
         listed = self._listed()
         pages = -(-len(listed) // size)
@@ -65,7 +65,8 @@ class MovingList:
             total_pages=pages,
         )
 
-    def _move(self) -> None:
+    def move(self) -> None:
+        """Insert, delete and edit a row, each with its chance."""
         self.clock += 1
         if self.random.random() < self.inserted:
             span = max(self.rows, 1)

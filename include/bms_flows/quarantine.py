@@ -10,6 +10,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_warehouse.tables import quarantine, run
 
+DIGEST = "sha256:"
+"""How the key of a row begins that has none of its own."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Bad:
@@ -31,7 +34,7 @@ class Bad:
 
 def row_key(key: int | str | None, raw: bytes) -> int | str:
     """Return what identifies a row in quarantine: its key, or its digest where it has none."""
-    return f"sha256:{hashlib.sha256(raw).hexdigest()}" if key is None else key
+    return f"{DIGEST}{hashlib.sha256(raw).hexdigest()}" if key is None else key
 
 
 def holds(

@@ -124,6 +124,10 @@ ALARMS = {
         "The service contradicts itself, or the warehouse holds what the service doesn't say.",
         "Look which days and why in bms.reconciliation; compare one of them by hand.",
     ),
+    "audit_cycle": Reason(
+        "At the present pace the self-audit takes too long to compare everything once.",
+        "Raise BMS_AUDIT_REQUESTS, or accept the cycle with BMS_AUDIT_CYCLE_DAYS.",
+    ),
     "warehouse_unreachable": Reason(
         "The warehouse does not answer: nobody can tell how fresh anything is.",
         "Check that PostgreSQL runs and that the address and password are right.",
@@ -183,6 +187,10 @@ AUDIT = {
     "quarantined": Reason(
         "The warehouse lacks these rows because they can't be loaded: they are in bms.quarantine.",
         "Read code and field in bms.quarantine, and correct the rows in the service.",
+    ),
+    "detail_unreadable": Reason(
+        "A record's detail can't be loaded.",
+        "Read code and field of the row's detail in bms.quarantine, and correct it in the service.",
     ),
     "never_read": Reason(
         "The service has invoices of a day that no load here has read, though days around it were.",

@@ -7,10 +7,12 @@ import pytest
 from bench import simulate
 from bench.simulation import creation
 from bench.simulation.witness import Witness
+from bms_flows.reconcile import mirrors
 
 
 @pytest.mark.parametrize(
-    ("engine", "seeds"), [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 1_000)]
+    ("engine", "seeds"),
+    [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 600), ("audits", 60)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))
@@ -43,6 +45,14 @@ def test_records_that_show_too_late_break_a_law_and_the_command_to_see_it_is_tol
     command = told.partition("python -m bench.simulate ")[2].split()
     assert simulate.main(command) == 1
     assert "POST of" in capsys.readouterr().out
+
+
+def test_an_audit_that_forgets_the_open_rows_of_other_parts_breaks_a_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mirrors, "carried", lambda *_, **__: {})
+    played = simulate.play("audits", range(20))
+    assert "closed, the fault is there" in str(played.broken)
 
 
 def test_a_seed_without_its_engine_is_refused() -> None:

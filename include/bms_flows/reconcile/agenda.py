@@ -1,20 +1,18 @@
-"""Which entity and which days today's audit compares; others follow in turn."""
+"""What one audit compares: entities, days of invoices and parts of lists take turns; pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-
-from sqlalchemy import Connection, func, or_, select
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 
 from bms_flows.invoices.window import DAY, Window
 from bms_flows.reconcile.readings import requests
 from bms_flows.reconcile.settings import Settings
-from bms_warehouse.tables import client_invoice_day, reconciliation
 
 INVOICE_SHARE = 0.6
-"""Of the requests, for invoices; half of it is kept for a second look."""
+"""Of the requests, for invoices; half of it is reserved for a second reading."""
 LIST_SHARE = 0.15
 """Of the requests, for the pages of one list, likewise."""
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -23,50 +21,56 @@ class Known:
 
     first: date | None
     """The first day that was ever read."""
-    open: date | None
-    """The first day that an audit left open: not reconciled, or waiting for a read."""
+    due: date | None
+    """The first day to compare again: not reconciled, or still different after a load."""
     rows: int = 0
     """Invoices of a busy day."""
-
-
-def known(connection: Connection, id_entity: int) -> Known:
-    """Return what today's window depends on."""
-    day, word = client_invoice_day.c, reconciliation.c
-    first, rows = connection.execute(
-        select(
-            func.min(day.day),
-            func.percentile_cont(0.9).within_group(day.invoices),
-        ).where(day.id_entity == id_entity)
-    ).one()
-    left_open = connection.scalar(
-        select(func.min(word.day)).where(
-            word.resource == "client_invoice",
-            word.id_entity == id_entity,
-            or_(word.state == "not_reconciled", func.cardinality(word.waiting) > 0),
-        )
-    )
-    return Known(first, left_open, int(rows or 0))
+    tried: Mapping[date, datetime] = field(default_factory=dict)
+    """When an audit last began to compare each day."""
 
 
 def days_of(settings: Settings, known: Known) -> int:
-    """Return how many days one audit can compare within its requests and its rows."""
+    """Return how many days one window can have within the audit's requests and rows."""
     reads = int(INVOICE_SHARE * settings.audit_requests) // 2
     by_requests = reads - (requests(0))
     by_rows = settings.audit_rows // known.rows if known.rows else settings.audit_days
     return max(1, min(settings.audit_days, by_requests, by_rows))
 
 
+def latest_of(days: int, today: date) -> Window:
+    """Return the window of the latest days."""
+    return Window(today - days * DAY, today - DAY)
+
+
 def window_of(known: Known, days: int, *, today: date, turn: int) -> Window:
-    """Return the days of one audit: the latest, then what an audit left open, then older ones."""
-    latest = Window(today - days * DAY, today - DAY)
+    """Return the first window of an audit: in turn the latest days, days that are due, and older ones."""
+    latest = latest_of(days, today)
     kind = turn % 3
-    if kind == 1 and known.open is not None and known.open < latest.start:
-        return Window(known.open, known.open + (days - 1) * DAY)
-    older = 0 if known.first is None else (latest.start - known.first).days // days
-    if kind == 0 or older < 1 or (kind == 1 and known.open is not None):
-        return latest
-    back = 1 + (turn // 3) % older
-    return Window(latest.start - back * days * DAY, latest.end - back * days * DAY)
+    if kind == 1 and known.due is not None:
+        if known.due >= latest.start:
+            return latest
+        return Window(known.due, known.due + (days - 1) * DAY)
+    older = older_window(known, days, before=latest.start)
+    return latest if kind == 0 or older is None else older
+
+
+def older_window(
+    known: Known, days: int, *, before: date, without: Collection[date] = ()
+) -> Window | None:
+    """Return the window that ends with the day that was not compared for the longest time.
+
+    Only days from the first that was ever read up to `before`, except those in `without`, have a
+    turn; None where there is no such day. Among days that were never compared the latest go first.
+    """
+    if known.first is None or known.first >= before:
+        return None
+    history = Window(known.first, before - DAY)
+    candidates = [day for day in history if day not in without]
+    if not candidates:
+        return None
+    end = min(candidates, key=lambda day: (known.tried.get(day, NEVER), -day.toordinal()))
+    start = max(history.start, end - (days - 1) * DAY)
+    return Window(start, min(start + (days - 1) * DAY, history.end))
 
 
 def entity_of(entities: Sequence[int], ordinal: int) -> tuple[int, int]:

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from typing import Any, Literal
+from datetime import date, datetime
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -58,28 +58,59 @@ class Held:
     """Why lists need not have a mirrored row: flagged, vanished, or unlisted, which is known of it."""
 
 
-Pending = Literal["rows_missing", "rows_differ", "rows_extra", "quarantined"]
-"""How a row of the service and the warehouse differ before a load decides, as `reasons.AUDIT` has it."""
+UNSETTLED: Final = ("rows_missing", "rows_differ", "rows_extra")
+"""Codes of rows that differ from the warehouse before a load decides, as `reasons.AUDIT` has them."""
+PENDING: Final = (*UNSETTLED, "quarantined", "detail_unreadable")
+"""Codes that are no contradiction."""
+DETAIL_CODES: Final = ("detail_differs", "detail_unreadable")
+"""Codes that only another reading of the row's detail can close."""
+PAGE_CODES: Final = ("page_sizes_differ", "doubled")
+"""Codes of rows that pages of two sizes do not show alike."""
+
+
+class Mark(NamedTuple):
+    """A difference between a row of the service and the warehouse's, to recognise it later."""
+
+    row: str | None
+    """Digest of the service's row, in hexadecimal; None where the service has no such row."""
+    version: int | None
+    """Version of the warehouse's row; None where the warehouse has no such row."""
+    seen_at: float
+    """When an audit first saw this difference, in seconds since 1970."""
+
+
+OpenRows = dict[str, dict[Key, Mark | None]]
+"""Rows that are not reconciled, by code; a mark where the warehouse is one of the two sides."""
 
 
 @dataclass
 class Tally:
-    """What was found of one day (or of one list): rows compared, differing rows by code."""
+    """Result of comparing one day, or one part of a list."""
 
     compared: int = 0
-    found: Counter[str] = field(default_factory=Counter)
-    pending: Counter[Pending] = field(default_factory=Counter)
-    """Rows that differ from the warehouse, by code: a later load or audit decides."""
+    rows: OpenRows = field(default_factory=dict)
     unasked: set[str] = field(default_factory=set)
     """Codes of what kept rows from being compared."""
     changed: int = 0
     """Rows that changed while they were read."""
-    waiting: set[int] = field(default_factory=set)
-    """Marks of the pending rows, as `judged` takes them at the next audit."""
+
+    def add(self, code: str, key: Key, mark: Mark | None = None) -> None:
+        """Count a row that is not reconciled."""
+        self.rows.setdefault(code, {})[key] = mark
+
+    @property
+    def found(self) -> dict[str, int]:
+        """Number of rows of each contradiction, by code."""
+        return {code: len(rows) for code, rows in self.rows.items() if code not in PENDING}
+
+    @property
+    def pending(self) -> dict[str, int]:
+        """Number of rows that a later load or audit decides on, by code."""
+        return {code: len(rows) for code, rows in self.rows.items() if code in PENDING}
 
     @property
     def state(self) -> str:
-        """The state of the day, as `bms.reconciliation` has it."""
+        """The state of the day or part, as `bms.reconciliation` has it."""
         if self.found:
             return "not_reconciled"
         if self.pending:
@@ -89,19 +120,24 @@ class Tally:
     @property
     def because(self) -> list[str]:
         """The codes that the state rests on."""
-        return sorted({*self.found, *self.pending, *self.unasked})
+        return sorted({*self.rows, *self.unasked})
 
 
-def mark(*parts: Hashable) -> int:
-    """Return a number that stands for a difference as it is: another state of it has another."""
-    digested = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
-    return int.from_bytes(digested, "big", signed=True)
+def waiting(of_parts: Iterable[OpenRows]) -> dict[Key, Mark]:
+    """Return the marks of all these rows, by key."""
+    return {
+        key: mark
+        for rows in of_parts
+        for of_code in rows.values()
+        for key, mark in of_code.items()
+        if mark
+    }
 
 
 def difference(
     key: Key, listed: Mapping[Key, bytes | None], held: Held | None, quarantined: Collection[Key]
-) -> Pending | None:
-    """Return how the service's row `key` differs from the warehouse's, None where both agree.
+) -> str | None:
+    """Return how the service's row `key` differs from the warehouse's: a pending code, or None.
 
     `listed` are the service's rows as the warehouse would hold them, None for a row that no table
     can hold: such a row belongs in quarantine.
@@ -122,25 +158,58 @@ def against_warehouse(
     listed: Mapping[Key, bytes | None],
     held: Mapping[Key, Held],
     quarantined: Collection[Key],
-    waiting: Collection[int],
+    seen: Mapping[Key, Mark],
+    *,
+    loaded_at: datetime,
+    now: datetime,
 ) -> None:
     """Compare rows of the service with the warehouse's, and count those that differ.
 
     A difference may only mean that the row changed since the warehouse read it. So it is pending
-    until the warehouse has read the row again. `waiting` are the marks of the differences that
-    an earlier audit saw before the latest read: the very same difference now is a fault.
+    until the warehouse has read the row again. `seen` are the differences that earlier audits saw:
+    the very same one is a fault if it was seen before the load at `loaded_at`.
     """
     for key in keys:
         stored = held.get(key)
         code = difference(key, listed, stored, quarantined)
         if code is None:
             continue
-        this = mark(key, listed.get(key), stored.version if stored else None)
         if code == "quarantined":
-            tally.pending[code] += 1
+            tally.add(code, key)
             continue
-        if this in waiting:
-            tally.found["warehouse_differs"] += 1
-        else:
-            tally.pending[code] += 1
-        tally.waiting.add(this)
+        row = listed.get(key)
+        mark = Mark(row.hex() if row else None, version_of(stored), now.timestamp())
+        before = seen.get(key)
+        if before and before[:2] == mark[:2]:
+            mark = before
+        outlived = mark.seen_at < loaded_at.timestamp()
+        tally.add("warehouse_differs" if outlived else code, key, mark)
+
+
+def settled(rows: OpenRows, held: Mapping[Key, Held], quarantined: Collection[Key]) -> OpenRows:
+    """Return what is left of `rows` after a later load, compared without asking the service.
+
+    A pending difference is over where the warehouse holds the row that the audit saw, or has
+    another version of it since: the row changed again, and a load has read the change.
+    """
+    left: OpenRows = {}
+    for code, of_code in rows.items():
+        for key, mark in of_code.items():
+            if code == "quarantined":
+                over = key not in quarantined
+            elif code in UNSETTLED and mark:
+                stored = held.get(key)
+                same = (
+                    stored is not None and stored.gone is None and stored.digest.hex() == mark.row
+                )
+                over = same or version_of(stored) != mark.version
+            else:
+                over = False
+            if not over:
+                left.setdefault(code, {})[key] = mark
+    return left
+
+
+def version_of(stored: Held | None) -> int | None:
+    """Return the version of a stored row, None where there is none."""
+    return stored.version if stored else None

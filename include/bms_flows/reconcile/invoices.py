@@ -1,15 +1,23 @@
 """What two readings of a window tell: which differences stand, on which day, by which code; pure."""
 
 from collections.abc import Collection, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms_flows.invoices.window import Window
-from bms_flows.reconcile.compare import Held, Key, Tally, against_warehouse, differing, standing
+from bms_flows.reconcile.compare import (
+    Held,
+    Key,
+    Tally,
+    against_warehouse,
+    differing,
+    standing,
+    waiting,
+)
+from bms_flows.reconcile.parts import Part
 from bms_flows.reconcile.readings import Readings, overlapping
-from bms_flows.reconcile.warehouse import Word
 
 PLAIN_DAYS: Final = ("invoice_date", "due_date")
 """Dates that name a day; with the others, where the service's day begins is not shown."""
@@ -57,7 +65,7 @@ class InvoiceJudge:
         place = self._places(both)
         for code, keys in found.items():
             for key in keys:
-                tallies[place[key]].found[code] += 1
+                tallies[place[key]].add(code, key)
         stands = set[Key]().union(*found.values())
         ever = set[Key]()
         for read in both:
@@ -75,7 +83,7 @@ class InvoiceJudge:
         held: Mapping[Key, Held],
         quarantined: Collection[Key],
         read_at: Mapping[date, datetime],
-        words: Mapping[date, Word],
+        known: Mapping[date, Part],
         tallies: Mapping[date, Tally],
         *,
         aside: Collection[Key],
@@ -91,11 +99,19 @@ class InvoiceJudge:
             day = place.get(key) or (held[key].day if key in held else None)
             if day is not None and day in read_at:
                 of_day.setdefault(day, []).append(key)
+        now = datetime.now(UTC)
         for day, keys in of_day.items():
-            word = words.get(day)
-            since = word is not None and read_at[day] > word.checked_at
-            waiting = word.waiting if word and since else ()
-            against_warehouse(tallies[day], keys, listed, held, quarantined, {*waiting})
+            seen = waiting([known[day].rows]) if day in known else {}
+            against_warehouse(
+                tallies[day],
+                keys,
+                listed,
+                held,
+                quarantined,
+                seen,
+                loaded_at=read_at[day],
+                now=now,
+            )
 
     def never_read(
         self,
@@ -109,9 +125,9 @@ class InvoiceJudge:
         `history` is the first to the last day that it has: before, nobody wants them here; after,
         they are to come.
         """
-        for day in self._places((read,)).values():
+        for key, day in self._places((read,)).items():
             if day in history and day not in read_at:
-                tallies[day].found["never_read"] += 1
+                tallies[day].add("never_read", key)
 
     def day(self, record: ClientInvoice) -> date | None:
         """Return the day under which the service lists a row; None where the row doesn't say."""

@@ -22,14 +22,23 @@ PageOf = Callable[[int, int], Awaitable[Page[Any]]]
 DetailOf = Callable[[Any], Awaitable[Detail[Any]]]
 
 
+PartOf = Callable[[int], int]
+"""Returns the number of the part to read, from 1, by how many parts the list has."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Pages that hold the same rows, large and small, as (number, size)."""
 
     large: Sequence[tuple[int, int]]
     small: Sequence[tuple[int, int]]
-    whole: bool
-    """Whether they are all pages of the list."""
+    part: int = 1
+    parts: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all pages of the list."""
+        return self.parts == 1
 
 
 @dataclass(frozen=True)
@@ -42,20 +51,28 @@ class Listed:
     page: Mapping[Key, tuple[int, int]]
     rejected: frozenset[Key]
     """Keys of rows that no record can hold, as `bms.quarantine` names them."""
+    received: int
+    """Rows of all these pages, readable or not."""
     total_pages: int
 
 
 @dataclass
 class ListAudit:
-    """Compares one list with itself and with its details."""
+    """Compares one part of a list with itself and with its details."""
 
     resource: Resource
     page_of: PageOf
     detail_of: DetailOf
     zone: str
     tally: Tally = field(default_factory=Tally)
-    unreadable: set[Key] = field(default_factory=set)
-    """Rows whose detail no record can hold."""
+    plan: Plan = Plan([(1, 1)], [])
+    """The pages that are read."""
+    detailed: set[Key] = field(default_factory=set)
+    """Rows whose detail was compared."""
+    unsure: set[Key] = field(default_factory=set)
+    """Rows that changed while pages of both sizes were read."""
+    gone: set[Key] = field(default_factory=set)
+    """Rows that the service no longer has."""
 
     async def whole(self) -> Listed:
         """Read a list that has no pages."""
@@ -63,32 +80,36 @@ class ListAudit:
         self.tally.compared = len(listed.rows)
         return listed
 
-    async def pages(self, size: int, most: int, turn: int) -> tuple[Listed, bool]:
+    async def pages(self, size: int, most: int, part_of: PartOf) -> Listed:
         """Read the list on pages of `size` rows and of half of it, `most` requests for both.
 
-        A longer list is read in parts, another at each `turn`. Returns the rows of the large
-        pages, and whether they are all.
+        Of a longer list, read the part that `part_of` chooses. Returns the rows of the large pages.
         """
         size = max(2, size - size % 2)
-        plan, large, small = await self._both(size, most, turn)
+        large, small = await self._both(size, most, part_of)
         self.tally.compared = len(large.rows)
-        if plan.small and (differing(large.rows, small.rows) or large.doubled or small.doubled):
+        if self.plan.small and _contradict(large, small):
             # Planned anew: by pages that were counted before, a list that grew would lack its end.
-            _, larger, smaller = await self._both(size, most, turn)
+            part = self.plan.part
+            larger, smaller = await self._both(size, most, lambda parts: min(part, parts))
             stands = standing([large.rows, larger.rows], [small.rows, smaller.rows])
             twice = large.doubled & larger.doubled | small.doubled & smaller.doubled
             self._count("page_sizes_differ", stands)
             self._count("doubled", twice - stands)
+            self.unsure = {*large.doubled, *larger.doubled, *small.doubled, *smaller.doubled}
+            for one, other in ((large, small), (larger, smaller)):
+                self.unsure |= differing(one.rows, other.rows)
+            self.unsure -= stands
             self.tally.changed += len(differing(large.rows, small.rows) - stands)
             large = larger
-        return large, plan.whole
+        return large
 
-    async def _both(self, size: int, most: int, turn: int) -> tuple[Plan, Listed, Listed]:
+    async def _both(self, size: int, most: int, part_of: PartOf) -> tuple[Listed, Listed]:
         first = [await self._listed([(1, each)]) for each in (size, size // 2)]
-        plan = planned(size, first, most, turn)
+        self.plan = plan = planned(size, first, most, part_of)
         if plan.whole:
-            return plan, await self._all(size), await self._all(size // 2)
-        return plan, await self._listed(plan.large), await self._listed(plan.small)
+            return await self._all(size), await self._all(size // 2)
+        return await self._listed(plan.large), await self._listed(plan.small)
 
     async def _all(self, size: int) -> Listed:
         """Read a list to its end, wherever that has moved meanwhile."""
@@ -96,22 +117,31 @@ class ListAudit:
         return self._collected([((page.number, size), page) async for page in pages])
 
     async def details(self, listed: Listed, keys: Sequence[Key]) -> None:
-        """Read details of some rows and compare what they share with their list."""
+        """Read details of some rows and compare what they share with their list.
+
+        Of a row that the list does not have where it was read, learn whether the service has it.
+        """
         for key in keys:
-            item = listed.records[key]
+            item = listed.records.get(key)
             try:
                 detail = await self._detail(key)
             except InvalidRecords:
-                self.unreadable.add(key)
+                self.detailed.add(key)
+                self.tally.add("detail_unreadable", key)
+                continue
+            if item is None:
+                if detail is None:
+                    self.gone.add(key)
                 continue
             if self.shared_differ(item, detail):
                 again = await self._listed([listed.page[key]])
                 second = await self._detail(key)
                 same_item = again.rows.get(key) == listed.rows[key]
-                if same_item and second == detail:
-                    self._count("detail_differs", {key})
-                else:
+                if not same_item or second != detail:
                     self.tally.changed += 1
+                    continue
+                self._count("detail_differs", {key})
+            self.detailed.add(key)
 
     async def _detail(self, key: Key) -> dict[str, Any] | None:
         try:
@@ -144,8 +174,8 @@ class ListAudit:
             return False
 
     def _count(self, code: str, keys: Collection[Key]) -> None:
-        if keys:
-            self.tally.found[code] += len(keys)
+        for key in keys:
+            self.tally.add(code, key)
 
     async def _listed(self, pages: Sequence[tuple[int, int]]) -> Listed:
         answers = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
@@ -160,36 +190,44 @@ class ListAudit:
             for row in answer.rejected:
                 rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
             for index, record in enumerate(answer.records):
-                rename(record, answer.extra.get(index, {}), self.resource.aliases)
+                if index in answer.extra:
+                    rename(record, answer.extra[index], self.resource.aliases)
                 keys.append(record.key)
                 records[record.key] = record
                 page[record.key] = place
         rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
         total = max((answer.total_pages for _, answer in answers), default=0)
-        return Listed(records, rows, frozenset(doubled(keys)), page, frozenset(rejected), total)
+        received = len(keys) + sum(len(answer.rejected) for _, answer in answers)
+        return Listed(
+            records, rows, frozenset(doubled(keys)), page, frozenset(rejected), received, total
+        )
 
 
-def planned(size: int, first: Sequence[Listed], most: int, turn: int) -> Plan:
+def planned(size: int, first: Sequence[Listed], most: int, part_of: PartOf) -> Plan:
     """Return the pages to read, by the first large and the first small one; pure.
 
     In parts, pages of two sizes hold the same rows only where the service gives as many rows as
-    it is asked for; where it cuts both to one size, the small ones are left out.
+    it is asked for; where it cuts large pages, the small ones are left out.
     """
     large, small = first
     if large.total_pages + small.total_pages <= most:
         return Plan(
             [(number, size) for number in range(1, large.total_pages + 1)],
             [(number, size // 2) for number in range(1, small.total_pages + 1)],
-            whole=True,
         )
     length = max(1, most // 3)
-    start = length * (turn % -(-large.total_pages // length)) + 1
-    last = start + length > large.total_pages
-    end = large.total_pages if last else start + length - 1
-    full = len(large.rows) == size and len(small.rows) == size // 2
-    small_end = small.total_pages if last else 2 * end
+    parts = -(-large.total_pages // length)
+    part = part_of(parts)
+    start, end = length * (part - 1) + 1, min(length * part, large.total_pages)
+    full = large.received == size
+    small_end = small.total_pages if part == parts else 2 * end
     return Plan(
         [(number, size) for number in range(start, end + 1)],
         [(number, size // 2) for number in range(2 * start - 1, small_end + 1)] if full else [],
-        whole=False,
+        part,
+        parts,
     )
+
+
+def _contradict(large: Listed, small: Listed) -> bool:
+    return bool(differing(large.rows, small.rows) or large.doubled or small.doubled)

@@ -15,5 +15,7 @@ class Settings(FlowSettings):
     """Days of invoices that one audit compares at most, of one entity: others follow in turn."""
     audit_rows: int = 20_000
     """Invoices that one audit compares at most, by what the warehouse holds; then fewer days."""
+    audit_cycle_days: int = 366
+    """Days in which the audits must have compared everything once, as projected; more is an alarm."""
     audit_sample: int = 5
     """Details of each kind of record that one audit reads; others follow in turn."""

@@ -1,13 +1,12 @@
 """What the warehouse holds, as values that can be held against the service's; and when it read them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Connection, case, func, select
+from sqlalchemy import ARRAY, Column, ColumnElement, Connection, any_, case, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.records import Record
@@ -19,7 +18,6 @@ from bms_warehouse.tables import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
     client_invoice_day,
-    reconciliation,
     run,
 )
 
@@ -59,16 +57,22 @@ def digests(
     return {key: digest(_plain([*row.values()])) for key, row in zip(kept, rows, strict=True)}
 
 
-def invoices(connection: Connection, id_entity: int, window: Window) -> dict[Key, Held]:
-    """Return the invoices of `window` that the warehouse holds as there."""
+def invoices(
+    connection: Connection,
+    id_entity: int,
+    window: Window | None = None,
+    keys: Collection[Key] | None = None,
+) -> dict[Key, Held]:
+    """Return the current invoices of an entity, of the days of `window` or those of `keys`."""
     table = client_invoice.c
-    found = connection.execute(
-        select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
-            table.id_entity == id_entity,
-            table["_day"].between(window.start, window.end),
-            table["_vanished_at"].is_(None),
-        )
+    query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
+        table.id_entity == id_entity, table["_vanished_at"].is_(None)
     )
+    if window is not None:
+        query = query.where(table["_day"].between(window.start, window.end))
+    if keys is not None:
+        query = query.where(_among(table.id_invoice, keys))
+    found = connection.execute(query)
     return {row.id_invoice: Held(digest(_plain(list(row[2:]))), row[0], row[1]) for row in found}
 
 
@@ -83,6 +87,13 @@ def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date
     return {each: at for each, at in found}  # noqa: C416 -- rows, which dict() doesn't take
 
 
+def busy_rows(connection: Connection, id_entity: int) -> int:
+    """Return how many invoices a busy day of an entity has."""
+    day = client_invoice_day.c
+    busy = func.percentile_cont(0.9).within_group(day.invoices)
+    return int(connection.scalar(select(busy).where(day.id_entity == id_entity)) or 0)
+
+
 def history(connection: Connection, id_entity: int) -> Window | None:
     """Return the first to the last day that was ever read of an entity, None where none was."""
     day = client_invoice_day.c
@@ -91,8 +102,16 @@ def history(connection: Connection, id_entity: int) -> Window | None:
     return Window(first, last) if first else None
 
 
-def mirrored(connection: Connection, resource: Resource, id_entity: int | None) -> dict[Key, Held]:
-    """Return the rows of a mirror, by what lists say of them."""
+def mirrored(
+    connection: Connection,
+    resource: Resource,
+    id_entity: int,
+    keys: Collection[Key] | None = None,
+) -> dict[Key, Held]:
+    """Return the rows of a mirror by what lists say of them: those of `keys`, or all.
+
+    `id_entity` is 0 where the mirror's list is not that of an entity.
+    """
     table = resource.table
     unlisted = case((table.c["_list_hash"].is_(None), "unlisted"))
     query = select(
@@ -101,50 +120,32 @@ def mirrored(connection: Connection, resource: Resource, id_entity: int | None) 
         func.coalesce(table.c["_gone_reason"], unlisted),
         *resource.listed.values(),
     )
-    if id_entity is not None:
+    if id_entity:
         query = query.where(table.c["_entity"] == id_entity)
+    if keys is not None:
+        query = query.where(_among(table.c[resource.key], keys))
     return {
         row[0]: Held(digest(_plain(list(row[3:]))), row[1], gone=row[2])
         for row in connection.execute(query)
     }
 
 
-def mirrored_at(
-    connection: Connection, resource: Resource, id_entity: int | None
-) -> datetime | None:
+def mirrored_at(connection: Connection, resource: Resource, id_entity: int) -> datetime | None:
     """Return when the last complete run that read all of a list began, or None without one."""
     whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
     begun = select(func.max(run.c.started_at)).where(
         run.c.flow == FLOWS[resource.name], run.c.state == "complete", whole
     )
-    if id_entity is not None:
+    if id_entity:
         begun = begun.where(run.c.id_entity == id_entity)
     moment: datetime | None = connection.scalar(begun)
     return moment
 
 
-@dataclass(frozen=True)
-class Word:
-    """What an earlier audit said of a day: when, and which differences wait for a read."""
-
-    checked_at: datetime
-    waiting: Sequence[int]
-
-
-def words(
-    connection: Connection, resource: str, id_entity: int, window: Window | None = None
-) -> dict[date, Word]:
-    """Return the words on the days of `window`, or just the latest that rests on a comparison."""
-    word = reconciliation.c
-    query = select(word.day, word.checked_at, word.waiting).where(
-        word.resource == resource, word.id_entity == id_entity
-    )
-    if window:
-        query = query.where(word.day.between(window.start, window.end))
-    else:
-        query = query.where(word.state != "not_checked")
-        query = query.order_by(word.checked_at.desc()).limit(1)
-    return {day: Word(at, waiting) for day, at, waiting in connection.execute(query)}
+def _among(column: Column[Any], keys: Collection[Key]) -> ColumnElement[bool]:
+    """Return the condition that a row's key is one of `keys`; keys of another type match none."""
+    fitting = [key for key in keys if isinstance(key, column.type.python_type)]
+    return column == any_(literal(fitting, ARRAY(column.type)))
 
 
 def _plain(values: list[Any]) -> list[Any]:

@@ -54,7 +54,7 @@ QUARANTINED = text("""
 """)
 
 DIFFERENCES = text("""
-    select resource, id_entity, day, state, because, checked_at, run_id
+    select resource, id_entity, day, part, parts, state, because, checked_at, run_id
     from bms.reconciliation
     where state in ('not_reconciled', 'pending') and resource = any(:resources)
     order by state, day desc, resource, id_entity limit :limit
@@ -62,8 +62,19 @@ DIFFERENCES = text("""
 
 AUDITED = text("""
     select resource, state, count(*) as days, max(checked_at) as checked_at
-    from bms.reconciliation where day >= current_date - 35 and resource = any(:resources)
+    from bms.reconciliation
+    where (day >= current_date - 35 or resource <> 'client_invoice') and resource = any(:resources)
     group by 1, 2 order by 1, 2
+""")
+
+CYCLE = text("""
+    select key as resource, cast(value->>'days' as integer) as days,
+        cast(value->>'total' as integer) as total, value->>'unit' as unit
+    from jsonb_each((
+        select details->'cycle' from bms.run
+        where flow = 'reconciliation' and step = 'audit' and details->'cycle' <> '{}'
+        order by id desc limit 1
+    )) where key = any(:resources) order by key
 """)
 
 CONTRACT = text("""
@@ -112,8 +123,13 @@ def differences(connection: Connection, resources: Sequence[str], limit: int) ->
     return _all(connection, DIFFERENCES, resources=[*resources], limit=limit)
 
 
+def cycle(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
+    """Return in how many days the self-audit compares all of each resource, at its latest pace."""
+    return _all(connection, CYCLE, resources=[*resources])
+
+
 def audited(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return how many of the last 35 days the self-audit found how, by resource and state."""
+    """Return how many days of the last 35, and parts of lists, have which state, by resource."""
     return _all(connection, AUDITED, resources=[*resources])
 
 

@@ -1,6 +1,6 @@
 """State of each audited day or list, with the reasons for any difference."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Date, Index, Integer, Table
+from sqlalchemy import CheckConstraint, Column, Date, Index, Integer, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
@@ -22,7 +22,17 @@ reconciliation = Table(
         "day",
         Date,
         primary_key=True,
-        comment="The day of the invoices; of other resources, the day of the audit.",
+        comment="The day of the invoices; of a list, the day of the audit.",
+    ),
+    Column(
+        "part",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="Part of a long list, from 1; 1 for a day of invoices.",
+    ),
+    Column(
+        "parts", Integer, nullable=False, comment="Parts that the list had at its latest audit."
     ),
     Column(
         "state",
@@ -47,12 +57,13 @@ reconciliation = Table(
         comment="Rows that changed while they were read.",
     ),
     Column(
-        "waiting",
-        ARRAY(BigInteger),
+        "rows",
+        JSONB,
         nullable=False,
-        comment="Marks of rows that differ from the warehouse, compared again by the next audit.",
+        comment="Keys of these rows, by code, with digest and version where the warehouse differs.",
     ),
-    Column("checked_at", TIMESTAMP, nullable=False, comment="When the day was last audited."),
+    Column("checked_at", TIMESTAMP, nullable=False, comment="When it was last compared."),
+    Column("tried_at", TIMESTAMP, comment="When an audit last began to compare it."),
     Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that audited it."),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in RECONCILIATION_STATES)),

@@ -106,6 +106,7 @@ def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str
             for each in waiting.differences(warehouse, [*mirrors], DIFFERENCES)
         ],
         "audited": waiting.audited(warehouse, [*mirrors]) if "reconciliation" in names else [],
+        "cycle": waiting.cycle(warehouse, [*mirrors]) if "reconciliation" in names else [],
         "contract": waiting.contract(warehouse) if "service_contract" in names else [],
         "health": [
             (row, load)

@@ -1,11 +1,13 @@
 """Every entity, every day, every row has its turn, within the requests that an audit may make."""
 
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from bms_flows.invoices.window import Window
-from bms_flows.reconcile.agenda import Known, days_of, entity_of, window_of
+from bms_flows.reconcile.agenda import Known, days_of, entity_of, older_window, window_of
+from bms_flows.reconcile.cycle import cycle_days
 from bms_flows.reconcile.readings import overlapping, requests
 from bms_flows.reconcile.settings import Settings
 
@@ -38,14 +40,21 @@ def test_days_are_as_many_as_requests_and_rows_allow(
 
 
 def windows(known: Known, turns: int) -> list[Window]:
-    return [window_of(known, 30, today=TODAY, turn=turn) for turn in range(turns)]
+    """Play daily audits of one entity; each remembers what it tried."""
+    tried, found = dict(known.tried), []
+    for turn in range(turns):
+        window = window_of(replace(known, tried=tried), 30, today=TODAY, turn=turn)
+        tried |= dict.fromkeys(window, datetime(2026, 3, 31, tzinfo=UTC) + timedelta(days=turn))
+        found.append(window)
+    return found
 
 
 def test_the_latest_days_come_every_third_time_and_older_ones_all_in_turn() -> None:
     found = windows(Known(TODAY - timedelta(days=400), None), 60)
     assert found[::3] == [LATEST] * 20
-    seen = {day for window in found for day in window}
-    assert {TODAY - timedelta(days=n) for n in range(1, 391)} <= seen
+    older = [window for window in found if window != LATEST]
+    seen = {day for window in older[:13] for day in window}
+    assert {TODAY - timedelta(days=n) for n in range(31, 401)} <= seen
 
 
 def test_what_an_audit_left_open_is_looked_at_again() -> None:
@@ -56,7 +65,24 @@ def test_what_an_audit_left_open_is_looked_at_again() -> None:
 
 def test_with_nothing_older_the_latest_days_come_every_time() -> None:
     assert windows(Known(None, None), 6) == [LATEST] * 6
-    assert windows(Known(date(2026, 2, 20), None), 6) == [LATEST] * 6
+    assert windows(Known(LATEST.start, None), 6) == [LATEST] * 6
+
+
+def test_a_window_of_older_days_ends_before_the_latest_and_begins_with_the_history() -> None:
+    known = Known(date(2026, 2, 20), None)
+    assert windows(known, 2)[1] == Window(date(2026, 2, 20), date(2026, 2, 28))
+    before = LATEST.start
+    assert older_window(known, 30, before=before, without={*Window(known.first, before)}) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("compared", "total", "days"),
+    [([3], 334, 112), ([3, 0], 334, 223), ([0], 334, 334), ([4], 0, 2)],
+)
+def test_a_cycle_is_as_long_as_the_pace_of_the_latest_audits_says(
+    compared: list[int], total: int, days: int
+) -> None:
+    assert cycle_days(compared, total, 2) == days
 
 
 @pytest.mark.parametrize("days", [1, 2, 3, 7, 30, 31])

@@ -124,9 +124,9 @@ values ('consultant_sync', 'late', 'The last complete load is 3 d 2 h old, 26 h 
 """
 
 AUDIT = """
-insert into bms.reconciliation (resource, id_entity, day, state, because, found, pending,
-    rows_compared, changed_meanwhile, waiting, checked_at, run_id)
-select 'client_invoice', e, d, case when n % 60 = 0 then 'not_reconciled' else 'reconciled' end,
+insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because, found, pending,
+    rows_compared, changed_meanwhile, rows, checked_at, run_id)
+select 'client_invoice', e, d, 1, 1, case when n % 60 = 0 then 'not_reconciled' else 'reconciled' end,
     case when n % 60 = 0 then array['warehouse_differs'] else '{{}}'::text[] end, '{{}}', '{{}}', 120, 0, '{{}}', now(), 1
 from generate_series(1, {entities}) as e, (
     select cast(d as date) as d, row_number() over (order by d desc) + 55 as n

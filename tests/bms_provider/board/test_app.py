@@ -38,9 +38,9 @@ def poisoned(warehouse: Engine) -> None:
             """insert into bms.quarantine values ('client_invoice', 1, :m, :m, :m, :m, null, 1, now(), now())""",
             """insert into bms.alarm (subject, code, detail, since, raised_at)
             values (:m, :m, :m, now(), now())""",
-            """insert into bms.reconciliation (resource, id_entity, day, state, because, found, pending,
-                rows_compared, changed_meanwhile, waiting, checked_at, run_id)
-            values ('client_invoice', 1, current_date, 'not_reconciled', array[:m], '{}', '{}', 1, 0,
+            """insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because, found, pending,
+                rows_compared, changed_meanwhile, rows, checked_at, run_id)
+            values ('client_invoice', 1, current_date, 1, 1, 'not_reconciled', array[:m], '{}', '{}', 1, 0,
                 '{}', now(), 1)""",
             """insert into bms.contract values (:m, now(), 'known', null, :m, :m, :m, now(), 1)""",
             """insert into bms.control_total values (1, 1, :m, 1, 1, 1, 1, 1)""",

@@ -47,6 +47,35 @@ def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
         assert expected in said, expected
 
 
+def test_the_page_says_how_long_a_cycle_of_audits_takes_and_which_part_differs(
+    visit: Visit, warehouse: Engine
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text(
+                """
+                insert into bms.run (flow, dag_run_id, step, state, details, started_at, finished_at)
+                values ('reconciliation', 'r', 'audit', 'complete',
+                    cast(:cycle as jsonb), now(), now())
+                """
+            ),
+            {"cycle": '{"cycle": {"contact": {"days": 56, "total": 334, "unit": "parts"}}}'},
+        )
+        connection.execute(
+            text(
+                """
+                insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because,
+                    found, pending, rows, rows_compared, changed_meanwhile, checked_at, run_id)
+                values ('contact', 0, current_date, 3, 334, 'not_reconciled', '{detail_differs}', '{}',
+                    '{}', '{}', 300, 0, now(), 1)
+                """
+            )
+        )
+    said = plain(visit("viewer").get("/bms/").text)
+    assert "Everything is compared once in about: contact 56 days (334 parts)" in said
+    assert "part 3 of 334" in said
+
+
 @pytest.mark.usefixtures("lived")
 def test_the_probe_s_page_has_every_finding(visit: Visit) -> None:
     said = plain(visit("viewer").get("/bms/flows/service_contract").text)
