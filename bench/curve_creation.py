@@ -83,7 +83,7 @@ async def never_again(service: SimulatedService, ledger: MemoryLedger) -> None:
 
 async def _there(service: SimulatedService, key: str | None, wait: float) -> bool:
     await asyncio.sleep(wait)
-    return any(known.key == key for known in await service.shown([1]))
+    return any(record.known.key == key for record in service.listed())
 
 
 POLICIES: Final[dict[str, Work]] = {
@@ -113,7 +113,7 @@ def creation(policy: str, ratio: float, rounds: int) -> Creation:
         found.asked += sum(entry.state == "review" for entry in missing)
         found.lost += sum(entry.state != "review" for entry in missing)
         await asyncio.sleep(4 * SETTLE_S)
-        named = compare(entries, await service.shown([1]))
+        named = compare(entries, [record.known for record in service.listed()])
         found.found += sum(len(each.remote_ids) - 1 for each in named if each.what == "double")
 
     for seed in range(rounds):

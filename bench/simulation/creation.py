@@ -1,22 +1,22 @@
 """Creation from one seed: rows, workers that die or stand still, every fate of a create, lags."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 from random import Random
 from typing import Final
 
-from bench.simulation.clock import EPOCH, play
+from bench.simulation.actors import RESTORED, Actors
+from bench.simulation.clock import EPOCH, now, play
 from bench.simulation.ledger import MemoryLedger
 from bench.simulation.process import Killed, Process
 from bench.simulation.service import SimulatedService, drawn, person
 from bench.simulation.witness import Witness, draws
 from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import Applier, RowsHeld
-from bms_flows.creation.entry import HERE, Entry, State
+from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
-from bms_flows.creation.states import reopen
 
 FATES: Final = {
     "good": 6,
@@ -67,44 +67,57 @@ async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
     service = SimulatedService(
         drawn(random, FATES),
         lag=lambda: random.uniform(0, lag * settle),
-        skew=random.uniform(-200, 200),
         latency=random.choice((0.01, 0.5, 25.0)),
     )
-    for n in range(random.randint(1, 4)):
+    people = range(random.randint(1, 4))
+    for n in people:
         boss = ledger.rows[random.randint(1, n)].key if n and random.random() < 0.4 else None  # noqa: PLR2004 - a share
-        ledger.add(person(n), manager=boss)
-    await _workers(random, ledger, service, settings, witness)
-    ended = await to_the_end(ledger, service, settings)
-    if ended and await _dropped_again(random, ledger):
-        await _workers(random, ledger, service, settings, witness)
-        ended = await to_the_end(ledger, service, settings)
-    _report(ledger, service, witness)
-    return [*_wrong(ledger, service, settings)] if ended else ["a row is stuck"]
+        ledger.add(person(n), manager=boss, snapshot=service.snapshot([1], now()))
+    actors = Actors(random, ledger, service, people)
+    for _ in range(random.randint(1, 3)):
+        await _between(actors, settings)
+        await _workers(actors, settings, witness)
+        await actors.drop_again()
+    ended = await _decided(actors, settings)
+    _report(actors, witness)
+    return [*_wrong(actors, settings)] if ended else ["a row is stuck"]
 
 
-async def _dropped_again(random: Random, ledger: MemoryLedger) -> bool:
-    """Enter refused rows again, below other managers; return whether there are any."""
-    refused = [entry for entry in ledger.rows.values() if entry.state is State.REJECTED]
-    for entry in refused:
-        below = random.randint(0, entry.id - 1)
-        boss = ledger.rows[below].key if below else None
-        await ledger.change(
-            [entry.id],
-            lambda e, now, boss=boss: reopen(  # type: ignore[misc]  # mypy knows no defaults here
-                e, now=now, digest=e.digest, manager_key=boss, attempts=5
-            ),
-        )
-    return bool(refused)
+async def _between(actors: Actors, settings: Settings) -> None:
+    """Let people and operators act while no worker is alive."""
+    random = actors.random
+    if actors.happens(0.3):
+        actors.type_in()
+    if actors.happens(0.5):
+        await actors.decide()
+    if actors.happens(0.3):
+        if not actors.backup:
+            actors.back_up()
+        else:
+            await asyncio.sleep(settings.create_timeout_s + 2 * settings.settle_s)
+            actors.restore_ledger()
+    await asyncio.sleep(random.choice((0, 60, 2000)))
+    if actors.happens(0.1):
+        actors.restore_service(now() - timedelta(seconds=random.choice((0, 100, 5000))))
+
+
+async def _decided(actors: Actors, settings: Settings) -> bool:
+    """Apply and decide until nothing is left to do; return whether that came about."""
+    for _ in range(PATIENCE):
+        if not await to_the_end(actors.ledger, actors.service, settings):
+            return False
+        if not await actors.decide():
+            return True
+    return False
 
 
 async def _workers(
-    random: Random,
-    ledger: MemoryLedger,
-    service: SimulatedService,
+    actors: Actors,
     settings: Settings,
     witness: Witness,
 ) -> None:
     """Let workers begin one after the other, each at whatever moment; wait for their ends."""
+    random, ledger, service = actors.random, actors.ledger, actors.service
     tasks = []
     for _ in range(random.randint(1, 3)):
         process = Process(
@@ -118,6 +131,8 @@ async def _workers(
         work = applier(process, settings).apply(list(ledger.rows))
         tasks.append(asyncio.create_task(work))
         await asyncio.sleep(random.choice((0, random.uniform(0, 200))))
+        if actors.happens(0.2):
+            actors.type_in()
     for task in tasks:
         try:
             await task
@@ -125,22 +140,41 @@ async def _workers(
             witness.counts[f"workers ended by {type(end).__name__}"] += 1
 
 
-def _wrong(ledger: MemoryLedger, service: SimulatedService, settings: Settings) -> Iterator[str]:
+def _wrong(actors: Actors, settings: Settings) -> Iterator[str]:
+    service = actors.service
     if doubles := service.doubles():
         yield f"{len(doubles)} created twice"
     if service.overlaps:
         yield f"{len(service.overlaps)} POSTs while another of the same key was in flight"
-    made = defaultdict(list)
-    for record in service.records:
-        made[record.known.key].append(record.known.remote_id)
-    for entry in ledger.rows.values():
-        if entry.state not in ENDED and not _waits_for_a_person(ledger, entry):
-            yield f"row {entry.id} ended as {entry.state}"
-        if entry.state in HERE and entry.remote_id not in made[entry.key]:
-            yield f"row {entry.id} is {entry.state} without a record"
-        if entry.state not in HERE and made[entry.key]:
-            yield f"row {entry.id} has a record and is {entry.state}"
-    yield from hurried(ledger, settings)
+    yield from _unchecked(actors, settings)
+    for number in actors.ledger.rows:
+        yield from _wrong_row(actors, number)
+    yield from hurried(actors.ledger, settings)
+
+
+def _unchecked(actors: Actors, settings: Settings) -> Iterator[str]:
+    """Yield each record that was created although an HR user's had been listed for long enough."""
+    records = actors.service.records
+    age = settings.check_max_age_s + settings.send_within_s + actors.service.latency
+    for record in records:
+        before = record.exists_from - timedelta(seconds=age)
+        typed = (r for r in records if r.typed and r.who == record.who)
+        if not record.typed and any(r.listed_from < before for r in typed):
+            yield f"person {record.who} was typed in and created all the same"
+
+
+def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
+    entry, who = actors.ledger.rows[number], int(actors.ledger.body[number]["payroll_number"])
+    made = {r.known.remote_id: r for r in actors.service.records}
+    record = made.get(entry.remote_id or "")
+    if entry.state not in ENDED:
+        yield f"row {number} ended as {entry.state}"
+    if entry.state in HERE and record is None and entry.remote_id not in actors.lost:
+        yield f"row {number} is {entry.state} without a record"
+    if record is not None and record.who != who:
+        yield f"row {number} is another person's record"
+    if entry.state not in HERE and any(r.who == who and not r.typed for r in made.values()):
+        yield f"row {number} has a record and is {entry.state}"
 
 
 def hurried(ledger: MemoryLedger, settings: Settings) -> Iterator[str]:
@@ -152,19 +186,13 @@ def hurried(ledger: MemoryLedger, settings: Settings) -> Iterator[str]:
             yield f"row {row} was sent again after {at - since}"
         if what in ("unknown", "abandoned"):
             quiet[row] = entry.quiet_at
-        elif what in ("withdrawn", "rejected"):
+        elif what in ("withdrawn", "rejected", "decided_create", RESTORED):
             quiet[row] = None
 
 
-def _waits_for_a_person(ledger: MemoryLedger, entry: Entry) -> bool:
-    """Whether an unsent row stands below a manager that a person has to decide on."""
-    managers = [each for each in ledger.rows.values() if each.key == entry.manager_key]
-    return entry.state is State.READY and any(
-        each.state is State.REVIEW or _waits_for_a_person(ledger, each) for each in managers
-    )
-
-
-def _report(ledger: MemoryLedger, service: SimulatedService, witness: Witness) -> None:
+def _report(actors: Actors, witness: Witness) -> None:
+    ledger, service = actors.ledger, actors.service
+    witness.counts.update(act for _, act in actors.acts)
     witness.counts["rows"] += len(ledger.rows)
     witness.counts["POSTs"] += len(service.sent)
     for fate, times in service.fired.items():
@@ -176,5 +204,5 @@ def _report(ledger: MemoryLedger, service: SimulatedService, witness: Witness) -
         moves = [
             (at, f"row {row} {what}, {e.state}") for at, row, what, e in ledger.history if what
         ]
-        for at, line in sorted(posts + moves):
+        for at, line in sorted(posts + moves + actors.acts):
             witness.tell(f"{(at - EPOCH).total_seconds():9.2f} s  {line}")

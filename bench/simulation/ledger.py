@@ -8,6 +8,7 @@ from bench.simulation.clock import now
 from bms_flows.creation.entry import Entry, Unlawful
 from bms_flows.creation.ledger import Claimed, Step
 from bms_flows.creation.remotes import Employees
+from bms_flows.creation.snapshot import Snapshot
 
 IDENTITY = Employees.identity
 
@@ -18,16 +19,36 @@ class MemoryLedger:
     def __init__(self) -> None:
         self.rows: dict[int, Entry] = {}
         self.body: dict[int, dict[str, Any]] = {}
+        self.snapshot: dict[int, Snapshot] = {}
         self.history: list[tuple[datetime, int, str | None, Entry]] = []
 
-    def add(self, body: Mapping[str, Any], *, limit: int = 5, manager: str | None = None) -> int:
-        """Enter a row and return its number."""
+    def add(
+        self,
+        body: Mapping[str, Any],
+        *,
+        limit: int = 5,
+        manager: str | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> int:
+        """Enter a row, planned with a snapshot of the service, and return its number."""
         number = len(self.rows) + 1
         key = IDENTITY.key(body)
         assert key is not None
-        self.rows[number] = Entry(id=number, key=key, digest="", limit=limit, manager_key=manager)
+        self.rows[number] = Entry(
+            id=number,
+            key=key,
+            digest="",
+            limit=limit,
+            manager_key=manager,
+            snapshot_id=None if snapshot is None else self.keep(snapshot),
+        )
         self.body[number] = dict(body)
         return number
+
+    def keep(self, snapshot: Snapshot) -> int:
+        """Store a snapshot of the service, and return its number."""
+        self.snapshot[len(self.snapshot) + 1] = snapshot
+        return len(self.snapshot)
 
     async def now(self) -> datetime:
         """Return the ledger's own time."""
@@ -62,6 +83,10 @@ class MemoryLedger:
     async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         """Return what is to be sent."""
         return {number: self.body[number] for number in ids}
+
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots."""
+        return {number: self.snapshot[number] for number in ids}
 
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return which rows have these records."""

@@ -9,9 +9,9 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.service import SimulatedService
 from bms.transport import BeforeSend
 from bms_flows.creation.entry import Entry
-from bms_flows.creation.evidence import Known
 from bms_flows.creation.ledger import Step
 from bms_flows.creation.remote import Made
+from bms_flows.creation.snapshot import Snapshot
 
 
 class Killed(BaseException):
@@ -102,10 +102,19 @@ class Process:
         """Return which rows have these records."""
         return await self._ledger.owners(remote_ids)
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots."""
+        return await self._ledger.snapshots(ids)
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Return what the service lists."""
         await self._step()
-        return await self._service.shown(scopes)
+        return await self._service.read_all(scopes, at)
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Return what the service lists now."""
+        await self._step()
+        return await self._service.refresh(snapshot, at)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record."""

@@ -15,6 +15,7 @@ from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.evidence import Known
 from bms_flows.creation.remote import Made
+from bms_flows.creation.snapshot import ListState, Snapshot
 
 ENDPOINT = BY_NAME["create_employee"]
 GATEWAY_S = 5.0
@@ -28,6 +29,10 @@ class Record:
     known: Known
     exists_from: datetime
     listed_from: datetime
+    who: int = 0
+    """The person it is of, by the number in the file."""
+    typed: bool = False
+    """Whether an HR user typed it in."""
 
 
 @dataclass
@@ -38,7 +43,6 @@ class SimulatedService:
     """Draws what becomes of a create: see `create`."""
     lag: Callable[[], float] = lambda: 0.0
     """Draws the seconds until a created record shows in the lists."""
-    skew: float = 0.0
     latency: float = 0.05
     behind_gateway_s: float = 29.0
     """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
@@ -48,20 +52,32 @@ class SimulatedService:
     fired: Counter[str] = field(default_factory=Counter)
     overlaps: list[tuple[datetime, str]] = field(default_factory=list)
     """POSTs that came while another of the same key was in flight."""
+    made: int = 0
+    """Records made so far; ids are never used again."""
 
     resource = EMPLOYEE
     identity = IDENTITY
     create_endpoint = "create_employee"
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Return what the lists show by now."""
         await asyncio.sleep(min(self.latency, 0.5))
-        entities = set(scopes)
-        return [
-            r.known
-            for r in self.records
-            if r.listed_from <= now() and r.known.values["id_entity"] in entities
-        ]
+        return self.snapshot(scopes, at)
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Return what the lists of a snapshot show by now."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        found = self.snapshot([int(name) for name in snapshot.lists], at)
+        return snapshot.refreshed(at, found.lists, found.records)
+
+    def snapshot(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Return what the lists show at this moment."""
+        shown = [record.known for record in self.listed()]
+        lists = {
+            str(entity): ListState.of(k for k in shown if k.values["id_entity"] == entity)
+            for entity in scopes
+        }
+        return Snapshot(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record; no simulated run reads one."""
@@ -96,7 +112,7 @@ class SimulatedService:
                 raise Refused(ENDPOINT, f"refused ({status})", status=status)
             if fate == "unavailable":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=503)
-            made = self._commit(key, body)
+            made = self._commit(body)
             if fate == "failed_after":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             if fate == "slow":
@@ -107,24 +123,36 @@ class SimulatedService:
         finally:
             self.in_flight[key] -= 1
 
-    def _commit(self, key: str, body: Mapping[str, Any]) -> Made:
-        number = len(self.records) + 1
-        at = now()
-        known = Known(
-            remote_id=f"guid-{number}",
-            number=number,
+    def _commit(self, body: Mapping[str, Any]) -> Made:
+        known, at = self._known(body), now()
+        listed_from = at + timedelta(seconds=self.lag())
+        self.records.append(Record(known, at, listed_from, int(body["payroll_number"])))
+        return Made(known.remote_id, known.number, True)
+
+    def type_in(self, body: Mapping[str, Any], who: int) -> None:
+        """Take a record that an HR user types in; lists show it at once."""
+        self.records.append(Record(self._known(body), now(), now(), who, typed=True))
+
+    def listed(self) -> list[Record]:
+        """Return the records that lists show by now."""
+        return [record for record in self.records if record.listed_from <= now()]
+
+    def _known(self, body: Mapping[str, Any]) -> Known:
+        self.made += 1
+        return Known(
+            remote_id=f"guid-{self.made}",
+            number=self.made,
             is_standby=True,
-            key=key,
+            key=IDENTITY.key(body),
+            others=IDENTITY.others(body),
             marks=IDENTITY.mark(body),
-            created_on=at + timedelta(seconds=self.skew),
             values={"id_entity": body["id_entity"]},
         )
-        self.records.append(Record(known, at, at + timedelta(seconds=self.lag())))
-        return Made(known.remote_id, number, True)
 
     def doubles(self) -> list[str]:
         """Keys with more than one record."""
-        return [k for k, n in Counter(r.known.key for r in self.records).items() if n > 1]
+        made = Counter(r.known.key for r in self.records if not r.typed)
+        return [key or "" for key, n in made.items() if n > 1]
 
 
 def person(n: int, **given: Any) -> dict[str, Any]:

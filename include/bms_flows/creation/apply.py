@@ -8,6 +8,7 @@ file dropped again, a new version of the DAG) goes on from the same states.
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,8 +21,8 @@ from bms_flows.creation.ledger import Ledger
 from bms_flows.creation.remote import Remote
 from bms_flows.creation.send import Sender
 from bms_flows.creation.send import ticks as real_ticks
+from bms_flows.creation.service_check import ServiceCheck
 from bms_flows.creation.settings import Settings
-from bms_flows.creation.settle import settle
 from bms_flows.creation.states import due
 
 
@@ -76,6 +77,7 @@ class Applier:
 
     async def _work(self, rows: Sequence[int]) -> Exception | None:
         in_vain, before = 0, frozenset[int]()
+        service = ServiceCheck(self.ledger, self.remote, self.settings, self.owner)
         while True:
             await self._renew(rows)  # this process may have stood still
             mine = [
@@ -85,6 +87,12 @@ class Applier:
             ]
             bodies = await self.ledger.bodies([entry.id for entry in mine])
             ready = await self._sendable(mine, bodies)
+            stale = await self._stale(mine)
+            if not stale.isdisjoint(ready):
+                await service.before_sending(
+                    {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
+                )
+                continue
             in_vain = in_vain + 1 if ready.keys() == before else 0
             before = frozenset(ready)
             if ready:
@@ -98,7 +106,16 @@ class Applier:
             if not unknown:
                 return None
             await self._wait_for([entry for entry, _ in unknown.values()])
-            await settle(self.ledger, self.remote, self.settings, self.owner, unknown)
+            await service.after_sending(unknown)
+
+    async def _stale(self, mine: Sequence[Entry]) -> AbstractSet[int]:
+        """Return the READY rows that must be checked before they may be sent."""
+        now, max_age = await self.ledger.now(), self.settings.check_max_age
+        return {
+            entry.id
+            for entry in mine
+            if entry.state is State.READY and not states.checked(entry, now=now, max_age=max_age)
+        }
 
     async def _sendable(
         self, mine: Sequence[Entry], bodies: Mapping[int, Mapping[str, Any]]

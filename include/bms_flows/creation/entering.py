@@ -42,10 +42,12 @@ def enter(
     rows: Iterable[New],
     *,
     attempts: int,
+    snapshot_id: int | None = None,
 ) -> None:
     """Enter rows within the caller's transaction: new ones, and again those that had a no.
 
-    What stands there otherwise is left as it is. Safe to repeat.
+    What stands there otherwise is left as it is. Safe to repeat. `snapshot_id` is the snapshot of
+    the service that the rows were planned with.
     """
     given = {row.key: row for row in rows}
     if not given:
@@ -63,6 +65,7 @@ def enter(
             "attempt": 0,
             "limit": attempts,
             "looks": 0,
+            "snapshot_id": snapshot_id,
             "reason": row.reason,
             "evidence": [],
             "candidates": list(row.candidates),
@@ -91,6 +94,7 @@ def enter(
                 digest=row.digest,
                 manager_key=row.manager_key,
                 attempts=attempts,
+                snapshot_id=snapshot_id,
                 reason=row.reason,
                 candidates=row.candidates,
             )

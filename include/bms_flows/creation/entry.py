@@ -31,6 +31,10 @@ DONE: Final = frozenset({*HERE, State.REJECTED, State.GIVEN_UP})
 """Nothing more happens unless the row is dropped again."""
 
 
+EXISTED: Final = "existed"
+"""Evidence of a row whose record was found before it was sent."""
+
+
 class Unlawful(Exception):
     """The row isn't where this move may start: another is at work on it, or was faster."""
 
@@ -56,6 +60,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     quiet_at: datetime | None = None
     looks: int = 0
     """Looks since the last attempt that found no trace."""
+    snapshot_id: int | None = None
+    """The snapshot of the service that was taken before the row was entered."""
+    checked_at: datetime | None = None
+    """When its lease holder last saw the service without a record for the row."""
     remote_id: str | None = None
     remote_number: int | None = None
     is_standby: bool | None = None
@@ -65,6 +73,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the adoption rests on, as codes."""
     candidates: tuple[str, ...] = ()
     """Remote ids that a person is to choose from."""
+    dismissed: tuple[str, ...] = ()
+    """Remote ids that a reviewer saw and decided against when asking for a creation."""
     manager_key: str | None = None
     """Key of the row whose number goes into the body as the manager."""
     owner: str | None = None
@@ -74,6 +84,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def unsent(self) -> bool:
         """Whether no POST was intended since the row was last entered; earlier ones had a no."""
         return self.first_intended_at is None
+
+    @property
+    def existed(self) -> bool:
+        """Whether its record was in the service before anything was sent for the row."""
+        return EXISTED in self.evidence
 
     def held_by(self, owner: str, now: datetime) -> bool:
         """Whether `owner` holds the lease at `now`."""

@@ -1,15 +1,13 @@
-"""What a look at the service says about a row whose POST is in doubt: a pure weighing.
+"""Decide whether a record of the service was made by the POSTs of a row: pure.
 
-A record is a trace of the row by its natural key. Name and dates (the resource's marks) and
-`created_on` around the intent speak for or against it; `created_by` helps a person, never decides.
-Where the service doesn't show the key of a record, or shows it otherwise than it was sent (an
-address in another case), marks and `created_on` together make it a candidate for a person, no
-more: two real persons may share them. So does a key that many may share (name and company), unless
-the record was made just then.
+The snapshot that was taken before the row's first POST separates the two cases. A record that it
+contained was not made by a POST of the row. A record that it lacked and that now shows the row's key
+was, whatever its `created_on` says, unless its comparison fields contradict the row. A reviewer
+decides on everything that a possible-match rule finds: two real persons may share a name.
 """
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,7 +16,7 @@ from bms_flows.creation.identity import Trust
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A record as the service's list shows it; its repr shows the id only."""
+    """A record as a list of the service shows it; its repr shows the id only."""
 
     remote_id: str
     number: int | None = None
@@ -28,12 +26,18 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     others: tuple[str, ...] = ()
     """Digests of what else it may be found by."""
     marks: Mapping[str, str | None] = {}
-    """What else tells it from others, normalised: name, start date, …"""
-    created_on: datetime | None = None
+    """Digests of the fields that are compared beside the key: name, start date, …"""
     deleted: bool = False
     """Whether the service calls it deleted."""
     values: Mapping[str, Any] = {}
-    """Its fields, by the interface's names."""
+    """Its fields, by the interface's names; never stored."""
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that changes with what the record is found by and compared by."""
+        content = [self.key, self.others, sorted(self.marks.items())]
+        digest = hashlib.blake2b(msgspec.json.encode(content), digest_size=4).digest()
+        return int.from_bytes(digest)
 
     def __repr__(self) -> str:
         return f"Known({self.remote_id})"
@@ -42,83 +46,83 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return [("remote_id", self.remote_id)]
 
 
-class Sought(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is looked for: the row's key and marks, and when its POSTs were intended."""
+class Expected(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The record that the POSTs of a row would have made, as digests."""
 
     key: str
     marks: Mapping[str, str | None]
-    intended: tuple[datetime, datetime]
-    """The first intent and the moment of the look."""
+    digests: Collection[str] = ()
+    """Everything that the record may be found by."""
     trust: Trust = "alone"
     """How far the key is believed."""
-    others: frozenset[str] = frozenset()
-    """What else its record may be found by, where the key isn't enough."""
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """All that its record may be found by."""
-        return self.others | {self.key}
 
     def __repr__(self) -> str:
-        return "Sought(...)"
+        return "Expected(...)"
 
 
-class Trace(msgspec.Struct, frozen=True, gc=False):
-    """Exactly one record is the row's; `evidence` says by what."""
+class Found(msgspec.Struct, frozen=True, gc=False):
+    """Exactly one record is the row's; `evidence` names why, as codes."""
 
     known: Known
     evidence: tuple[str, ...]
 
 
-class NoTrace(msgspec.Struct, frozen=True, gc=False):
-    """Nothing speaks for the row having been created."""
+class NothingFound(msgspec.Struct, frozen=True, gc=False):
+    """No record suggests that a POST of the row was executed."""
 
 
 class Ambiguous(msgspec.Struct, frozen=True, gc=False):
-    """A person decides between these records, and none."""
+    """A reviewer chooses between these records, and none."""
 
     candidates: tuple[str, ...]
     reason: str
 
 
-Verdict = Trace | NoTrace | Ambiguous
+Verdict = Found | NothingFound | Ambiguous
 
 
-def weigh(
-    sought: Sought, shown: Iterable[Known], *, claimed: Collection[str], skew: timedelta
+def resolve(
+    expected: Expected,
+    shown: Iterable[Known],
+    *,
+    claimed: Collection[str] = (),
+    changed: Collection[str] = (),
 ) -> Verdict:
-    """Weigh what the lists showed; `claimed` are remote ids that other rows own.
+    """Decide which of `shown` the POSTs of a row made.
 
-    `skew` is how far the service's clock may be from ours.
+    `shown` are records that the row's snapshot lacked or contained otherwise; `changed` are the ids
+    of the latter, `claimed` the ids that belong to other rows of the ledger.
     """
-    traces: dict[str, Known] = {}
-    against: dict[str, Known] = {}
-    maybe: dict[str, Known] = {}
+    sure: dict[str, Known] = {}
+    doubtful: dict[str, Known] = {}
+    possible: dict[str, Known] = {}
     for known in shown:
-        if known.key == sought.key or sought.key in known.others:
-            spoken_for = known.remote_id in claimed
-            if sought.trust == "never":
-                if not spoken_for:
-                    place = traces if _when(sought, known, skew) == "around" else maybe
-                    place[known.remote_id] = known
-                continue
-            place = against if spoken_for or contradicted(sought.marks, known.marks) else traces
-            place[known.remote_id] = known
-        elif known.remote_id not in claimed and _alike(sought, known, skew):
-            maybe[known.remote_id] = known
-    if len(traces) == 1 and not against:
-        [found] = traces.values()
-        return Trace(found, _evidence(sought, found, skew))
-    if traces or against:
-        reason = "several_records" if len(traces) > 1 else "key_with_other_data"
-        return Ambiguous(tuple(sorted({**traces, **against})), reason)
-    if maybe:
-        return Ambiguous(tuple(sorted(maybe)), "alike_without_key")
-    return NoTrace()
+        found_by = {known.key, *known.others}
+        taken = known.remote_id in claimed
+        if expected.key not in found_by or known.remote_id in changed:
+            # A record that existed before the first POST may only have been edited since.
+            if not taken and not found_by.isdisjoint(expected.digests):
+                possible[known.remote_id] = known
+        elif expected.trust == "never":
+            if not taken:
+                sure[known.remote_id] = known
+        elif taken or contradicted(expected.marks, known.marks):
+            doubtful[known.remote_id] = known
+        else:
+            sure[known.remote_id] = known
+    if len(sure) == 1 and not doubtful:
+        [found] = sure.values()
+        return Found(found, ("new", "key", *agreeing(expected.marks, found.marks)))
+    if sure or doubtful:
+        reason = "several_records" if len(sure) > 1 else "key_with_other_data"
+        return Ambiguous(tuple(sorted({**sure, **doubtful})), reason)
+    if possible:
+        return Ambiguous(tuple(sorted(possible)), "alike_without_key")
+    return NothingFound()
 
 
 def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
-    """Whether both sides name a mark and differ on it."""
+    """Whether both sides name a comparison field and differ in it."""
     return any(
         value is not None and theirs.get(name) is not None and theirs[name] != value
         for name, value in ours.items()
@@ -126,28 +130,14 @@ def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None
 
 
 def same_marks(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
-    """Whether all marks are named by both and equal."""
+    """Whether both sides name all comparison fields and agree in them."""
     return bool(ours) and all(
         value is not None and theirs.get(name) == value for name, value in ours.items()
     )
 
 
-def _alike(sought: Sought, known: Known, skew: timedelta) -> bool:
-    if sought.others.isdisjoint((known.key, *known.others)) and not (
-        known.key is None and same_marks(sought.marks, known.marks)
-    ):
-        return False
-    return _when(sought, known, skew) != "elsewhen"
-
-
-def _when(sought: Sought, known: Known, skew: timedelta) -> str:
-    if known.created_on is None:
-        return "unknown"
-    first, last = sought.intended
-    return "around" if first - skew <= known.created_on <= last + skew else "elsewhen"
-
-
-def _evidence(sought: Sought, found: Known, skew: timedelta) -> tuple[str, ...]:
-    marks = (name for name, value in sought.marks.items() if value == found.marks.get(name))
-    when = {"around": ("created_on",), "elsewhen": ("created_on_elsewhen",), "unknown": ()}
-    return ("key", *marks, *when[_when(sought, found, skew)])
+def agreeing(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the names of the comparison fields in which both sides agree."""
+    return tuple(
+        name for name, value in ours.items() if value is not None and value == theirs.get(name)
+    )

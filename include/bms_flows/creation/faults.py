@@ -128,6 +128,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "Same name and start date under another identity.",
         DECIDE,
     ),
+    "same_key_other_data": Answer(
+        "Une fiche saisie entre-temps porte cette identité, avec un autre nom ou une autre date.",
+        "A record typed in meanwhile has this identity with another name or date.",
+        DECIDE,
+    ),
     "same_email_other_name": Answer(
         "Une fiche porte cette adresse e-mail sous un autre nom.",
         "A record has this e-mail address under another name.",

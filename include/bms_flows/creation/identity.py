@@ -87,8 +87,9 @@ class Identity:
         return None if self.scope is None else values.get(self.scope)
 
     def mark(self, values: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return the marks of `values`, normalised; None where a field is missing."""
-        return {name: read(values) for name, read in self.marks.items()}
+        """Return digests of the marks of `values`; None where a field is missing."""
+        found = ((name, read(values)) for name, read in self.marks.items())
+        return {name: None if mark is None else _digest([mark]) for name, mark in found}
 
     @property
     def _finders(self) -> Sequence[Finder]:

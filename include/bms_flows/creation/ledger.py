@@ -26,8 +26,10 @@ from sqlalchemy import (
 )
 from sqlalchemy import bindparam as bind
 
+from bms_flows.creation import snapshot_store
 from bms_flows.creation.entry import OPEN, Entry, Move, State, Unlawful
 from bms_flows.creation.identity import unpacked
+from bms_flows.creation.snapshot import Snapshot
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
@@ -65,6 +67,9 @@ class Ledger(Protocol):
 
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return the keys of the rows that have these remote ids."""
+
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots of the service, by number; those that were deleted are left out."""
 
 
 class PostgresLedger:
@@ -110,6 +115,10 @@ class PostgresLedger:
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return the keys of the rows that have these remote ids."""
         return await asyncio.to_thread(self._owners, remote_ids)
+
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots of the service."""
+        return await asyncio.to_thread(snapshot_store.load, self._engine, ids)
 
     def _now(self) -> datetime:
         with (
@@ -223,4 +232,5 @@ def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
     given["state"] = State(given["state"])
     given["evidence"] = tuple(given["evidence"])
     given["candidates"] = tuple(given["candidates"])
+    given["dismissed"] = tuple(given["dismissed"])
     return Entry(**given)

@@ -1,6 +1,6 @@
 """Which record of the service a row is: found for sure, for a person to say, or none. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ def match(
             if not known.deleted:
                 return Match(known)
             gone.append(known)
-    found = _by_finders(view, finders, marks, but={known.remote_id for known in gone})
+    found = by_rules(view.by_key, finders, marks, but={known.remote_id for known in gone})
     return Match(gone[0]) if found is NOTHING and gone else found
 
 
@@ -54,7 +54,7 @@ def of_entry(identity: Identity, view: View, values: Mapping[str, Any], entry: E
     """Return the record of a row that the ledger knows to be there; where it is gone, one that is it now."""
     remote_id = entry.remote_id or ""
     # Lists leave out what was made just now; and who has left the part that was listed.
-    there = entry.key in view.open_keys or remote_id in view.records
+    there = entry.key in view.open_keys or remote_id in view.records or view.contains(remote_id)
     own = view.by_id.get(remote_id) or Known(
         remote_id=remote_id,
         number=entry.remote_number,
@@ -65,14 +65,18 @@ def of_entry(identity: Identity, view: View, values: Mapping[str, Any], entry: E
     return match(identity, view, values, was=own).known or own if own.deleted else own
 
 
-def _by_finders(
-    view: View,
+def by_rules(
+    by_digest: Mapping[str, Sequence[Known]],
     finders: Mapping[str, Finder],
     marks: Mapping[str, str | None],
     but: Collection[str],
 ) -> Match:
+    """Apply the match rules, strongest first: the first that finds records decides.
+
+    `by_digest` are records by all that they may be found by, `but` ids that are no match.
+    """
     for key, finder in finders.items():
-        shown = [each for each in view.by_key.get(key, ()) if each.remote_id not in but]
+        shown = [each for each in by_digest.get(key, ()) if each.remote_id not in but]
         if finder.trust == "alone":
             sure = shown
         elif finder.trust == "named":
@@ -101,7 +105,7 @@ def to_read(sheet: Sheet, resource: Resource, identity: Identity, view: View) ->
             known = match(identity, view, row.values).known
             wanted.add(known.remote_id if known else None)
         elif entry.state in HERE:
-            listed = entry.remote_id in view.by_id
+            listed = view.lists(entry.remote_id or "")
             if resource.watched or not listed or entry.digest != fingerprint(row.values):
                 known = of_entry(identity, view, row.values, entry)
                 wanted |= {entry.remote_id, known.remote_id}

@@ -1,7 +1,7 @@
 """The planner: what will be done with each row of a drop, by the rules and by what is known. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,8 +29,10 @@ def make(sheet: Sheet, resource: Resource, identity: Identity, rules: Rules, vie
     rows = [row if row.faults else planner.decide(row, values[row.line]) for row in rows]
     rows = planner.without_likes(rows, values)
     rows = planner.with_managers(rows, values)
-    bound = Bound(sheet.sha256, _ledger_digest(rows, view), _seen_digest(view), rules.version)
-    return Plan(resource.name, bound, tuple(rows), len(view.shown))
+    digests = {each for row in values.values() for each in identity.finders(row)}
+    seen = _seen_digest(view, digests)
+    bound = Bound(sheet.sha256, _ledger_digest(rows, view), seen, rules.version)
+    return Plan(resource.name, bound, tuple(rows), view.headcount)
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def _ledger_digest(rows: Sequence[Planned], view: View) -> str:
     )
 
 
-def _seen_digest(view: View) -> str:
-    return digest(
-        sorted((k.remote_id, k.key or "", sorted(k.marks.items()), k.number) for k in view.shown)
-    )
+def _seen_digest(view: View, digests: Collection[str]) -> str:
+    """Return the digest of the records that may be one of the rows'."""
+    near = {known.remote_id: known for each in digests for known in view.by_key.get(each, ())}
+    return digest(sorted((k.remote_id, k.fingerprint, k.deleted, k.number) for k in near.values()))

@@ -8,15 +8,25 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
-from bms.errors import NotFound
-from bms_flows.creation import audit, consent, entering, limits, matches, states, underway
+from bms_flows.creation import (
+    audit,
+    consent,
+    drop_snapshot,
+    entering,
+    limits,
+    matches,
+    states,
+    underway,
+)
 from bms_flows.creation.entry import Entry
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.matching import to_read
 from bms_flows.creation.order import chunks
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
+from bms_flows.creation.snapshot import Snapshot
 from bms_flows.creation.view import View, finders_named, keys_named
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.sheet import Sheet
@@ -53,10 +63,12 @@ async def plan_drop(
     Where somebody is, what was said of the same plan before no longer counts; a dry run asks nobody.
     """
     began = await bench.ledger.now()
-    view = await look(bench, drop_id, sheet)
+    taken, _ = await drop_snapshot.take(bench, sheet)
+    view = await look(bench, drop_id, sheet, taken)
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
     decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
     findings = await audit.audit(bench, view.shown)
+    await asyncio.to_thread(drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids)
     await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
     if not decision.ask:
         consent.agree(bench, drop_id, plan.id, consent.SETTING)
@@ -70,7 +82,7 @@ async def begin(
 ) -> Begun | Proposal:
     """Enter what was agreed to in the ledger; or return the new plan that needs a new yes.
 
-    Everything the plan was bound to is looked at again. Where something has moved, the drop is
+    The ledger is read again, and of the service what is new since the plan. Where something has moved, the drop is
     planned anew, and that plan is applied only if it creates no more rows and no other data than
     a person agreed to; or if it is one, as the first was, about which the setting asks nobody.
     Where another drop has entered one of the same people since the look, all of that is done again.
@@ -85,7 +97,12 @@ async def begin(
             f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved"
         )
     while True:
-        view = await look(bench, drop_id, sheet)
+        taken, snapshot_id = await drop_snapshot.reuse(bench, drop_id, sheet)
+        view = await look(bench, drop_id, sheet, taken)
+        if snapshot_id is None:
+            snapshot_id = await asyncio.to_thread(
+                drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids
+            )
         plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
         if plan.id != plan_id:
             decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
@@ -97,7 +114,7 @@ async def begin(
                 return Proposal(plan, Decision(True, why, decision.breaches))
             consent.agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
         named = finders_named(sheet, bench.identity)
-        if await asyncio.to_thread(_enter, bench, drop_id, plan, view, named):
+        if await asyncio.to_thread(_enter, bench, drop_id, plan, view, named, snapshot_id):
             return Begun(plan.id, len(await chunks_of(bench, drop_id, plan.id)))
 
 
@@ -108,26 +125,30 @@ def difference(agreed: Mapping[str, str], plan: Plan) -> str:
     return f"since the approval: {len(new)} more rows, {len(other)} with other data"
 
 
-async def look(bench: Workbench, drop_id: int, sheet: Sheet) -> View:
-    """Read what ledger and service say of the rows of a drop."""
-    usable = [row.values for row in sheet.rows if not sheet.faults_of(row)]
-    scopes = {bench.identity.scope_of(values) for values in usable}
+async def look(bench: Workbench, drop_id: int, sheet: Sheet, taken: Snapshot) -> View:
+    """Return what the ledger and a snapshot of the service say of the rows of a drop."""
+    missing, names = frozenset[Any](), [*taken.lists]
     if bench.identity.scope is not None:
-        scopes.discard(None)
+        scopes = drop_snapshot.scopes_of(bench, sheet)
+        missing = frozenset(scope for scope in scopes if str(scope) not in taken.lists)
+        names = [str(scope) for scope in scopes - missing]
     # The longest for which the engine allows a record that was made to be missing from the lists.
-    since = await bench.ledger.now() - states.LOOKS * bench.settings.settle
-    shown, unknown = [], set()
-    for scope in sorted(scopes, key=str):
-        try:
-            shown += await bench.remote.shown([scope])
-        except NotFound:
-            unknown.add(scope)
+    since = taken.taken_at - states.LOOKS * bench.settings.settle
     entries = await bench.ledger.by_key(keys_named(sheet, bench.identity))
     open_keys = await asyncio.to_thread(_underway, bench, since)
     named = finders_named(sheet, bench.identity)
     before = await asyncio.to_thread(matches.of, bench.warehouse, bench.resource.name, named)
-    missing = frozenset(unknown)
-    view = View(entries, open_keys, shown, missing, matched=before, since=since, drop_id=drop_id)
+    view = View(
+        entries,
+        open_keys,
+        list(taken.records.values()),
+        missing,
+        matched=before,
+        since=since,
+        drop_id=drop_id,
+        headcount=len({i for name in names for i in taken.lists[name].fingerprints}),
+        contains=taken.contains,
+    )
     wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
     records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))
     found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
@@ -175,7 +196,14 @@ def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:
         return underway.of(connection, bench.identity, since)
 
 
-def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collection[str]) -> bool:
+def _enter(
+    bench: Workbench,
+    drop_id: int,
+    plan: Plan,
+    view: View,
+    named: Collection[str],
+    snapshot_id: int,
+) -> bool:
     """Enter the plan's new rows and mark it applied, in one transaction.
 
     False, and nothing is entered, where other drops have entered rows since the `view` that are
@@ -199,6 +227,13 @@ def _enter(bench: Workbench, drop_id: int, plan: Plan, view: View, named: Collec
             if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}
         ]
         attempts = bench.settings.create_attempts
-        entering.enter(connection, plan.resource, drop_id, rows, attempts=attempts)
+        entering.enter(
+            connection,
+            plan.resource,
+            drop_id,
+            rows,
+            attempts=attempts,
+            snapshot_id=snapshot_id,
+        )
         consent.applied(connection, drop_id, plan.id)
     return True

@@ -9,20 +9,24 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from bms_flows.creation import body
+from bms_flows.creation import body, drop_snapshot
 from bms_flows.creation.audit import Finding, audit
 from bms_flows.creation.consent import kept
 from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.faults import RowFault, restored
 from bms_flows.creation.plan import Action
-from bms_flows.creation.settle import look
-from bms_flows.creation.verify import verified_fields
+from bms_flows.creation.verify import bodies_with_managers, verified_fields
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.outcome import Candidate, Difference, Outcome, counts
+from bms_flows.drops.outcome import State as Ended
 from bms_flows.drops.sheet import Sheet
 
 FORMAT = 1
 """Raised when the receipt's form changes."""
+
+
+OTHER_DATA = "other_data"
+"""Code of a row whose record has other data; only there fields are compared by value."""
 
 
 class NotBalanced(RuntimeError):
@@ -43,14 +47,14 @@ async def make_receipt(
     values = {row.line: row.values for row in sheet.rows}
     findings: list[Finding] = []
     if plan.state == "applied" and entries:
-        sent = [v for v in values.values() if bench.identity.key(v) in entries]
-        findings = await audit(bench, (await look(bench.ledger, bench.remote, sent)).shown)
+        shown, _ = await drop_snapshot.refresh(bench, drop_id, sheet)
+        findings = await audit(bench, list(shown.records.values()))
     outcomes = []
     for row in plan.rows:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
-        differences = await _differences(bench, row, given)
+        differences = await _differences(bench, outcome, entry, given)
         outcomes.append(replace(outcome, key=bench.resource.told(given), differences=differences))
     return outcomes, receipt(plan, sheet, outcomes, findings)
 
@@ -107,15 +111,22 @@ def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> O
     match entry.state:
         case State.CREATED | State.ADOPTED:
             different = fields.get("different", ())
+            if entry.existed and different:
+                state: Ended = "needs_review"
+            elif entry.existed:
+                state = "already_there"
+            else:
+                state = "created" if entry.state is State.CREATED else "adopted"
             return Outcome(
                 line=line,
-                state="created" if entry.state is State.CREATED else "adopted",
+                state=state,
                 guid=entry.remote_id,
                 id=entry.remote_number,
                 is_standby=entry.is_standby,
                 evidence=" ".join([*entry.evidence, *(f"differs:{name}" for name in different)]),
                 verified=tuple(fields.get("equal", ())),
                 unverifiable=tuple(fields.get("unreadable", ())),
+                faults=(RowFault(OTHER_DATA, line),) if state == "needs_review" else (),
             )
         case State.REJECTED | State.GIVEN_UP:
             reason = entry.reason or ""
@@ -179,15 +190,17 @@ def receipt(
 
 
 async def _differences(
-    bench: Workbench, row: Mapping[str, Any], values: Mapping[str, Any]
+    bench: Workbench, outcome: Outcome, entry: Entry | None, values: Mapping[str, Any]
 ) -> tuple[Difference, ...]:
-    """Return a manual change field by field; its values are read anew, the ledger keeps none."""
-    if not row["differences"]:
+    """Return a manual change field by field; its values are read again, the ledger stores none."""
+    if all(fault.code != OTHER_DATA for fault in outcome.faults):
         return ()
-    record = await bench.remote.read(row["remote_id"])
+    record = await bench.remote.read(outcome.guid or "")
     if record is None:
         return ()  # it has gone since the plan
     sent = body.build(bench.resource, values)
+    if entry is not None and entry.existed:
+        sent = (await bodies_with_managers(bench, [entry])).get(entry.id, sent)
     return tuple(
         Difference(
             field=each.name,

@@ -1,14 +1,15 @@
 """The service as the engine needs it: what it shows, one record, one create. `remotes` has a class per resource."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
 
 from bms.transport import BeforeSend
-from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import Identity
 from bms_flows.creation.resource import Resource
+from bms_flows.creation.snapshot import Snapshot
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -24,15 +25,13 @@ class TooLate(Exception):
 
 
 class ListUnsettled(Exception):
-    """Records came and went while a list was read: some may be missing from what was read."""
+    """A list kept changing while it was read: records may be missing from what was read."""
 
     retriable = True
     retry_after = 60.0
 
-    def __init__(self, resource: str) -> None:
-        super().__init__(
-            f"the list of {resource}s moves too much to be read whole; a later try may"
-        )
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} kept changing during the read; retry later")
 
 
 class Remote(Protocol):
@@ -50,8 +49,14 @@ class Remote(Protocol):
     def create_endpoint(self) -> str:
         """The operation that creates."""
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
-        """Return every record of these parts, whatever its state."""
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Read every record of these parts, whatever its state; parts that don't exist are left out.
+
+        `at` is the database's time before the first request.
+        """
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Read what is new in the lists of a snapshot."""
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Create a record, once; errors as the client's, and what `before_send` raises."""

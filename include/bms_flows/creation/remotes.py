@@ -1,27 +1,29 @@
 """The service's side of each resource that can be created (interface, operations 2 to 4 and 6 to 11)."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bms.answers import CreatedId, Page
+from bms.answers import CreatedId
 from bms.client import Client
-from bms.dates import parse_datetime
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, BmsError, NotFound
 from bms.transport import BeforeSend
 from bms_flows.creation.consultants import consultant, consultant_identity
 from bms_flows.creation.contacts import contact, contact_identity
+from bms_flows.creation.crm_list import CrmList
 from bms_flows.creation.employees import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.creation.evidence import Known, contradicted
 from bms_flows.creation.identity import Identity
-from bms_flows.creation.remote import ListUnsettled, Made
+from bms_flows.creation.remote import Made
 from bms_flows.creation.resource import Resource
 from bms_flows.creation.settings import Settings
-from bms_flows.mirror.reading import Fetch, Reading
+from bms_flows.creation.snapshot import ListState, Snapshot
+from bms_flows.mirror.reading import Fetch
 
 
 class Employees:
@@ -39,15 +41,29 @@ class Employees:
         self._reader = reader
         self._writer = writer
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
-        """Return every employee of these entities, on standby and former ones included."""
-        found: list[Known] = []
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Read every employee of these entities, on standby and former ones included."""
+        lists: dict[str, ListState] = {}
+        records: dict[str, Known] = {}
         for entity in sorted(set(scopes)):
-            listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
-            # A row without its key could be the one that is looked for.
-            listed.require_all()
-            found += [self._known(item, entity) for item in listed]
-        return found
+            with suppress(NotFound):
+                found = await self._list(entity)
+                lists[str(entity)] = ListState.of(found.values())
+                records |= found
+        return Snapshot(taken_at=at, lists=lists, records=records)
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Read the entities of a snapshot again: one request returns a whole list.
+
+        Each list is read twice: one answer may lack a record that the other one shows.
+        """
+        lists: dict[str, ListState] = {}
+        records: dict[str, Known] = {}
+        for entity in snapshot.lists:
+            found = await self._list(int(entity)) | await self._list(int(entity))
+            lists[entity] = ListState.of(found.values())
+            records |= found
+        return snapshot.refreshed(at, lists, records)
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Create an employee."""
@@ -65,6 +81,11 @@ class Employees:
         """Return guid, number and standby of an employee's detail."""
         return Made(record.guid_employee, record.id_employee, record.is_standby)
 
+    async def _list(self, entity: int) -> dict[str, Known]:
+        listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
+        listed.require_all()  # a row without its key could be the one that is looked for
+        return {item.guid_employee: self._known(item, entity) for item in listed}
+
     def _known(self, item: Any, entity: int) -> Known:
         values = {**msgspec.structs.asdict(item), "id_entity": entity}
         return Known(
@@ -74,7 +95,6 @@ class Employees:
             key=self.identity.key(values),
             others=self.identity.others(values),
             marks=self.identity.mark(values),
-            created_on=_when(self._reader, item),
             values=values,
         )
 
@@ -85,18 +105,25 @@ class Crm(ABC):
     create_endpoint: ClassVar[str]
 
     def __init__(
-        self, resource: Resource, identity: Identity, reader: Client, writer: Client, passes: int
+        self,
+        resource: Resource,
+        identity: Identity,
+        reader: Client,
+        writer: Client,
+        settings: Settings,
     ) -> None:
         self.resource = resource
         self.identity = identity
         self._reader = reader
         self._writer = writer
-        self._passes = passes
+        self._passes = settings.mirror_passes
+        sizes = [settings.list_page_size, reader.settings.page_size]
+        self._page_sizes = sorted(set(sizes), reverse=True)
         self._seen: dict[bytes, Known] = {}
 
     @abstractmethod
-    def _lists(self) -> Sequence[Fetch]:
-        """Return the lists that together show every record."""
+    def _fetches(self) -> Mapping[str, Fetch]:
+        """Return the lists that together show every record, by name."""
 
     @abstractmethod
     async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
@@ -106,31 +133,32 @@ class Crm(ABC):
     async def _detail(self, number: int) -> Any:
         """Return a record; raise `NotFound`."""
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
-        """Return every record, deleted ones included.
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Read every record, deleted ones included; nothing where no scope is given.
 
         Raises `ListUnsettled` where a list moved so much that records may be missing.
         """
-        found: dict[str, Known] = {}
+        empty = Snapshot(taken_at=at, lists={}, records={})
         if not set(scopes):
-            return []
-        for fetch in self._lists():
-            listed: dict[str, Known] = {}
+            return empty
+        read = {each.name: await each.whole(self._page_sizes) for each in self._lists()}
+        return _merged(empty, at, read)
 
-            async def take(
-                page: Page[Any], listed: dict[str, Known] = listed
-            ) -> list[tuple[int, bytes]]:
-                page.require_all()
-                marked = [(item, _digest(item)) for item in page]
-                listed.update({str(item.id): self._known(item, mark) for item, mark in marked})
-                return [(item.id, mark) for item, mark in marked]
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Read what is new in each list, and a list whole where its ends can't tell that."""
+        read = {}
+        for each in self._lists():
+            state = snapshot.lists.get(each.name)
+            found = None if state is None else await each.new(state)
+            sizes = self._page_sizes if state is None else [state.page_size]
+            read[each.name] = found or await each.whole(sizes)
+        return _merged(snapshot, at, read)
 
-            reading = Reading(fetch, take, self._reader.settings.page_size)
-            await reading.until_agreed(self._passes)
-            if not reading.agreed:
-                raise ListUnsettled(self.resource.name)
-            found.update(listed)
-        return list(found.values())
+    def _lists(self) -> Sequence[CrmList]:
+        return [
+            CrmList(name, fetch, self._known, self._passes)
+            for name, fetch in self._fetches().items()
+        ]
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Create a record; an answer that doesn't lead to it leaves it in doubt (`AmbiguousWrite`).
@@ -163,7 +191,7 @@ class Crm(ABC):
         return self.identity.mark(of if isinstance(of, Mapping) else msgspec.structs.asdict(of))
 
     def _known(self, item: Any, mark: bytes) -> Known:
-        # Every look reads the whole list: what was made of a row that is as it was stays.
+        # A whole reading passes a list twice: what was made of an unchanged item is used again.
         if mark not in self._seen:
             values = msgspec.structs.asdict(item)
             self._seen[mark] = Known(
@@ -172,7 +200,6 @@ class Crm(ABC):
                 key=self.identity.key(values),
                 others=self.identity.others(values),
                 marks=self.identity.mark(values),
-                created_on=_when(self._reader, item),
                 deleted=bool(values.get("deleted")),
             )
         return self._seen[mark]
@@ -187,18 +214,18 @@ class Contacts(Crm):
     def __init__(self, reader: Client, writer: Client, settings: Settings | None = None) -> None:
         settings = settings or Settings()
         own = contact(settings.phone_region)
-        super().__init__(own, contact_identity(own), reader, writer, settings.mirror_passes)
+        super().__init__(own, contact_identity(own), reader, writer, settings)
 
-    def _lists(self) -> Sequence[Fetch]:
+    def _fetches(self) -> Mapping[str, Fetch]:
         # Whether filter=ALL has deleted contacts is not shown by the interface.
-        return [
-            lambda number, size: self._reader.list_contacts(
+        return {
+            "contacts (ALL)": lambda number, size: self._reader.list_contacts(
                 filter="ALL", page_number=number, page_size=size
             ),
-            lambda number, size: self._reader.list_contacts(
+            "contacts (DELETED)": lambda number, size: self._reader.list_contacts(
                 filter="DELETED", page_number=number, page_size=size
             ),
-        ]
+        }
 
     async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
         return await self._writer.create_contact(body, before_send=before_send)
@@ -216,12 +243,14 @@ class Consultants(Crm):
     def __init__(self, reader: Client, writer: Client, settings: Settings | None = None) -> None:
         settings = settings or Settings()
         own = consultant(settings.phone_region)
-        super().__init__(own, consultant_identity(own), reader, writer, settings.mirror_passes)
+        super().__init__(own, consultant_identity(own), reader, writer, settings)
 
-    def _lists(self) -> Sequence[Fetch]:
-        return [
-            lambda number, size: self._reader.list_consultants(page_number=number, page_size=size)
-        ]
+    def _fetches(self) -> Mapping[str, Fetch]:
+        return {
+            "consultants": lambda number, size: self._reader.list_consultants(
+                page_number=number, page_size=size
+            )
+        }
 
     async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
         return await self._writer.create_consultant(body, before_send=before_send)
@@ -230,15 +259,12 @@ class Consultants(Crm):
         return (await self._reader.read_consultant(number)).record
 
 
-def _digest(item: Any) -> bytes:
-    return hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()
-
-
-def _when(reader: Client, item: Any) -> Any:
-    try:
-        return parse_datetime(item.created_on, reader.settings.time_zone)
-    except ValueError:
-        return None  # evidence that can't be read is none
+def _merged(
+    snapshot: Snapshot, at: datetime, read: Mapping[str, tuple[Mapping[str, Known], ListState]]
+) -> Snapshot:
+    lists = {name: state for name, (_, state) in read.items()}
+    records = {i: known for found, _ in read.values() for i, known in found.items()}
+    return snapshot.refreshed(at, lists, records)
 
 
 REMOTES: Final[Mapping[str, type[Employees] | type[Contacts] | type[Consultants]]] = {

@@ -55,7 +55,11 @@ class Sender:
         intended = await self.journal.move(
             row,
             lambda entry, now: states.intend(
-                entry, owner=owner, now=now, in_flight=settings.in_flight
+                entry,
+                owner=owner,
+                now=now,
+                in_flight=settings.in_flight,
+                max_age=settings.check_max_age,
             ),
         )
         if intended is None:

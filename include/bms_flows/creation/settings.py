@@ -26,8 +26,10 @@ class Settings(FlowSettings):
     """POSTs for one row at most, before a person decides."""
     create_timeout_s: float = 60
     """Seconds that one create may take, connection and token included; then it is cut off."""
-    clock_skew_s: float = 300
-    """Seconds that the service's clock may be ahead of the database's or behind it."""
+    check_max_age_s: float = 600
+    """Seconds after which a check that the service has no record of a row must be repeated before sending."""
+    list_page_size: int = 1000
+    """Page size with which a drop asks for contacts and consultants; a service may give or take fewer."""
     lease_s: float = 60
     """Seconds that a row stays its worker's without a sign of life."""
     create_stopped_by: str = "403,404,405"
@@ -57,9 +59,9 @@ class Settings(FlowSettings):
         return timedelta(seconds=self.create_timeout_s)
 
     @property
-    def skew(self) -> timedelta:
-        """The clock skew allowed for."""
-        return timedelta(seconds=self.clock_skew_s)
+    def check_max_age(self) -> timedelta:
+        """How old a check of the service may be when a POST is intended."""
+        return timedelta(seconds=self.check_max_age_s)
 
     @property
     def lease(self) -> timedelta:
@@ -86,7 +88,7 @@ class Settings(FlowSettings):
         return read
 
 
-NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "clock_skew_s", "lease_s")
+NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "check_max_age_s", "lease_s")
 
 
 def _number(variable: str, text: str) -> float:

@@ -13,12 +13,16 @@
       │                                          └─ decided: a candidate ► ADOPTED, give up ► GIVEN_UP
       └──────── REJECTED, GIVEN_UP, dropped again
 
+Before its first POST a READY row is checked against the service: found there it is ADOPTED, possibly
+there it goes to REVIEW.
+
 A late 2xx to the last attempt is knowledge and is taken in wherever the row stands meanwhile.
 
 The laws, each held by one function below and by a row lock around it (`ledger`):
 
 1. A POST is sent only by who moved the row from READY to SENDING, under a lease, in a transaction
-   committed before it is sent. There is no other way to a POST.
+   committed before it is sent, after checking under the same lease that the service has no record
+   for the row: at most `max_age` before. There is no other way to a POST.
 2. SENDING leads back to READY only if the POST surely was not executed.
 3. `quiet_at` is the moment from which nothing of the last attempt can be under way: the intent plus
    the longest time that a create may take. A POST leaves within half of that or never, and the
@@ -54,7 +58,7 @@ from bms_flows.creation.entry import HERE, OPEN, Entry, Move, State, Unlawful
 
 LOOKS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
-_FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None}
+_FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 
 
 def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
@@ -72,6 +76,7 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
         state=State.UNKNOWN if abandoned else entry.state,
         looks=0 if abandoned else entry.looks,
         reason="abandoned" if abandoned else entry.reason,
+        checked_at=entry.checked_at if entry.owner == owner else None,
     )
     return Move(changed, "abandoned" if abandoned else None)
 
@@ -90,11 +95,29 @@ def release(entry: Entry, *, owner: str) -> Move:
     return Move(_replace(entry, **_FREE))
 
 
-def intend(entry: Entry, *, owner: str, now: datetime, in_flight: timedelta) -> Move:
-    """Give the next POST its number; committed before it is sent, by who holds the lease at that moment."""
+def check(entry: Entry, *, owner: str, checked_at: datetime) -> Move:
+    """Record that the service had no record for a READY row at `checked_at`, as its owner saw."""
+    if entry.state is not State.READY or entry.owner != owner:
+        raise Unlawful
+    return Move(_replace(entry, checked_at=checked_at))
+
+
+def checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
+    """Whether the service was seen without a record for the row recently enough."""
+    return entry.checked_at is not None and now - entry.checked_at <= max_age
+
+
+def intend(
+    entry: Entry, *, owner: str, now: datetime, in_flight: timedelta, max_age: timedelta
+) -> Move:
+    """Give the next POST its number; committed before it is sent, by who holds the lease at that moment.
+
+    Only for a row that this owner has checked against the service within `max_age`.
+    """
     if (
         entry.state is not State.READY
         or not entry.held_by(owner, now)
+        or not checked(entry, now=now, max_age=max_age)
         or entry.attempt >= entry.limit
     ):
         raise Unlawful
@@ -191,15 +214,15 @@ def adopt(
     standby: bool | None,
     evidence: Sequence[str],
 ) -> Move:
-    """Take in that a look found the one record that POST made."""
-    if entry.state is not State.UNKNOWN or entry.owner != owner:
+    """Take in that the one record of a row was found: after a POST, or before any was sent."""
+    if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise Unlawful
     return Move(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
 
 
 def ask(entry: Entry, *, owner: str, candidates: Sequence[str], reason: str) -> Move:
-    """Leave an UNKNOWN row to a person."""
-    if entry.state is not State.UNKNOWN or entry.owner != owner:
+    """Leave a row to a reviewer."""
+    if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise Unlawful
     return Move(_review(entry, candidates, reason), "review", reason)
 
@@ -212,7 +235,8 @@ def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timed
     if looks < LOOKS:
         return Move(_replace(entry, looks=looks), "not_found")
     if entry.attempt < entry.limit:
-        return Move(_replace(entry, looks=looks, state=State.READY), "cleared")
+        cleared = _replace(entry, looks=looks, state=State.READY, checked_at=looked_at)
+        return Move(cleared, "cleared")
     return Move(
         _review(_replace(entry, looks=looks), (), "attempts_used"), "review", "attempts_used"
     )
@@ -237,7 +261,10 @@ def choose(
 
 
 def create_again(entry: Entry, *, who: str, run: str) -> Move:
-    """Take a person's word, given by a run, that there is no record: one more attempt where none is left."""
+    """Take a reviewer's word, given by a run, that there is no record: one more attempt where none is left.
+
+    The candidates that the reviewer saw are not asked about again.
+    """
     if entry.state is not State.REVIEW:
         raise Unlawful
     changed = _replace(
@@ -247,6 +274,7 @@ def create_again(entry: Entry, *, who: str, run: str) -> Move:
         looks=0,
         reason=None,
         candidates=(),
+        dismissed=tuple(dict.fromkeys([*entry.dismissed, *entry.candidates])),
     )
     return Move(changed, "decided_create", run, who)
 
@@ -266,6 +294,7 @@ def reopen(
     digest: str,
     manager_key: str | None,
     attempts: int,
+    snapshot_id: int | None = None,
     reason: str | None = None,
     candidates: Sequence[str] = (),
 ) -> Move:
@@ -287,9 +316,11 @@ def reopen(
         first_intended_at=None,
         intended_at=None,
         quiet_at=None,
+        snapshot_id=snapshot_id,
         reason=reason,
         evidence=(),
         candidates=tuple(candidates),
+        dismissed=(),
         **_FREE,
     )
     return Move(changed, "entered", reason)

@@ -25,17 +25,13 @@ async def verify(bench: Workbench, rows: Collection[int]) -> None:
 
 async def _verify(bench: Workbench, rows: Collection[int]) -> None:
     entries = await _left(bench, rows)
-    bodies = await bench.ledger.bodies([entry.id for entry in entries])
-    managers = await bench.ledger.by_key({e.manager_key for e in entries if e.manager_key})
+    bodies = await bodies_with_managers(bench, entries)
 
     async def one(entry: Entry) -> None:
         body = bodies.get(entry.id)
         record = await bench.remote.read(entry.remote_id or "")
         if body is None or record is None:
             return
-        manager = managers.get(entry.manager_key or "")
-        if manager is not None:
-            body = {**body, "id_manager": manager.remote_number}
         compared = compare(bench.resource, body, record)
         verified = {
             "equal": list(compared.equal),
@@ -45,6 +41,19 @@ async def _verify(bench: Workbench, rows: Collection[int]) -> None:
         await asyncio.to_thread(_write, bench, entry.id, verified)
 
     await asyncio.gather(*map(one, entries))
+
+
+async def bodies_with_managers(
+    bench: Workbench, entries: Collection[Entry]
+) -> dict[int, dict[str, Any]]:
+    """Return the bodies of rows with the numbers of their managers; those erased are left out."""
+    bodies = await bench.ledger.bodies([entry.id for entry in entries])
+    managers = await bench.ledger.by_key({e.manager_key for e in entries if e.manager_key})
+    for entry in entries:
+        manager = managers.get(entry.manager_key or "")
+        if manager is not None and entry.id in bodies:
+            bodies[entry.id]["id_manager"] = manager.remote_number
+    return bodies
 
 
 async def _left(bench: Workbench, rows: Collection[int]) -> list[Entry]:

@@ -1,7 +1,7 @@
 """What ledger and service say of the rows of a drop when a plan is made. Pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,9 +20,10 @@ class View:
     """What the ledger and the service say when a plan is made.
 
     `entries` by key; `open_keys` what rows may be found by that the lists may not show (unfinished
-    ones, and records made after `since`), by their key; `shown` all records of the parts concerned,
-    `unknown_scopes` the parts that the service doesn't know; `records` details by remote id, for
-    those `to_read` named; `matched` the remote ids that keys were found to be before;
+    ones, and records made after `since`), by their key; `shown` the records that may concern a row,
+    `headcount` how many there are in the parts that the rows name, `contains` tells of any id whether
+    a list shows it; `unknown_scopes` the parts that the service doesn't know; `records` details by
+    remote id, for those `to_read` named; `matched` the remote ids that keys were found to be before;
     `drop_id` the drop that is planned.
     """
 
@@ -34,6 +35,8 @@ class View:
     matched: Mapping[str, str] = field(default_factory=dict)
     since: datetime = EVER
     drop_id: int | None = None
+    headcount: int = 0
+    contains: Callable[[str], bool] = lambda _: False
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[Known]]:
@@ -63,7 +66,17 @@ class View:
         remote_id = self.matched.get(key)
         if remote_id is None:
             return None
-        return self.by_id.get(remote_id) or Known(remote_id=remote_id, deleted=True)
+        gone = not self.contains(remote_id)
+        return self.by_id.get(remote_id) or Known(remote_id=remote_id, deleted=gone)
+
+    @property
+    def concerned_ids(self) -> Collection[str]:
+        """The records that the rows are known to be, by the ledger or an earlier match."""
+        return {*self.matched.values(), *(e.remote_id or "" for e in self.entries.values())}
+
+    def lists(self, remote_id: str) -> bool:
+        """Whether a list shows a record."""
+        return remote_id in self.by_id or self.contains(remote_id)
 
     def underway(self, key: str, others: Iterable[str]) -> str | None:
         """Return what of `others` is another key's row's too that the lists may not show."""

@@ -10,6 +10,7 @@ from bms_warehouse.tables.creation import (
     creation_event,
     creation_match,
     creation_plan,
+    creation_snapshot,
 )
 from bms_warehouse.tables.differences import contact_agreement, contact_difference
 from bms_warehouse.tables.drops import drop
@@ -58,6 +59,7 @@ __all__ = [
     "creation_event",
     "creation_match",
     "creation_plan",
+    "creation_snapshot",
     "drop",
     "employee",
     "employee_private",

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
@@ -70,6 +71,23 @@ creation_plan = Table(
     comment="Plans of drops, immutable: what would be done, and who agreed to it.",
 )
 
+creation_snapshot = Table(
+    "creation_snapshot",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Its number."),
+    Column("resource", TEXT, nullable=False, comment="The resource whose lists were read."),
+    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="The drop then."),
+    Column("taken_at", TIMESTAMP, nullable=False, comment="When the reading began."),
+    Column(
+        "content",
+        LargeBinary,
+        nullable=False,
+        comment="Ids and digests of the lists' records, compressed; no personal data.",
+    ),
+    Index("ix_creation_snapshot_drop_id", "drop_id"),
+    comment="What the service's lists contained before rows were entered; deleted once they are done.",
+)
+
 creation = Table(
     "creation",
     METADATA,
@@ -86,12 +104,30 @@ creation = Table(
     Column("intended_at", TIMESTAMP, comment="Intent of the last POST, committed before it."),
     Column("quiet_at", TIMESTAMP, comment="From when on nothing of the last POST is under way."),
     Column("looks", Integer, nullable=False, comment="Looks since then that found no trace."),
+    Column(
+        "snapshot_id",
+        BigInteger,
+        ForeignKey(creation_snapshot.c.id, ondelete="SET NULL"),
+        comment="The snapshot of the service taken before it was entered.",
+    ),
+    Column(
+        "checked_at",
+        TIMESTAMP,
+        comment="When its lease holder last saw the service without a record for it.",
+    ),
     Column("remote_id", TEXT, comment="The service's id of the record: guid or number."),
     Column("remote_number", BIGINT, comment="Its number, where it has one beside the id."),
     Column("is_standby", Boolean, comment="Whether it was on standby when last seen."),
     Column("reason", TEXT, comment="Code: why it is unknown, rejected or needs review."),
     Column("evidence", JSONB, nullable=False, comment="Codes: what the outcome rests on."),
     Column("candidates", JSONB, nullable=False, comment="Remote ids a person chooses from."),
+    Column(
+        "dismissed",
+        JSONB,
+        nullable=False,
+        server_default=text("'[]'"),
+        comment="Remote ids that a reviewer decided against.",
+    ),
     Column("manager_key", TEXT, comment="Key of the row that must be there before."),
     Column("verified", JSONB, comment="Names of fields read back: equal, different, unreadable."),
     Column("owner", TEXT, comment="Who works on it."),
@@ -110,6 +146,7 @@ creation = Table(
         postgresql_where=text("remote_id is not null"),
     ),
     Index("ix_creation_drop_id", "drop_id"),
+    Index("ix_creation_snapshot_id", "snapshot_id"),
     comment="The ledger: one row for each record to be created, whatever is dropped how often.",
 )
 

@@ -6,24 +6,30 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from bms_flows import retention, runs
-from bms_flows.creation import review
+from bms_flows.creation import review, snapshot_store
 from bms_flows.creation.settings import Settings
 from bms_flows.workplace import recorded
 from bms_provider import workplace
 
 
 def sweep() -> dict[str, dict[str, int]]:
-    """Delete files past their days, and what was sent for rows that reached their end.
+    """Delete files past their days, what was sent for rows that reached their end, and old snapshots.
 
-    Returns, for each kind of file, how many went and their bytes.
+    A snapshot of the service is deleted once its plan can no longer be approved, unless an unfinished
+    row needs it. Returns, for each kind of file, how many went and their bytes.
     """
-    keep = timedelta(days=Settings.from_environment().keep_days)
+    settings = Settings.from_environment()
     with workplace.open_workplace() as place, recorded(place, workplace.step("sweep")) as run_id:
         days = retention.kept_days(place.settings)
         swept = retention.sweep(place.data_root, days, now=datetime.now(UTC))
         found = {kind: asdict(each) for kind, each in swept.items()}
-        forgotten = review.forget_bodies(place.warehouse, datetime.now(UTC) - keep)
-        found["bodies"] = {"files": forgotten, "bytes": 0}
+        now = datetime.now(UTC)
+        keep, asked = timedelta(days=settings.keep_days), timedelta(hours=settings.approval_hours)
+        forgotten = {
+            "bodies": review.forget_bodies(place.warehouse, now - keep),
+            "snapshots": snapshot_store.forget(place.warehouse, now - asked),
+        }
+        found |= {kind: {"files": number, "bytes": 0} for kind, number in forgotten.items()}
         with place.warehouse.begin() as connection:
             runs.finish(connection, run_id, state="complete", details=found)
     return found

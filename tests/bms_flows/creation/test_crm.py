@@ -156,3 +156,22 @@ def test_a_list_that_moves_hides_no_contact(sandbox: Sandbox, drop: Drop) -> Non
         drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact", page_size=10)
     )
     assert (outcome.state, outcome.guid) == ("already_there", known)
+
+
+def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_record(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The address is stored in lower case, and times are shown in another zone without saying so."""
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(
+        stored_forms=["create_contact.email=lower"],
+        shown_forms=["list_contacts.created_on=naive:UTC"],
+    )
+    sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
+    this = drop(people("contact", ALICE.replace("alice@", "Alice@")), "contact")
+    brisk = replace(this.settings, create_timeout_s=4, lease_s=4)
+    [outcome] = onboard(replace(this, settings=brisk))
+    [record] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
+    assert (outcome.state, codes([outcome])) == ("needs_review", ["alike_without_key"])
+    assert [candidate.guid for candidate in outcome.candidates] == [str(record["id"])]
+    assert made(sandbox) == 1

@@ -1,123 +1,103 @@
-from datetime import UTC, datetime, timedelta
-
 import msgspec
 import pytest
 
 from bms_flows.creation.audit import Finding, compare
 from bms_flows.creation.entry import Entry, State
-from bms_flows.creation.evidence import Ambiguous, Known, NoTrace, Sought, Trace, weigh
+from bms_flows.creation.evidence import (
+    Ambiguous,
+    Expected,
+    Found,
+    Known,
+    NothingFound,
+    Verdict,
+    resolve,
+)
 from bms_flows.creation.identity import Trust
 
-AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SKEW = timedelta(minutes=5)
-SOUGHT = Sought(
-    key="k", marks={"name": "a\0b", "start_date": "2026-05-01"}, intended=(AT, AT + SKEW)
+EXPECTED = Expected(
+    key="k",
+    marks={"name": "a\0b", "start_date": "2026-05-01"},
+    digests={"k", "name+company"},
 )
 
 
 def shown(remote_id: str = "g1", **given: object) -> Known:
-    return Known(
-        **{
-            "remote_id": remote_id,
-            "key": "k",
-            "marks": SOUGHT.marks,
-            "created_on": AT,
-            **given,
-        }
-    )
+    return Known(**{"remote_id": remote_id, "key": "k", "marks": EXPECTED.marks, **given})
 
 
-def weighed(*known: Known, claimed: tuple[str, ...] = ()) -> object:
-    return weigh(SOUGHT, known, claimed=claimed, skew=SKEW)
+def resolved(
+    *known: Known,
+    trust: Trust = "alone",
+    claimed: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
+) -> Verdict:
+    expected = msgspec.structs.replace(EXPECTED, trust=trust)
+    return resolve(expected, known, claimed=claimed, changed=changed)
 
 
-def test_one_record_with_the_key_is_the_trace() -> None:
-    found = weighed(shown())
-    assert isinstance(found, Trace)
-    assert found.evidence == ("key", "name", "start_date", "created_on")
+def test_one_new_record_with_the_key_is_found() -> None:
+    assert resolved(shown()) == Found(shown(), ("new", "key", "name", "start_date"))
 
 
-def test_nothing_shown_is_no_trace() -> None:
-    assert weighed() == NoTrace()
+def test_without_a_new_record_nothing_is_found() -> None:
+    assert resolved() == NothingFound()
 
 
-def test_another_key_is_no_trace_however_alike() -> None:
-    assert weighed(shown(key="other")) == NoTrace()
+def test_a_new_record_without_anything_in_common_is_not_found_however_alike() -> None:
+    assert resolved(shown(key="other")) == NothingFound()
 
 
 @pytest.mark.parametrize("mark", ["name", "start_date"])
-def test_the_key_with_other_data_is_for_a_person(mark: str) -> None:
-    other = {**SOUGHT.marks, mark: "something else"}
-    assert weighed(shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
+def test_a_new_record_with_the_key_and_other_data_goes_to_review(mark: str) -> None:
+    other = {**EXPECTED.marks, mark: "something else"}
+    assert resolved(shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
 
 
-def test_a_mark_the_list_does_not_show_speaks_neither_way() -> None:
-    found = weighed(shown(marks={"name": SOUGHT.marks["name"], "start_date": None}))
-    assert isinstance(found, Trace)
-    assert found.evidence == ("key", "name", "created_on")
+def test_a_comparison_field_that_the_list_does_not_show_contradicts_nothing() -> None:
+    record = shown(marks={"name": EXPECTED.marks["name"], "start_date": None})
+    assert resolved(record) == Found(record, ("new", "key", "name"))
 
 
-def test_two_records_with_the_key_are_for_a_person() -> None:
-    assert weighed(shown("g1"), shown("g2")) == Ambiguous(("g1", "g2"), "several_records")
+def test_two_new_records_with_the_key_go_to_review() -> None:
+    assert resolved(shown("g1"), shown("g2")) == Ambiguous(("g1", "g2"), "several_records")
 
 
-def test_a_record_that_another_row_owns_is_for_a_person() -> None:
-    assert weighed(shown(), claimed=("g1",)) == Ambiguous(("g1",), "key_with_other_data")
+def test_a_record_that_another_row_owns_goes_to_review() -> None:
+    assert resolved(shown(), claimed=("g1",)) == Ambiguous(("g1",), "key_with_other_data")
 
 
-def test_a_keyless_record_alike_and_of_that_time_is_a_candidate_never_adopted() -> None:
-    assert weighed(shown(key=None)) == Ambiguous(("g1",), "alike_without_key")
+@pytest.mark.parametrize("key", [None, "K"])
+def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> None:
+    alike = shown(key=key, others=("name+company",))
+    for trust in ("alone", "named", "never"):
+        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "alike_without_key")  # type: ignore[arg-type]  # three literals
+    assert resolved(alike, claimed=("g1",)) == NothingFound()
 
 
-def test_two_real_persons_with_equal_evidence_are_both_candidates() -> None:
-    found = weighed(shown("g2", key=None), shown("g1", key=None))
-    assert found == Ambiguous(("g1", "g2"), "alike_without_key")
+def test_all_possible_matches_are_candidates() -> None:
+    alike = [shown(each, key=None, others=("name+company",)) for each in ("g2", "g1")]
+    assert resolved(*alike) == Ambiguous(("g1", "g2"), "alike_without_key")
 
 
-@pytest.mark.parametrize("minutes", [-6, 11])
-def test_a_keyless_record_of_another_time_is_none(minutes: int) -> None:
-    assert weighed(shown(key=None, created_on=AT + timedelta(minutes=minutes))) == NoTrace()
+def test_a_record_that_got_a_stronger_key_meanwhile_is_found() -> None:
+    assert isinstance(resolved(shown(key="its new address", others=("k",)), trust="named"), Found)
 
 
-@pytest.mark.parametrize("minutes", [-5, 10])
-def test_the_clocks_may_differ_by_the_skew(minutes: int) -> None:
-    found = weighed(shown(created_on=AT + timedelta(minutes=minutes)))
-    assert isinstance(found, Trace)
-    assert "created_on" in found.evidence
+def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
+    assert isinstance(resolved(shown(), trust="never"), Found)
+    assert resolved(shown(), trust="never", claimed=("g1",)) == NothingFound()
 
 
-def named(trust: Trust, *known: Known, claimed: tuple[str, ...] = ()) -> object:
-    """Weigh for a row whose key isn't enough: an address (`named`), name and company (`never`)."""
-    sought = msgspec.structs.replace(SOUGHT, trust=trust, others=frozenset({"k", "name+company"}))
-    return weigh(sought, known, claimed=claimed, skew=SKEW)
-
-
-def test_a_record_that_got_a_stronger_key_meanwhile_is_still_the_trace() -> None:
-    found = named("named", shown(key="its new address", others=("k",)))
-    assert isinstance(found, Trace)
-
-
-def test_a_key_written_otherwise_than_it_was_sent_is_for_a_person() -> None:
-    written_otherwise = shown(key="K", others=("name+company",))
-    assert named("named", written_otherwise) == Ambiguous(("g1",), "alike_without_key")
-    assert named("named", written_otherwise, claimed=("g1",)) == NoTrace()
-
-
-def test_a_shared_key_is_a_trace_only_of_a_record_made_just_then() -> None:
-    assert isinstance(named("never", shown()), Trace)
-    before = shown(created_on=AT - timedelta(days=1))
-    assert named("never", before) == Ambiguous(("g1",), "alike_without_key")
-    assert named("never", before, claimed=("g1",)) == NoTrace()
-
-
-def test_an_address_of_another_name_is_for_a_person() -> None:
-    other = {**SOUGHT.marks, "name": "c\0d"}
-    assert named("named", shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
+@pytest.mark.parametrize("trust", ["alone", "named", "never"])
+def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Trust) -> None:
+    found = resolved(shown(), trust=trust, changed=("g1",))
+    assert found == Ambiguous(("g1",), "alike_without_key")
+    assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
 
 
 def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> None:
     entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
-    shared = shown("g2", marks={**SOUGHT.marks, "name": "c\0d"})
+    shared = shown("g2", marks={**EXPECTED.marks, "name": "c\0d"})
     assert compare({"k": entry}, [shown(), shared], named=True) == []
     assert compare({"k": entry}, [shown(), shared]) == [Finding("double", 1, "k", ("g1", "g2"))]
     again = compare(
@@ -128,4 +108,4 @@ def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> N
 
 def test_reprs_show_ids_only() -> None:
     assert repr(shown(values={"last_name": "Secret"})) == "Known(g1)"
-    assert repr(SOUGHT) == "Sought(...)"
+    assert repr(EXPECTED) == "Expected(...)"

@@ -26,7 +26,8 @@ class Counting(MemoryLedger):
         for n in range(rows):
             row = self.add(person(n))
             claimed = states.claim(self.rows[row], owner="me", now=now(), life=HOUR)
-            self.rows[row] = claimed.entry
+            checked = states.check(claimed.entry, owner="me", checked_at=now())
+            self.rows[row] = checked.entry
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
         self.commits.append(sorted(ids))
@@ -35,7 +36,7 @@ class Counting(MemoryLedger):
 
 
 def intend() -> Step:
-    return lambda entry, at: states.intend(entry, owner="me", now=at, in_flight=HOUR)
+    return lambda entry, at: states.intend(entry, owner="me", now=at, in_flight=HOUR, max_age=HOUR)
 
 
 def answered(remote_id: str) -> Step:

@@ -4,12 +4,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import date
+from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec.structs import replace
 
+from bench.simulation.actors import Actors
 from bench.simulation.clock import VirtualLoop, now
 from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.process import Killed, Process
@@ -18,7 +21,7 @@ from bms.errors import ConnectionFailed
 from bms_flows.creation import rules as drop_rules
 from bms_flows.creation.apply import Applier, RowsHeld
 from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.entry import HERE, OPEN, Entry, Unlawful
+from bms_flows.creation.entry import HERE, OPEN, State, Unlawful
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
 from bms_flows.creation.receipt import outcome_of
@@ -58,6 +61,7 @@ class Onboarding(RuleBasedStateMachine):
         )
         self.tasks: list[asyncio.Task[Any]] = []
         self.plans: list[Plan] = []
+        self.actors = Actors(Random(1), self.ledger, self.service, range(1, 5))
 
     def _play(self, main: Callable[[], Awaitable[Any]]) -> Any:
         return self.loop.run_until_complete(main())
@@ -83,45 +87,63 @@ class Onboarding(RuleBasedStateMachine):
         ]
 
         async def main() -> None:
-            shown = await self.service.shown([1])
+            taken = self.service.snapshot([1], now())
+            shown = list(taken.records.values())
             entries = {each.key: each for each in self.ledger.rows.values()}
+            records = {each.remote_id: _Record(each.number) for each in shown}
             plan = make(
                 Sheet(Form("csv"), tuple(rows), (), "sha"),
                 EMPLOYEE,
                 IDENTITY,
                 RULES,
-                View(entries, {}, shown),
+                View(entries, {}, shown, records=records),
             )
             self.plans.append(plan)
-            self._enter(plan)
+            self._enter(plan, self.ledger.keep(taken))
 
         self._play(main)
 
-    def _enter(self, plan: Plan) -> None:
+    def _enter(self, plan: Plan, snapshot: int) -> None:
         entries = {each.key: each for each in self.ledger.rows.values()}
         for row in plan.rows:
-            if row.action is not Action.CREATE or row.key is None:
+            if row.action not in {Action.CREATE, Action.REVIEW} or row.key is None:
                 continue
+            reason = row.reason if row.action is Action.REVIEW else None
             known = entries.get(row.key)
             if known is None:
-                number = self.ledger.add(row.body, manager=row.manager_key)
-                entered = self.ledger.rows[number]
-                self.ledger.rows[number] = Entry(
-                    id=number,
-                    key=entered.key,
-                    digest=row.digest,
-                    limit=SETTINGS.create_attempts,
-                    manager_key=row.manager_key,
-                )
+                number = self.ledger.add(row.body)
+                known = replace(self.ledger.rows[number], state=State.REJECTED)
+            elif known.state is State.REVIEW:
                 continue
             try:
                 again = reopen(
-                    known, now=now(), digest=row.digest, manager_key=row.manager_key, attempts=5
+                    known,
+                    now=now(),
+                    digest=row.digest,
+                    manager_key=row.manager_key,
+                    attempts=SETTINGS.create_attempts,
+                    snapshot_id=snapshot,
+                    reason=reason,
+                    candidates=row.candidates,
                 )
             except Unlawful:
                 continue
             self.ledger.rows[known.id] = again.entry
             self.ledger.body[known.id] = dict(row.body)
+
+    @rule()
+    def type_in(self) -> None:
+        """Let an HR user type a record into the service by hand."""
+
+        async def main() -> None:
+            self.actors.type_in()
+
+        self._play(main)
+
+    @rule()
+    def decide(self) -> None:
+        """Let a reviewer decide on every row in review."""
+        self._play(self.actors.decide)
 
     @rule(fate=st.sampled_from(FATES))
     def become(self, fate: str) -> None:
@@ -183,9 +205,11 @@ class Onboarding(RuleBasedStateMachine):
         async def main() -> None:
             self.fate = "good"
             await asyncio.gather(*self.tasks)
-            for _ in range(20):
+            for _ in range(40):
                 if await _applied(Process(self.ledger, self.service), self.ledger):
-                    break
+                    if not await self.actors.decide():
+                        break
+                    continue
                 await asyncio.sleep(SETTINGS.lease_s)
             else:
                 raise AssertionError("stuck")
@@ -197,22 +221,26 @@ class Onboarding(RuleBasedStateMachine):
             self.loop.close()
 
     def _balance(self) -> None:
-        made = Counter(record.known.key for record in self.service.records)
+        made = Counter(record.who for record in self.service.records if not record.typed)
+        records = {record.known.remote_id: record for record in self.service.records}
         entries = {each.key: each for each in self.ledger.rows.values()}
         for entry in entries.values():
+            who = int(self.ledger.body[entry.id]["payroll_number"])
             assert entry.state not in OPEN or entry.manager_key is not None
-            assert made[entry.key] == (1 if entry.state in HERE else 0)
             assert entry.attempt <= entry.limit
-        assert set(made) <= set(entries)
+            if entry.state in HERE:
+                assert records[entry.remote_id or ""].who == who
+            else:
+                assert not made[who]
         for plan in self.plans:
             outcomes = [
                 outcome_of(_kept(row), "applied", entries.get(row.key or ""), None)
                 for row in plan.rows
             ]
             assert sum(counts(outcomes).values()) == len(plan.rows)
-            for row, outcome in zip(plan.rows, outcomes, strict=True):
+            for outcome in outcomes:
                 if outcome.state in ("created", "adopted"):
-                    assert made[row.key] == 1
+                    assert outcome.guid in records
 
 
 async def _applied(process: Process, ledger: MemoryLedger) -> bool:
@@ -237,6 +265,16 @@ def _kept(row: Any) -> dict[str, Any]:
         "remote_number": None,
         "is_standby": None,
     }
+
+
+class _Record:
+    """A detail: nothing that the sheets send beside the number differs."""
+
+    def __init__(self, number: int | None) -> None:
+        self.id_employee = number
+
+    def __getattr__(self, name: str) -> Any:
+        return None
 
 
 TestOnboarding = Onboarding.TestCase

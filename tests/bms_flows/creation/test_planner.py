@@ -269,11 +269,12 @@ def test_the_id_names_all_a_plan_was_made_from() -> None:
     assert plan.id == planned(NOTHING, values(1)).id
     others = [
         planned(NOTHING, values(1, job_title="Chef")),
-        planned(View({}, {}, [known(2)]), values(1)),
+        planned(View({}, {}, [known(1)]), values(1)),
         planned(ledger(entry(1, State.REJECTED)), values(1)),
         make(sheet(values(1)), EMPLOYEE, IDENTITY, replace(RULES, version="2"), NOTHING),
     ]
     assert len({plan.id, *(other.id for other in others)}) == 5
+    assert planned(View({}, {}, [known(2)]), values(1)).id == plan.id, "it concerns no row"
 
 
 def test_a_plan_is_within_another_only_with_the_same_data_and_no_more_rows() -> None:
@@ -317,7 +318,7 @@ def test_nobody_is_asked_about_nothing() -> None:
 def test_a_breach_asks_and_under_never_is_named(
     rows: list[dict[str, Any]], shown: int, code: str
 ) -> None:
-    plan = planned(View({}, {}, [known(n, f"g{n}") for n in range(shown)]), *rows)
+    plan = planned(View({}, {}, [], headcount=shown), *rows)
     asked = limits.decide(plan, RULES.plan, 10_000, TODAY)
     assert asked.ask
     assert [breach.code for breach in asked.breaches] == [code]
@@ -328,7 +329,7 @@ def test_a_breach_asks_and_under_never_is_named(
 
 def test_at_the_limits_nobody_is_asked() -> None:
     plan = planned(
-        View({}, {}, [known(n, f"g{n}") for n in range(100)]),
+        View({}, {}, [], headcount=100),
         *(values(n, start_date=date(2028, 3, 30)) for n in range(1000, 1050)),
         *(values(n, last_name=None) for n in range(2000, 2050)),
     )

@@ -5,21 +5,22 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.creation import consent, proposal, rules
+from bms_flows.creation import consent, proposal, rules, snapshot_store
 from bms_flows.creation.consent import NotAgreed
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import State
-from bms_flows.creation.evidence import Known
 from bms_flows.creation.proposal import Proposal
 from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.remotes import Employees
 from bms_flows.creation.review import BadDecision, Decision, decide_review, forget_bodies
+from bms_flows.creation.snapshot import Snapshot
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
@@ -236,11 +237,18 @@ class StandsStill:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._remote, name)
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
-        """Wait, then read the list."""
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Wait, then read the lists."""
         self.stands.set()
         await self.goes_on.wait()
-        found: list[Known] = await self._remote.shown(scopes)
+        found: Snapshot = await self._remote.read_all(scopes, at)
+        return found
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Wait, then read what is new."""
+        self.stands.set()
+        await self.goes_on.wait()
+        found: Snapshot = await self._remote.refresh(snapshot, at)
         return found
 
 
@@ -446,7 +454,7 @@ def test_only_bodies_hold_personal_data_and_they_are_forgotten(
 ) -> None:
     onboard(drop(TWO))
     with warehouse.connect() as connection:
-        for table in ("creation", "creation_event", "creation_plan"):
+        for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
             kept = connection.scalars(text(f"select t::text from bms.{table} t")).all()
             assert kept
             for secret in ("Lef", "Martin", "90000", "2026-05-15"):
@@ -454,6 +462,25 @@ def test_only_bodies_hold_personal_data_and_they_are_forgotten(
         assert connection.scalar(text("select count(*) from bms.creation_body")) == 2
         now = connection.scalar(text("select now()"))
     assert forget_bodies(warehouse, now) == 2
+
+
+async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        [entry] = await place.ledger.entries([row])
+        later = await place.ledger.now()
+        assert snapshot_store.forget(warehouse, later) == 1, "the one of the plan"
+        assert (await place.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
+            entry.snapshot_id
+        }
+        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
+        await place.applier().apply(no)
+        assert snapshot_store.forget(warehouse, later) == 1
+        [ended] = await place.ledger.entries([row])
+        assert ended.snapshot_id is None
 
 
 async def test_the_audit_of_the_next_run_finds_a_double_once(

@@ -56,6 +56,7 @@ async def test_a_create_whose_connection_comes_too_late_is_not_sent(
     once = replace(client_settings, attempts=1)
     async with Client(client_settings) as reader, Client(once) as writer:
         await writer.access()
+        await reader.list_employees(id_entity=1)  # the check before sending finds it open
         sandbox.delay_connections(0.7)
         ledger = PostgresLedger(warehouse, "employee")
         remote = Employees(reader, writer)
@@ -72,6 +73,7 @@ async def test_a_connection_that_never_comes_is_given_up_in_time_and_leaves_no_d
     once = replace(client_settings, attempts=1)
     async with Client(client_settings) as reader, Client(once) as writer:
         await writer.access()
+        await reader.list_employees(id_entity=1)  # the check before sending finds it open
         sandbox.delay_connections(4)
         ledger = PostgresLedger(warehouse, "employee")
         applier = Applier(ledger, Employees(reader, writer), LEAVES_WITHIN)

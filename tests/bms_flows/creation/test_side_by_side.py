@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 
 from bms.client import Client
 from bms_flows.creation import proposal, rules
-from bms_flows.creation.evidence import Known
 from bms_flows.creation.remotes import REMOTES
+from bms_flows.creation.snapshot import Snapshot
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Sheet
@@ -35,7 +35,7 @@ ONE_PERSON = {
 
 
 class Meeting:
-    """The service's side, whose reader goes on only once the other's has read the same."""
+    """The service's side of a drop that goes on only once the other drop has read the same lists."""
 
     def __init__(self, remote: Any, both: asyncio.Barrier) -> None:
         self._remote = remote
@@ -45,9 +45,9 @@ class Meeting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._remote, name)
 
-    async def shown(self, scopes: Iterable[Any]) -> list[Known]:
-        """Read the list, and wait for the other the first time."""
-        found: list[Known] = await self._remote.shown(scopes)
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Read the lists, and wait for the other drop the first time."""
+        found: Snapshot = await self._remote.read_all(scopes, at)
         if not self._met:
             self._met = True
             await self._both.wait()
@@ -95,6 +95,8 @@ async def test_two_that_have_looked_before_either_entered_make_one_record(
     runs = [drop(content, resource) for content in ONE_PERSON[resource]]
     async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
         plans = await asyncio.gather(one.plan(), other.plan())
+        with warehouse.begin() as connection:  # as after the days of an approval: both read again
+            connection.exec_driver_sql("delete from bms.creation_snapshot")
         both = asyncio.Barrier(2)
         drops = [
             replace(each, bench=replace(each.bench, remote=Meeting(each.bench.remote, both)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from bms_flows.creation import states
@@ -12,6 +13,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)
 FLIGHT = timedelta(seconds=60)
 LIFE = timedelta(seconds=20)
+AGE = timedelta(seconds=600)
 
 
 def entry(state: State = State.READY, **given: object) -> Entry:
@@ -24,13 +26,14 @@ def entry(state: State = State.READY, **given: object) -> Entry:
             "state": state,
             "owner": "me",
             "leased_until": NOW + LIFE,
+            "checked_at": NOW,
             **given,
         }
     )
 
 
 def sending() -> Entry:
-    return states.intend(entry(), owner="me", now=NOW, in_flight=FLIGHT).entry
+    return states.intend(entry(), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
 
 
 def unknown(**given: object) -> Entry:
@@ -49,13 +52,34 @@ def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
         {"owner": None},
         {"leased_until": NOW},
         {"attempt": 5},
+        {"checked_at": None},
+        {"checked_at": NOW - AGE - timedelta(microseconds=1)},
         *({"state": state} for state in State if state is not State.READY),
     ],
     ids=str,
 )
 def test_nobody_else_may_intend(given: dict[str, object]) -> None:
     with pytest.raises(Unlawful):
-        states.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT)
+        states.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE)
+
+
+def test_a_check_holds_until_it_is_too_old_or_another_owner_takes_the_row() -> None:
+    row = entry(checked_at=NOW - AGE)
+    assert states.checked(row, now=NOW, max_age=AGE)
+    again = states.claim(row, owner="me", now=NOW, life=LIFE).entry
+    assert again.checked_at == NOW - AGE
+    taken = states.claim(row, owner="you", now=NOW + LIFE, life=LIFE).entry
+    assert taken.checked_at is None
+    assert states.release(row, owner="me").entry.checked_at is None
+
+
+@pytest.mark.parametrize(
+    "given", [{"owner": "another"}, *({"state": s} for s in State if s is not State.READY)], ids=str
+)
+def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
+    assert states.check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at == NOW + LIFE
+    with pytest.raises(Unlawful):
+        states.check(entry(**given), owner="me", checked_at=NOW)
 
 
 def test_a_living_lease_is_not_taken() -> None:
@@ -113,7 +137,7 @@ def test_a_withdrawn_attempt_does_not_count() -> None:
 
 def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_withdrawn() -> None:
     before = entry(attempt=1, first_intended_at=NOW - SETTLE)
-    again = states.intend(before, owner="me", now=NOW, in_flight=FLIGHT).entry
+    again = states.intend(before, owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
     moved = states.withdraw(again, attempt=2, reason="r").entry
     assert moved.first_intended_at == NOW - SETTLE
 
@@ -130,8 +154,9 @@ def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
     assert once.state is State.UNKNOWN
     with pytest.raises(Unlawful):
         states.find_nothing(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
-    twice = states.find_nothing(once, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE).entry
-    assert twice.state is State.READY
+    second = NOW + 2 * SETTLE
+    twice = states.find_nothing(once, owner="me", looked_at=second, settle=SETTLE).entry
+    assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
 def test_after_the_last_attempt_a_person_is_asked() -> None:
@@ -144,6 +169,17 @@ def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
     asked = entry(State.REVIEW, attempt=5, owner=None)
     moved = states.create_again(asked, who="ada", run="manual__1")
     assert (moved.entry.state, moved.entry.limit, moved.who) == (State.READY, 6, "ada")
+
+
+def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row_is_dropped_again() -> (
+    None
+):
+    asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
+    decided = states.create_again(asked, who="ada", run="manual__1").entry
+    assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
+    refused = msgspec.structs.replace(decided, state=State.REJECTED)
+    again = states.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
+    assert again.dismissed == ()
 
 
 @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])

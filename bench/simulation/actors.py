@@ -1,0 +1,151 @@
+"""What people and operators do while the engine works: type records, decide, drop again, restore."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from bench.simulation.clock import now
+from bench.simulation.ledger import IDENTITY, MemoryLedger
+from bench.simulation.service import SimulatedService, person
+from bms_flows.creation import states
+from bms_flows.creation.entry import Entry, State
+from bms_flows.creation.evidence import Known
+from bms_flows.creation.matching import by_rules
+
+FORMS: Final = {
+    "same": 4,
+    "other_number": 2,
+    "no_number": 1,
+    "namesake": 2,
+    "mistyped": 1,
+}
+"""How an HR user types a record beside a row; the last two are records of other people."""
+RESTORED: Final = "restored"
+STRANGER: Final = 1000
+"""From this number on nobody is in a dropped file."""
+
+
+@dataclass
+class Actors:
+    """HR users, reviewers and operators around one ledger and one service."""
+
+    random: Random
+    ledger: MemoryLedger
+    service: SimulatedService
+    people: Sequence[int]
+    strangers: int = 0
+    backup: Mapping[int, Entry] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    """Records that a restore of the service took away."""
+    acts: list[tuple[datetime, str]] = field(default_factory=list)
+
+    def happens(self, share: float) -> bool:
+        """Draw whether something happens that does so in a share of all runs."""
+        return self.random.random() < share
+
+    def type_in(self) -> None:
+        """Type one record into the service by hand."""
+        n = self.random.choice(self.people)
+        [form] = self.random.choices(list(FORMS), list(FORMS.values()))
+        given: dict[str, Any] = {}
+        who = n
+        if form == "other_number":
+            given = {"payroll_number": f"9{n:05}{self.strangers}"}
+        elif form == "no_number":
+            given = {"payroll_number": None}
+        elif form == "namesake":
+            given = {"payroll_number": f"8{n:05}{self.strangers}"}
+        elif form == "mistyped":
+            given = {"last_name": f"Autre{self.strangers}"}
+        if form in ("namesake", "mistyped"):
+            who = STRANGER + self.strangers
+        self.strangers += 1
+        self.service.type_in(person(n, **given), who)
+        self._note(f"typed {form}")
+
+    async def drop_again(self) -> None:
+        """Enter refused rows again, below other managers, as the planner would."""
+        taken = self.service.snapshot([1], now())
+        by_digest: dict[str, list[Known]] = defaultdict(list)
+        for known in taken.records.values():
+            for digest in {known.key, *known.others} - {None}:
+                by_digest[digest or ""].append(known)
+        number = self.ledger.keep(taken)
+        for entry in [e for e in self.ledger.rows.values() if e.state is State.REJECTED]:
+            body = self.ledger.body[entry.id]
+            match = by_rules(by_digest, IDENTITY.finders(body), IDENTITY.mark(body), but=())
+            if match.known is not None or match.several:
+                continue  # there already, or for the service's own users
+            below = self.random.randint(0, entry.id - 1)
+            again = partial(
+                states.reopen,
+                digest=entry.digest,
+                manager_key=self.ledger.rows[below].key if below else None,
+                attempts=5,
+                snapshot_id=number,
+                reason=match.reason,
+                candidates=match.candidates,
+            )
+            await self.ledger.change([entry.id], lambda e, at, again=again: again(e, now=at))  # type: ignore[misc]  # mypy knows no defaults here
+            self._note("dropped again")
+
+    async def decide(self) -> bool:
+        """Decide on every row in review as somebody who sees the service would; say if there was one."""
+        waiting = [e for e in self.ledger.rows.values() if e.state is State.REVIEW]
+        for entry in waiting:
+            who = int(self.ledger.body[entry.id]["payroll_number"])
+            own = [
+                r
+                for r in self.service.listed()
+                if r.who == who and not await self.ledger.owners([r.known.remote_id])
+            ]
+            if own:
+                known = own[0].known
+                await self.ledger.change(
+                    [entry.id],
+                    lambda e, _, known=known: states.choose(  # type: ignore[misc]
+                        e,
+                        who="ada",
+                        remote_id=known.remote_id,
+                        number=known.number,
+                        standby=known.is_standby,
+                    ),
+                )
+                self._note("chose a record")
+            elif self.happens(0.7):
+                await self.ledger.change(
+                    [entry.id], lambda e, _: states.create_again(e, who="ada", run="r")
+                )
+                self._note("decided create")
+            else:
+                await self.ledger.change(
+                    [entry.id], lambda e, _: states.give_up(e, who="ada", run="r")
+                )
+                self._note("gave up")
+        return bool(waiting)
+
+    def back_up(self) -> None:
+        """Keep the ledger as it is."""
+        self.backup = copy(self.ledger.rows)
+
+    def restore_ledger(self) -> None:
+        """Put the ledger back to its backup; no worker may be alive, and no create under way."""
+        if self.backup:
+            self.ledger.rows.update(self.backup)
+            self.ledger.history += [(now(), n, RESTORED, e) for n, e in self.backup.items()]
+            self._note("restored the ledger")
+
+    def restore_service(self, at: datetime) -> None:
+        """Put the service back to how it was at a time."""
+        lost = {r.known.remote_id for r in self.service.records if r.exists_from > at}
+        self.service.records = [r for r in self.service.records if r.exists_from <= at]
+        self.lost |= lost
+        self._note("restored the service")
+
+    def _note(self, act: str) -> None:
+        self.acts.append((now(), act))
