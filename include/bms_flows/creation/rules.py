@@ -20,7 +20,7 @@ from bms_flows.settings import BadSetting
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same file would make other plans."""
 
 

@@ -189,15 +189,16 @@ DROP_FAULTS = {
         "Not a date.",
         "Écrire 2026-12-31 ou 31/12/2026. / Write 2026-12-31.",
     ),
-    "ambiguous_date": Answer(
-        "Date ambiguë : rien dans la colonne ne dit si le jour ou le mois vient d'abord.",
-        "Ambiguous date: nothing in the column says whether day or month comes first.",
-        "Écrire les dates de la colonne en 2026-12-31. / Write the column's dates as 2026-12-31.",
+    "contradicting_dates": Answer(
+        "L'ordre du jour et du mois n'est pas sûr dans cette colonne : voir {cells}.",
+        "The order of day and month is not certain in this column: see {cells}.",
+        "Vérifier toutes ses dates, y compris celles qu'Excel a converties, et les écrire en {declared}"
+        " ou 2026-12-31. / Check all its dates, those that Excel converted too; write {declared}.",
     ),
     "not_the_declared_date": Answer(
         "Cette date n'est pas au format que cette boîte déclare : {declared}.",
         "The date is not in the format that this inbox declares: {declared}.",
-        "Écrire {declared}, ou 2026-12-31. / Write {declared}, or 2026-12-31.",
+        "Écrire {declared}. / Write {declared}.",
     ),
     "two_digit_year": Answer(
         "L'année n'a que deux chiffres.",

@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A format as the setting writes it."""
 
-    dates: Literal["dmy", "mdy", "ymd"] | None = None
+    dates: Literal["dmy", "mdy", "ymd"] = "dmy"
     decimals: Literal[",", "."] | None = None
 
 
@@ -27,7 +27,7 @@ class Settings(FlowSettings):
     """What inboxes may be told, by the names of their folders, beside what all flows are."""
 
     inbox_formats: Mapping[str, Format] = field(default_factory=dict)
-    """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`); where nothing is said, each column's cells decide."""
+    """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`, default `dmy`; decimals: `,` or `.`, by default each column's cells decide)."""
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
     """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 

@@ -15,12 +15,12 @@ REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", "_hint")
 
 @dataclass(frozen=True)
 class Format:
-    """How an inbox's files write dates and decimals, declared beforehand: then no file's cells decide.
+    """How the files of an inbox write dates and decimals; None: each column's cells decide.
 
     Dates beginning with the year (`2026-12-31`) are read whatever is declared.
     """
 
-    date_order: Literal["dmy", "mdy", "ymd"] | None = None
+    date_order: Literal["dmy", "mdy", "ymd"] = "dmy"
     decimal_mark: Literal[",", "."] | None = None
 
 
@@ -48,8 +48,7 @@ class Form:
     """How a file is written, so that it can be answered in kind.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
-    is passed over. `proven` is the order of day and month (`dmy`, `mdy`) or the decimal mark that
-    whole columns show, by field. `kind` None: the file can't be read at all.
+    is passed over. `proven` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
     """
 
     kind: Literal["csv", "xlsx"] | None

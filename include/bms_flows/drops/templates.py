@@ -27,15 +27,10 @@ _KINDS: dict[Kind, str] = {
     "date": "date ({date})",
     "integers": "nombres / numbers (3|7)",
 }
-_UNDECLARED_DATES = """\
-- Dates : si aucun jour de la colonne ne dépasse 12, écrivez 2026-12-31. / Where no day of a column is
-  above 12, write 2026-12-31.
-"""
 _DECLARED = """\
 - {what} de cette boîte / of this inbox : {written}. Le reste est refusé. / Others are refused.
 """
 _DATES = {
-    None: "31/12/2026, 2026-12-31",
     "dmy": "31/12/2026, 2026-12-31",
     "mdy": "12/31/2026, 2026-12-31",
     "ymd": "2026-12-31",
@@ -161,10 +156,9 @@ def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
 
 def _formats(declared: Format) -> str:
     """Return how dates and numbers are to be written."""
-    text = _UNDECLARED_DATES
-    if (order := declared.date_order) is not None:
-        written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
-        text = _DECLARED.format(what="Dates", written=written)
+    order = declared.date_order
+    written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
+    text = _DECLARED.format(what="Dates", written=written)
     if (mark := declared.decimal_mark) is not None:
         text += _DECLARED.format(what="Nombres / Numbers", written=numbers.WRITTEN[mark])
     return text

@@ -79,7 +79,7 @@ def test_a_missing_cell_is_refused_until_it_is_filled_or_cleared() -> None:
 def test_what_the_whole_column_proved_is_carried_over() -> None:
     text = "Entité;Date d'entrée;Salaire\r\n1;31/08/2026;12,5\r\nun;03/04/2026;1,234\r\n"
     again = rejected(text.encode()).decode()
-    assert "[start_date: jj/mm/aaaa] [salary_base: 0,0]" in again
+    assert "[salary_base: 0,0]" in again
     mended = read(again.replace("un;", "1;").encode(), "a.csv", EMPLOYEE)
     assert mended.faults == ()
     assert str(mended.rows[0].values["start_date"]) == "2026-04-03"

@@ -50,7 +50,7 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
 @pytest.mark.parametrize(
     ("declared", "told", "untold"),
     [
-        (Format(), ["si aucun jour de la colonne", "(2850,50)"], ["de cette boîte"]),
+        (Format(), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "(2850,50)"], ["1234,5"]),
         (Format("dmy", ","), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"], ["2850.50"]),
         (Format("mdy", "."), ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"], ["31/12/2026"]),
         (Format("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),

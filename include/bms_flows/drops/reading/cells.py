@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -44,40 +44,42 @@ _ERROR: Final = re.compile(
 )
 _ALLOWED: Final = "\n\r\t"
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
+_NAMED: Final = 5
+"""Cells that a fault names at most."""
 _SAFE_DIGITS: Final = 15
 """Excel keeps no more; beyond, the number is not what was typed."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a whole column proves of its cells, or what is declared of the inbox, in its place."""
+    """What an inbox declares of its files and what a column shows of its cells.
 
-    order: dates.Order | None = None
-    mark: numbers.Mark | None = None
+    `mark`: the decimal mark that the column proves, where none is declared. `against`: the cells
+    that contradict the declared order of day and month.
+    """
+
     declared: Format = UNDECLARED
+    mark: numbers.Mark | None = None
+    against: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, field: Field, cells: Sequence[Cell], declared: Format, carried: str | None
+        cls, field: Field, cells: Mapping[str, Cell], declared: Format, carried: str | None
     ) -> "Evidence":
-        """Weigh a column; where a format is declared, nothing found or `carried` over counts."""
-        texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-        order, mark = None, None
-        if field.kind == "date" and declared.date_order is None:
-            order = _agreed(dates.order(texts), carried)
-        if field.kind == "decimal" and declared.decimal_mark is None:
-            mark = _agreed(numbers.mark(texts), carried)
-        return cls(order, mark, declared)
+        """Weigh a column's `cells`, by their places; `carried`: what a reject file says of it."""
+        if field.kind == "date":
+            return cls(declared, against=dates.contradicting(cells, declared.date_order))
+        if field.kind != "decimal" or declared.decimal_mark is not None:
+            return cls(declared)
+        found = numbers.mark(cell.strip() for cell in cells.values() if isinstance(cell, str))
+        agreed: Any = found or carried if found is None or carried in (None, found) else None
+        return cls(declared, agreed)
 
-    @property
-    def proof(self) -> str | None:
-        """What a reject file is to carry over."""
-        return self.order or self.mark
-
-
-def _agreed(found: Any, carried: Any) -> Any:
-    """Return what proofs say that don't contradict each other."""
-    return found or carried if found is None or carried in (None, found) else None
+    def contradiction(self) -> Misread:
+        """Return why a date of the column isn't read."""
+        places = ", ".join(self.against[:_NAMED]) + ("…" if len(self.against) > _NAMED else "")
+        written = dates.WRITTEN[self.declared.date_order]
+        return Misread("contradicting_dates", cells=places, declared=written)
 
 
 def is_blank(cell: Cell) -> bool:
@@ -121,7 +123,7 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
     if isinstance(cell, Formatted):
         return _formatted(cell, field, evidence)
     if not isinstance(cell, str):
-        return _native(cell, field)
+        return _native(cell, field, evidence)
     text = cell.strip()
     if field.holds == "percent":
         text = text.removesuffix("%").rstrip()
@@ -148,9 +150,16 @@ def _decimal(text: str, seen: Evidence) -> Decimal:
 
 
 def _date(text: str, seen: Evidence) -> date:
-    if seen.declared.date_order:
-        return dates.parse_declared(text, seen.declared.date_order)
-    return dates.parse(text, seen.order)
+    unsure = bool(seen.against) and dates.year_last(text)
+    try:
+        day = dates.parse(text, seen.declared.date_order)
+    except Misread as misread:
+        if unsure and misread.code == "bad_date":
+            raise seen.contradiction() from None
+        raise
+    if unsure and dates.swappable(day):
+        raise seen.contradiction()
+    return day
 
 
 _READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
@@ -183,14 +192,17 @@ def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
     if found.number is None or found.percent > (field.holds == "percent"):
         raise Misread("unread_format", format=cell.code)
     whole = found.number == found.number.to_integral_value()
-    return _native(int(found.number) if whole else found.number, field)
+    return _native(int(found.number) if whole else found.number, field, evidence)
 
 
-def _native(cell: bool | int | Decimal | date | time, field: Field) -> Value:
+def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Evidence) -> Value:
     """Return what Excel stored as other than text."""
     match field.kind, cell:
         case "date", datetime() if cell.time() == time():
-            return cell.date()
+            day = dates.native(cell)
+            if evidence.against and dates.swappable(day):
+                raise evidence.contradiction()
+            return day
         case "boolean", bool() | 0 | 1:
             return bool(cell)
         case "text", int() if not isinstance(cell, bool) and len(str(abs(cell))) <= _SAFE_DIGITS:

@@ -1,14 +1,14 @@
 """What whole columns prove, carried over to a reject file, whose few rows may prove nothing.
 
-Each rejected row's `_hint` ends in remarks as `[start_date: jj/mm/aaaa]` or `[salary_base: 0,0]`;
-without them a row whose date was read could be refused when it is dropped again.
+Each rejected row's `_hint` ends in remarks such as `[salary_base: 0,0]`, the decimal mark of a
+column; without them a row whose number was read could be refused when it is dropped again.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-PROOFS: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", ",": "0,0", ".": "0.0"}
+PROOFS: Final = {",": "0,0", ".": "0.0"}
 _READ: Final = {written: proof for proof, written in PROOFS.items()}
 _REMARK: Final = re.compile(
     rf"\[(\w+): ({'|'.join(re.escape(written) for written in _READ)})\]", re.ASCII

@@ -41,31 +41,38 @@ def read(
         return Sheet(Form(None), (), (fault,), sha256)
     evidence = _evidence(found, resource, declared)
     rows, faults = _rows(found, resource, evidence, limits)
-    shown = {str(found.form.columns[p]): e.proof for p, e in evidence.items() if e.proof}
+    shown = {str(found.form.columns[p]): e.mark for p, e in evidence.items() if e.mark}
     form = dataclasses.replace(found.form, proven=shown)
     return Sheet(form, rows, (*found.faults, *faults), sha256)
 
 
 def _evidence(below: Table, resource: Resource, declared: Format) -> dict[int, Evidence]:
-    """Return what each column of ours proves, by place.
+    """Return what each column of ours shows, by place.
 
-    Rows of another width and rows that Excel hides prove nothing.
+    Rows of another width and rows that Excel hides show nothing.
     """
     names = below.form.headers
-    whole = [
-        record
+    whole = {
+        line: record
         for line, record in below.records
         if len(record) == len(names) and line not in below.hidden
-    ]
-    hints = [place for place, header in enumerate(names) if header.strip() == REPORT_COLUMNS[-1]]
-    carried = proven.carried(cells.shown(record[place]) for record in whole for place in hints)
-    return {
-        place: Evidence.of(
-            resource.by_name[name], [record[place] for record in whole], declared, carried.get(name)
-        )
-        for place, name in enumerate(below.form.columns)
-        if name is not None
     }
+    hints = [place for place, header in enumerate(names) if header.strip() == REPORT_COLUMNS[-1]]
+    carried = proven.carried(cells.shown(rec[place]) for rec in whole.values() for place in hints)
+    found = {}
+    for place, name in enumerate(below.form.columns):
+        if name is None:
+            continue
+        field, column = resource.by_name[name], dict[str, Cell]()
+        if field.kind in ("date", "decimal"):
+            column = {_address(place, line): record[place] for line, record in whole.items()}
+        found[place] = Evidence.of(field, column, declared, carried.get(name))
+    return found
+
+
+def _address(place: int, line: int) -> str:
+    """Return a cell's name in Excel."""
+    return f"{get_column_letter(place + 1)}{line}"
 
 
 def _rows(
@@ -149,6 +156,6 @@ def _values(
             values[name] = cells.value(cell, resource.by_name[name], weighed)
         except Misread as misread:
             header = below.form.headers[place]
-            details = {"cell": f"{get_column_letter(place + 1)}{line}", **misread.details}
+            details = {"cell": _address(place, line), **misread.details}
             faults.append(Fault(misread.code, line, header, name, details))
     return values, faults

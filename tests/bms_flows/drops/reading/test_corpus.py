@@ -50,7 +50,7 @@ PROVING: list[tuple[Any, ...]] = [
     ("A-1", "L'Hôpital", "Noémie œuf", date(2026, 12, 12), date(1999, 12, 31), None, None, 2, True,
      "  quai Sébastien-Vauban ", "2A004", None),
 ]  # fmt: skip
-UNPROVEN = [
+SWAPPABLE = [
     (*row[:3], date(2026, 3, 4 + n), date(1988, 11, 3 + n), *row[5:])
     for n, row in enumerate(PROVING)
 ]
@@ -105,6 +105,10 @@ class Style:
             whole = f"{int(whole):,}".replace(",", "\xa0")
         return f"{whole},{cents}" if cents else whole
 
+    @property
+    def declared(self) -> Format:
+        return Format("mdy" if self.dates.startswith("%m") else "dmy")
+
 
 def styles() -> Iterator[Style]:
     for parts in itertools.product(
@@ -136,7 +140,7 @@ def test_every_cell_is_right_whatever_the_style(figure: Callable[[str], None]) -
     seen: Counter[str] = Counter()
     files = 0
     for style in styles():
-        weigh(read(style.file(PROVING), "a.csv", EMPLOYEE), PROVING, seen)
+        weigh(read(style.file(PROVING), "a.csv", EMPLOYEE, style.declared), PROVING, seen)
         files += 1
     figure(f"CSV corpus: {files} files, cells {dict(seen)}")
     assert seen["wrong"] == 0
@@ -146,23 +150,19 @@ def test_every_cell_is_right_whatever_the_style(figure: Callable[[str], None]) -
     assert seen["right"] == files * len(PROVING) * len(FIELDS)
 
 
-def test_what_nothing_proves_is_refused_unless_it_is_declared(
-    figure: Callable[[str], None],
-) -> None:
+def test_dates_that_could_be_swapped_are_read_in_the_declared_order() -> None:
     seen: Counter[str] = Counter()
     for style in (each for each in styles() if each.headers == "alias" and each.numbers == "comma"):
-        content = style.file(UNPROVEN)
-        sheet = read(content, "a.csv", EMPLOYEE)
-        weigh(sheet, UNPROVEN, seen)
-        ambiguous = {fault.code for fault in sheet.faults}
-        assert ambiguous == ({"ambiguous_date"} if style.dates[:2] != "%Y" else set())
-        order = "mdy" if style.dates.startswith("%m") else "dmy"
-        declared: Counter[str] = Counter()
-        weigh(read(content, "a.csv", EMPLOYEE, Format(date_order=order)), UNPROVEN, declared)  # type: ignore[arg-type]
-        assert set(declared) == {"right"}
-    figure(f"CSV corpus, dates that prove nothing: cells {dict(seen)}")
-    assert seen["wrong"] == 0
-    assert seen["refused: ambiguous_date"] > 0
+        weigh(read(style.file(SWAPPABLE), "a.csv", EMPLOYEE, style.declared), SWAPPABLE, seen)
+    assert set(seen) == {"right"}
+
+
+def test_american_dates_in_a_french_inbox_are_refused(figure: Callable[[str], None]) -> None:
+    seen: Counter[str] = Counter()
+    for style in (each for each in styles() if each.dates == "%m/%d/%Y"):
+        weigh(read(style.file(PROVING), "a.csv", EMPLOYEE), PROVING, seen)
+    figure(f"CSV corpus, American dates in a French inbox: cells {dict(seen)}")
+    assert set(seen) == {"right", "refused: contradicting_dates"}
 
 
 NAMES = ("Aurélie", "Théo", "Maëlys", "Loïc", "Benoît", "Brûlé", "Françoise", "Hélène", "Gaëlle",

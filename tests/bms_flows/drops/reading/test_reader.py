@@ -130,9 +130,9 @@ def test_booleans(cell: str, expected: object) -> None:
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [
-        ("31/12/2026", "2026-12-31"), ("12/31/2026", "2026-12-31"), ("05/05/2026", "2026-05-05"),
+        ("31/12/2026", "2026-12-31"), ("03/04/2026", "2026-04-03"), ("05/05/2026", "2026-05-05"),
         ("2026-12-31T00:00:00", "2026-12-31"), ("31/12/2026 00:00", "2026-12-31"),
-        ("2026/12/31", "2026-12-31"), ("03/04/2026", "ambiguous_date"), ("31/12/26", "two_digit_year"),
+        ("2026/12/31", "2026-12-31"), ("12/31/2026", "contradicting_dates"), ("31/12/26", "two_digit_year"),
         ("31/02/2026", "bad_date"), ("2026-02-30", "bad_date"), ("31-12/2026", "bad_date"),
         ("46387", "bad_date"), ("demain", "bad_date"), ("01/01/0026", "bad_date"),
         ("31/12/2026 14:30", "bad_date"),
@@ -142,26 +142,33 @@ def test_dates(cell: str, expected: str) -> None:
     assert str(first(f"Date d'entrée\n{cell}\n")) == expected
 
 
-def test_a_column_that_proves_both_orders_proves_none() -> None:
-    found = sheet("Date d'entrée\n31/12/2026\n12/31/2026\n03/04/2026\n")
-    assert places(found) == [("ambiguous_date", 4, "Date d'entrée")]
+def test_one_date_in_another_order_refuses_all_that_could_be_in_that_order_too() -> None:
+    """01/06 and 02/06 are the 1st and 2nd of June, or January 6 and February 6."""
+    column = (
+        "Date d'entrée\n01/06/2026\n02/06/2026\n01/13/2026\n31/12/2026\n05/05/2026\n2026-06-01\n"
+    )
+    found = sheet(column)
+    assert places(found) == [("contradicting_dates", line, "Date d'entrée") for line in (2, 3, 4)]
+    assert [str(row.values["start_date"]) for row in found.rows[3:]] == [
+        "2026-12-31", "2026-05-05", "2026-06-01"
+    ]  # fmt: skip
+    for text in (found.faults[0].text_fr, found.faults[0].text_en):
+        assert "A4" in text
 
 
-def test_a_date_against_the_declared_order_is_refused() -> None:
-    declared = Format(date_order="dmy")
-    for wrong in ("12/31/2026", "31/12/26", "31 décembre 2026"):
-        assert first(f"Date d'entrée\n{wrong}\n", declared=declared) == "not_the_declared_date"
-    assert first("Date d'entrée\n2026-12-31\n", declared=declared) == date(2026, 12, 31)
+def test_the_first_five_cells_that_contradict_are_named() -> None:
+    found = sheet("Nom;Date d'entrée\n" + "A;12/31/2026\n" * 7)
+    assert "B2, B3, B4, B5, B6…" in found.faults[0].text_en
 
 
-def test_a_declared_order_counts_and_the_column_does_not() -> None:
-    column = "Date d'entrée\n03/04/2026\n31/12/2026\n"
-    assert sheet(column).rows[0].values == {"start_date": date(2026, 4, 3)}
-    assert sheet(column, declared=Format("mdy")).rows[0].values == {"start_date": date(2026, 3, 4)}
-    assert places(sheet(column, declared=Format("mdy"))) == [
-        ("not_the_declared_date", 3, "Date d'entrée")
-    ]
-    assert len(sheet(column, declared=Format("ymd")).faults) == 2
+def test_an_inbox_declares_another_order() -> None:
+    column = "Date d'entrée\n03/04/2026\n"
+    for declared, expected in ((Format(), 4), (Format("dmy"), 4), (Format("mdy"), 3)):
+        assert sheet(column, declared=declared).rows[0].values["start_date"].month == expected  # type: ignore[union-attr]
+    assert first(column, declared=Format("ymd")) == "not_the_declared_date"
+    column += "31/12/2026\n"
+    assert len(sheet(column, declared=Format("mdy")).faults) == 2
+    assert first("Date d'entrée\n2026-12-31\n", declared=Format("mdy")) == date(2026, 12, 31)
 
 
 @pytest.mark.parametrize("written", ["2850.50", "2 850.50", "1.234.5", "1.2345", "1,2,3"])
@@ -177,16 +184,13 @@ def test_a_number_with_the_declared_mark_is_read(written: str) -> None:
 
 
 def test_the_reason_names_what_is_declared() -> None:
-    sheet = read("Date d'entrée\n12/31/2026\n".encode(), "a.csv", EMPLOYEE, Format("dmy"))
-    [fault] = sheet.faults
-    assert "jj/mm/aaaa" in fault.text_fr
-    assert "jj/mm/aaaa" in fault.text_en
+    [fault] = sheet("Date d'entrée\n12/31/2026\n").faults
     assert "jj/mm/aaaa" in fault.hint
 
 
-def test_another_column_proves_nothing() -> None:
-    found = sheet("Date d'entrée;Date de naissance\n03/04/2026;31/12/1990\n")
-    assert places(found) == [("ambiguous_date", 2, "Date d'entrée")]
+def test_another_column_contradicts_nothing() -> None:
+    found = sheet("Date d'entrée;Date de naissance\n03/04/2026;12/31/1990\n")
+    assert places(found) == [("contradicting_dates", 2, "Date de naissance")]
 
 
 def test_lines_are_those_excel_shows() -> None:

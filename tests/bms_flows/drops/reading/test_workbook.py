@@ -149,6 +149,31 @@ def test_a_percentage_is_read_as_it_is_shown_in_a_csv_too(cell: str, expected: i
     assert [row.values for row in sheet.rows] == [{"activity_rate": expected}]
 
 
+def day(number: int, month: int) -> datetime:
+    return datetime(2026, month, number)
+
+
+@pytest.mark.parametrize(
+    ("cells", "refused"),
+    [
+        # French Excel makes dates of 01/06 and 02/06, and leaves 01/13/2026 as text.
+        ([day(1, 6), day(2, 6), "01/13/2026"], {2, 3, 4}),
+        ([day(1, 6), day(31, 8), day(5, 5), "01/13/2026"], {2, 5}),
+        # American Excel makes January 6 of 01/06, and leaves 13/01/2026 as text.
+        ([day(6, 1), day(6, 2), "13/01/2026", "25/02/2026"], {2, 3}),
+        ([day(6, 1), day(31, 8), "13/01/2026"], set()),
+        ([day(6, 1), "13/01/2026", "06/02/2026"], set()),
+        ([day(1, 6), "2026-06-13"], set()),
+    ],
+)
+def test_dates_beside_texts_of_another_order_are_refused(
+    cells: list[Any], refused: set[int]
+) -> None:
+    sheet = opened([["Date d'entrée"], *([cell] for cell in cells)])
+    assert set(codes(sheet)) == ({"contradicting_dates"} if refused else set())
+    assert {fault.line for fault in sheet.faults} == refused
+
+
 def test_lines_are_the_sheets_own_and_blank_ones_are_no_rows() -> None:
     sheet = opened([[], ["Nom", "Entité"], [None, " "], ["A", "un"], [], ["B", 2]])
     assert [row.line for row in sheet.rows] == [4, 6]
