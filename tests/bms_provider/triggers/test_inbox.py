@@ -1,0 +1,25 @@
+"""The watch over the inboxes, on real folders."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bms_provider.triggers.inbox import InboxTrigger
+
+
+async def test_a_file_is_announced_once_and_another_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / "_LISEZMOI.txt").touch()
+    (folder / "Dupré.csv").write_bytes(b"Nom\nA")
+    trigger = InboxTrigger(["employees", "contacts"], f"file://{tmp_path}", every=0.01)
+    events = trigger.run()
+    first = await asyncio.wait_for(anext(events), 5)
+    assert first.payload == {"files": 1}
+    waits = asyncio.ensure_future(anext(events))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(waits), 0.3)
+    (folder / "b.csv").write_bytes(b"Nom\nA\n")
+    assert (await asyncio.wait_for(waits, 5)).payload == {"files": 2}
+    await events.aclose()
