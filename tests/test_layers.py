@@ -51,7 +51,11 @@ MAY_IMPORT = {
         "bms_provider.workplace",
         "bms_warehouse",
     },
-    "plugins/bms_provider/triggers": {"bms_flows.drops.inbox", "bms_provider.workplace"},
+    "plugins/bms_provider/triggers": {
+        "bms_flows.drops.announcing",
+        "bms_flows.drops.inbox",
+        "bms_provider.workplace",
+    },
     "dags": {
         "bms_flows.drops.flows",
         "bms_provider.creation_flow",

@@ -38,6 +38,8 @@ class Settings:
     """Days so near to each other are asked for in one request."""
     drop_settle_s: int = 5
     """Seconds between the two looks that must find a dropped file unchanged."""
+    drop_stable_minutes: int = 10
+    """Minutes after which a file whose end is missing is taken as it is, if it stays unchanged; its plan always needs approval."""
     keep_raw_days: int = 1100
     """Days that answers are kept as they came: `bms_flows.rebuild` needs them."""
     keep_people_days: int = 100

@@ -1,6 +1,7 @@
 """Files on a local folder or an object store, never half-written."""
 
 import errno
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from upath import UPath
+
+log = logging.getLogger(__name__)
 
 LOCAL = ("", "file", "local")
 PART = ".part"
@@ -186,3 +189,21 @@ def read(path: UPath, most: int = -1) -> bytes:
     """Return a file's content, `most` bytes of it at most; raise `NotRegularFile`."""
     with reading(path) as stream:
         return stream.read(most)
+
+
+def update(path: UPath, content: bytes, mode: int) -> bool:
+    """Write a file unless it has this content; return whether it was written.
+
+    A folder of its name stays: the log names it.
+    """
+    try:
+        if read(path, len(content) + 1) == content:
+            return False
+    except (FileNotFoundError, PermissionError, NotRegularFile):
+        pass  # replaced by ours
+    try:
+        with whole(path, mode) as stream:
+            stream.write(content)
+    except IsADirectoryError:
+        log.warning("%s can't be written: a folder has its name; remove the folder", path.name)
+    return True

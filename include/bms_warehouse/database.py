@@ -68,6 +68,12 @@ def clock(connection: Connection) -> datetime:
     return now
 
 
+def now(engine: Engine) -> datetime:
+    """Return the database's time."""
+    with engine.connect() as connection:
+        return clock(connection)
+
+
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))

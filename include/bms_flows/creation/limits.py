@@ -7,6 +7,7 @@ from typing import Any
 from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.rules import PlanLimits
 from bms_flows.creation.settings import Approval
+from bms_flows.drops.sheet import LastLine
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,30 @@ def breaches(plan: Plan, limits: PlanLimits, today: date) -> tuple[Breach, ...]:
     return tuple(found)
 
 
-def decide(plan: Plan, limits: PlanLimits, approval: Approval, today: date) -> Decision:
-    """Decide whether a person is asked about `plan`; nobody is where nothing would be created."""
+def decide(
+    plan: Plan,
+    limits: PlanLimits,
+    approval: Approval,
+    today: date,
+    cut_off: LastLine | None = None,
+) -> Decision:
+    """Decide whether a plan needs approval; it never does where nothing would be created.
+
+    `cut_off`: the last line of the file if the file's end is missing. Then it always does.
+    """
     found = breaches(plan, limits, today)
     created = len(plan.creates)
     if not created:
         return Decision(False, "nothing would be created", found)
-    if approval == "never":
-        return Decision(False, "BMS_APPROVAL is never", found)
-    if approval == "always":
-        return Decision(True, "BMS_APPROVAL is always", found)
+    if cut_off is not None:
+        why = f"the file ends without a line break in {cut_off}: the line may be cut off. Read"
+        return Decision(True, f"{why} last_line.csv of the drop's report on the board", found)
+    if isinstance(approval, str):
+        return Decision(approval == "always", f"BMS_APPROVAL is {approval}", found)
     if found:
         return Decision(True, "; ".join(map(str, found)), found)
-    if created > approval:
-        return Decision(True, f"{created} rows, BMS_APPROVAL asks beyond {approval}", found)
-    return Decision(False, f"{created} rows, BMS_APPROVAL asks beyond {approval}", found)
+    why = f"{created} rows, BMS_APPROVAL asks beyond {approval}"
+    return Decision(created > approval, why, found)
 
 
 def _start(body: Any) -> date | None:

@@ -66,7 +66,7 @@ async def plan_drop(
     taken, _ = await drop_snapshot.take(bench, sheet)
     view = await look(bench, drop_id, sheet, taken)
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
-    decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
+    decision = _decide(bench, plan, sheet, today)
     findings = await audit.audit(bench, view.shown)
     await asyncio.to_thread(drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids)
     await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
@@ -105,7 +105,7 @@ async def begin(
             )
         plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
         if plan.id != plan_id:
-            decision = limits.decide(plan, bench.rules.plan, bench.settings.approval, today)
+            decision = _decide(bench, plan, sheet, today)
             await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
             by_setting = str(agreed.decided_by).startswith(consent.SETTING)
             if not plan.within(agreed.creates) and (decision.ask or not by_setting):
@@ -189,6 +189,10 @@ async def apply_chunk(bench: Workbench, drop_id: int, plan_id: str, number: int)
     """
     rows = (await chunks_of(bench, drop_id, plan_id))[number]
     return {state.value: n for state, n in (await bench.applier().apply(rows)).items()}
+
+
+def _decide(bench: Workbench, plan: Plan, sheet: Sheet, today: date) -> Decision:
+    return limits.decide(plan, bench.rules.plan, bench.settings.approval, today, sheet.cut_off)
 
 
 def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:

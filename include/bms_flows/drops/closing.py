@@ -53,6 +53,13 @@ def rules_of(engine: Engine, earlier: Drop) -> str | None:
         ).scalar_one_or_none()
 
 
+def show(engine: Engine, held: Drop, report: str) -> None:
+    """Show a drop's report before the drop ends; raise `ClaimLost` if another run has it."""
+    with engine.begin() as connection:
+        renew(connection, held)
+        connection.execute(update(drop).where(drop.c.id == held.id).values(report=report))
+
+
 def put_back(engine: Engine, held: Drop) -> None:
     """Let a drop that was taken again stand as it had ended before; one that never had stays open.
 

@@ -224,9 +224,11 @@ WAITING = {
         "Close it there, or end the copy.",
     ),
     "incomplete": Reason(
-        "The file's last line has no end: the rest of it may still be on its way.",
-        "If it is whole, add a line's end to it, or trigger its DAG with the drop's number: it is"
-        " then taken as it is.",
+        "The end of the file is missing: no line break after its last line, a quote that is never"
+        " closed, or a workbook copied in part. The rest may still be on its way.",
+        "Nothing if the file is whole: unchanged for BMS_DROP_STABLE_MINUTES (10) it is taken as it"
+        " is, and its plan needs approval. Sooner: add a line break, or trigger its DAG with the"
+        " drop's number. If it isn't whole, drop it again.",
     ),
     "unreadable": Reason(
         "The file can't be read.",

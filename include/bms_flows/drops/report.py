@@ -5,14 +5,33 @@ from collections.abc import Mapping, Sequence
 from upath import UPath
 
 from bms_flows.drops.outcome import Outcome
+from bms_flows.drops.reading.headers import is_report
 from bms_flows.drops.rejects import reject_file
-from bms_flows.drops.sheet import Sheet
+from bms_flows.drops.sheet import LastLine, Sheet
 from bms_flows.excel_csv import csv_file
 from bms_flows.storage import keep
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
 RECEIPT = "receipt.json"
+LAST_LINE = "last_line.csv"
+
+
+def last_line(sheet: Sheet) -> LastLine | None:
+    """Return the last line of a CSV by figures; None where no row of it could be read."""
+    if sheet.form.kind != "csv" or not sheet.rows:
+        return None
+    last = sheet.rows[-1]
+    return LastLine(last.line, len(last.cells), len(_headers(sheet)))
+
+
+def last_line_file(sheet: Sheet) -> bytes:
+    """Return last_line.csv: what the approver of a file whose end is missing has to read."""
+    return csv_file(_headers(sheet), [sheet.rows[-1].cells])
+
+
+def _headers(sheet: Sheet) -> list[str]:
+    return [header for header in sheet.form.headers if not is_report(header)]
 
 
 def write(

@@ -98,13 +98,29 @@ class Row:
 
 
 @dataclass(frozen=True)
+class LastLine:
+    """The last line of a file, by figures: its number, its cells, and the columns of the header."""
+
+    line: int
+    cells: int
+    columns: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.cells} of {self.columns} cells"
+
+
+@dataclass(frozen=True)
 class Sheet:
-    """A file as read. A row with a fault of its own is refused; `refused` says that all are."""
+    """A file as read. A row with a fault of its own is refused; `refused` says that all are.
+
+    `cut_off` is the last line of a file whose end is missing: cells or rows may be missing too.
+    """
 
     form: Form
     rows: Sequence[Row] = dataclasses.field(repr=False)
     faults: Sequence[Fault]
     sha256: str
+    cut_off: LastLine | None = None
 
     @cached_property
     def file_faults(self) -> tuple[Fault, ...]:

@@ -1,7 +1,6 @@
 """What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
 
 import io
-import logging
 from collections.abc import Iterator
 
 import openpyxl
@@ -9,13 +8,12 @@ from openpyxl.cell import WriteOnlyCell
 from upath import UPath
 
 from bms_flows.creation.resource import Field, Kind, Resource
+from bms_flows.drops import not_taken
 from bms_flows.drops.inbox import local, see
 from bms_flows.drops.reading import dates, numbers, tokens
 from bms_flows.drops.reading.encoding import ENCODINGS
 from bms_flows.drops.sheet import UNDECLARED, Format
-from bms_flows.storage import NotRegularFile, read, whole
-
-log = logging.getLogger(__name__)
+from bms_flows.storage import update
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644
@@ -49,10 +47,13 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
 - Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
   Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique va toujours.
   One row for each person, headers on the first filled line, in any order.
-- CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. La dernière ligne se
-  termine par un retour à la ligne, sinon le fichier est considéré comme encore en cours d'écriture.
-  The last line ends with a line break, or the file counts as still being written.
+- CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. Si la dernière ligne ne se
+  termine pas par un retour à la ligne, le fichier peut être encore en cours d'écriture : il est pris
+  quand il ne change plus, et rien n'est créé sans approbation.
+  A file whose last line has no line break is taken once it stays unchanged, and needs approval.
 - Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
+- Un fichier ou un dossier qui n'est pas pris est expliqué dans {not_taken}.
+  {not_taken} explains every file or folder that isn't taken.
 {formats}- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
 {advice}
 Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
@@ -64,6 +65,11 @@ the apostrophe before a cell that begins with = + - @ is taken off.
 
 Colonnes / Columns (* obligatoire / required)
 """
+
+
+def names(resource: Resource) -> frozenset[str]:
+    """Return the names of our own files in an inbox."""
+    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), not_taken.NAME})
 
 
 def csv_name(resource: Resource) -> str:
@@ -92,26 +98,9 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
         (READ_ME, read_me(resource, declared)),
         (csv_name(resource), csv_template(resource)),
     ):
-        if not _holds(inbox / name, content):
-            _put(inbox / name, content)
-            changed = True
+        changed |= update(inbox / name, content, READABLE)
     if changed:
-        _put(inbox / xlsx_name(resource), xlsx_template(resource))
-
-
-def _holds(path: UPath, content: bytes) -> bool:
-    try:
-        return read(path, len(content) + 1) == content
-    except (FileNotFoundError, PermissionError, NotRegularFile):
-        return False
-
-
-def _put(path: UPath, content: bytes) -> None:
-    try:
-        with whole(path, READABLE) as stream:
-            stream.write(content)
-    except IsADirectoryError:
-        log.warning("%s can't be written: a folder has its name; remove the folder", path.name)
+        update(inbox / xlsx_name(resource), xlsx_template(resource), READABLE)
 
 
 def csv_template(resource: Resource) -> bytes:
@@ -148,6 +137,7 @@ def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
         csv=csv_name(resource),
         xlsx=xlsx_name(resource),
         formats=_formats(declared),
+        not_taken=not_taken.NAME,
         advice=resource.advice,
     )
     text = head + "".join(_lines(resource, declared))

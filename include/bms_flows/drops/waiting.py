@@ -1,9 +1,9 @@
 """Files that lie in an inbox and are not finished being written: kept in `bms.drop`, told when it lasts."""
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, Select, exists, select, update
@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_flows.drops import claim
 from bms_flows.drops.faults import WAITING
 from bms_flows.drops.inbox import Seen, Waiting
+from bms_warehouse.database import clock
 from bms_warehouse.tables import drop
 
 LONG: Final = timedelta(minutes=3)
@@ -20,15 +21,21 @@ LONG: Final = timedelta(minutes=3)
 
 @dataclass(frozen=True)
 class Waits:
-    """A drop that is not taken yet: since when, and what for."""
+    """A drop that is not taken yet: what for, since when, and since when its file is as it is."""
 
     drop: int
+    path: str = field(repr=False)
     reason: Waiting
     since: datetime
+    unchanged_since: datetime
 
     def long(self, now: datetime) -> bool:
         """Whether somebody should look."""
         return now - self.since >= LONG
+
+    def cut_off(self, now: datetime, stable: timedelta) -> bool:
+        """Whether the end of the file is missing and nothing was written to the file for `stable`."""
+        return self.reason == "incomplete" and now - self.unchanged_since >= stable
 
     def text(self, now: datetime) -> str:
         """Return what is known and what to do; names of files may be names of people."""
@@ -44,8 +51,8 @@ def keep(
 
     A drop that waited and is no longer among them was taken as another one, or has gone.
     """
-    now = datetime.now(UTC)
     with engine.begin() as connection:
+        now = clock(connection)
         known = {row.path: row for row in connection.execute(_waiting(resource).with_for_update())}
         found = []
         for seen in lying:
@@ -54,10 +61,12 @@ def keep(
                 continue
             claim.free(connection, resource, seen)
             if row := known.pop(seen.path, None):
-                _renew(connection, row.id, seen, reason)
-                found.append(Waits(row.id, reason, row.entered_at))
+                same = (row.size, row.stamp) == (seen.size, seen.stamp)
+                unchanged_since = row.unchanged_since if same else now
+                _renew(connection, row.id, seen, reason, unchanged_since)
+                found.append(Waits(row.id, seen.path, reason, row.entered_at, unchanged_since))
             elif number := _enter(connection, resource, seen, reason, now):
-                found.append(Waits(number, reason, now))
+                found.append(Waits(number, seen.path, reason, now, now))
         now_lying = {seen.path for seen in lying}
         for row in known.values():
             _withdraw(connection, row.id, "changed" if row.path in now_lying else "gone", now)
@@ -74,12 +83,23 @@ def forget(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -
         there = lying() if known else ()
         for row in known:
             if row.path not in there:
-                _withdraw(connection, row.id, "gone", datetime.now(UTC))
+                _withdraw(connection, row.id, "gone", clock(connection))
 
 
-def _waiting(resource: str) -> Select[tuple[int, str, datetime]]:
-    return select(drop.c.id, drop.c.path, drop.c.entered_at).where(
-        drop.c.resource == resource, drop.c.state == "waiting"
+def current(engine: Engine, resource: str) -> Sequence[Waits]:
+    """Return the drops that wait, as the last dispatch found them."""
+    with engine.connect() as connection:
+        return [
+            Waits(row.id, row.path, row.waits_for, row.entered_at, row.unchanged_since)
+            for row in connection.execute(_waiting(resource))
+        ]
+
+
+def _waiting(resource: str) -> Select[*tuple[Any, ...]]:
+    return (
+        select(drop)
+        .where(drop.c.resource == resource, drop.c.state == "waiting")
+        .order_by(drop.c.id)
     )
 
 
@@ -108,13 +128,16 @@ def _enter(
             dag_run_id=f"waiting {uuid4()}",
             expires_at=now,
             entered_at=now,
+            unchanged_since=now,
         )
         .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
         .returning(drop.c.id)
     ).scalar_one_or_none()
 
 
-def _renew(connection: Connection, number: int, seen: Seen, reason: Waiting) -> None:
+def _renew(
+    connection: Connection, number: int, seen: Seen, reason: Waiting, unchanged_since: datetime
+) -> None:
     """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
     other = drop.alias()
     taken = exists().where(
@@ -127,5 +150,5 @@ def _renew(connection: Connection, number: int, seen: Seen, reason: Waiting) -> 
     connection.execute(
         update(drop)
         .where(drop.c.id == number, ~taken)
-        .values(size=seen.size, stamp=seen.stamp, waits_for=reason)
+        .values(size=seen.size, stamp=seen.stamp, waits_for=reason, unchanged_since=unchanged_since)
     )

@@ -33,6 +33,7 @@ drop = Table(
     ),
     Column("state", TEXT, nullable=False, comment="waiting, open, or how it ended."),
     Column("waits_for", TEXT, comment="Why it is not taken yet; empty once it is."),
+    Column("unchanged_since", TIMESTAMP, comment="From when on a waiting file was seen unchanged."),
     Column("reason", TEXT, comment="Code of why it was withdrawn; empty otherwise."),
     Column("ended_before", TEXT, comment="How it had ended before it was taken again; else empty."),
     Column(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
-from bms_flows import runs
+from bms_flows import runs, storage
 from bms_flows.creation import consent, difference, matches, proposal, review
 from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.review import BadDecision
@@ -25,7 +25,10 @@ from bms_provider.tasks import inbox, workbench
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from upath import UPath
+
     from bms_flows.drops.claim import Drop
+    from bms_flows.drops.sheet import Sheet
     from bms_flows.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -76,10 +79,13 @@ def plan(name: str) -> dict[str, Any]:
             return await proposal.plan_drop(bench, held.id, sheet, _today(place), dry_run=dry_run)
 
         made = workbench.step(place, name, "plan", propose)
+        ask = made.decision.ask and not dry_run
+        if ask:
+            _show_last_line(place, name, held, sheet)
     log.info("drop %s, %s", held.id, made.text())
     for finding in made.findings:
         log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-    return _manifest(held.id, made, ask=made.decision.ask and not dry_run)
+    return _manifest(held.id, made, ask=ask)
 
 
 def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
@@ -126,6 +132,8 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
             return await proposal.begin(bench, drop, plan_id, sheet, _today(place))
 
         begun = workbench.step(place, name, "enter", begin)
+        if isinstance(begun, proposal.Proposal):
+            _show_last_line(place, name, held, sheet)
     if isinstance(begun, proposal.Proposal):
         return {**_manifest(drop, begun, ask=True), "chunks": []}
     if begun is None:
@@ -181,7 +189,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
     with place.warehouse.begin() as connection:
         claim.renew(connection, held)
     sheet, original = inbox.taken(place, name, held)
-    folder = place.data_root / "reports" / inbox.folder_name(name) / held.folder
+    folder = _report_folder(place, name, held)
 
     async def read_back(bench: Workbench) -> tuple[bool, Any, bytes, Any, Any]:
         chunks = await proposal.chunks_of(bench, drop, plan_id)
@@ -224,6 +232,22 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
                 details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
             )
     log.info("drop %s: %s; report: %s", drop, _told(ended), place.name(folder))
+
+
+def _show_last_line(place: Workplace, name: str, held: Drop, sheet: Sheet) -> None:
+    """Put the last line of a file whose end is missing into the drop's report, before the question.
+
+    The line is personal: Airflow shows a question to every user who may view the DAG, and stores
+    its text, so the question has only figures. The report is for those who may edit the DAG.
+    """
+    if sheet.cut_off is not None:
+        folder = _report_folder(place, name, held)
+        storage.keep(folder / report.LAST_LINE, report.last_line_file(sheet))
+        closing.show(place.warehouse, held, place.name(folder))
+
+
+def _report_folder(place: Workplace, name: str, held: Drop) -> UPath:
+    return place.data_root / "reports" / inbox.folder_name(name) / held.folder
 
 
 def _told(counted: Mapping[str, int]) -> str:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 
 from bms_flows import runs
 from bms_flows.creation.remotes import REMOTES
-from bms_flows.drops import claim, closing, custody, inbox, templates, waiting
+from bms_flows.drops import claim, closing, custody, inbox, not_taken, report, templates, waiting
 from bms_flows.drops.reading import read
 from bms_flows.drops.settings import Settings
 from bms_flows.drops.sheet import UNDECLARED
 from bms_flows.workplace import recorded
 from bms_provider import workplace
+from bms_warehouse import database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,9 +72,13 @@ def dispatch(name: str) -> list[dict[str, Any]]:
                 _claimed(place, name, folder, seen)
             except claim.DropTaken as taken:  # the others are no less welcome
                 log.info("%s", taken)
-        now = datetime.now(UTC)
+        now = database.now(place.warehouse)
+        stable = timedelta(minutes=place.settings.drop_stable_minutes)
         for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
+            if each.cut_off(now, stable):
+                _claimed(place, name, folder, lying[each.path])
+        _explain(place, name, folder)
         with place.warehouse.begin() as connection:
             runs.finish(connection, run_id, state="complete")
         return [
@@ -89,9 +94,22 @@ def provide(place: Workplace, name: str) -> UPath:
     return folder
 
 
-def forget(place: Workplace, name: str) -> None:
-    """End the drops that wait for a file which no longer lies in the inbox."""
-    waiting.forget(place.warehouse, name, lambda: inbox.look(_folder(place, name)))
+def tidy(place: Workplace, name: str) -> None:
+    """End the drops that wait for a file which has left the inbox, and renew the inbox's notice."""
+    folder = _folder(place, name)
+    waiting.forget(place.warehouse, name, lambda: inbox.look(folder))
+    _explain(place, name, folder)
+
+
+def _explain(place: Workplace, name: str, folder: UPath) -> None:
+    """Write into the inbox which files and folders aren't taken, and why."""
+    now, ours = database.now(place.warehouse), templates.names(REMOTES[name].resource)
+    untaken = [
+        *not_taken.waiting(waiting.current(place.warehouse, name), now),
+        *not_taken.passed_over(folder, ours, now),
+    ]
+    minutes = place.settings.drop_stable_minutes
+    not_taken.publish(folder, untaken, place.settings.time_zone, minutes)
 
 
 def hold(place: Workplace, name: str, params: Mapping[str, Any]) -> Drop:
@@ -127,8 +145,10 @@ def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
     except custody.DropGone:
         closing.withdraw(place.warehouse, held, _why_gone(folder, held))
         raise
-    sheet = read(inbox.head(original), original.name, REMOTES[name].resource, declared(name))
-    return replace(sheet, sha256=custody.digest(original)), original
+    content = inbox.head(original)
+    sheet = read(content, original.name, REMOTES[name].resource, declared(name))
+    cut_off = None if inbox.complete(content, original.name) else report.last_line(sheet)
+    return replace(sheet, sha256=custody.digest(original), cut_off=cut_off), original
 
 
 def folder_name(name: str) -> str:

@@ -38,7 +38,7 @@ def watch() -> dict[str, str]:
         notices.deliver(place)
         for name in REMOTES:
             inbox.provide(place, name)
-            inbox.forget(place, name)
+            inbox.tidy(place, name)
     return {flow: freshness.state or "never_ran" for flow, freshness in found.items()}
 
 

@@ -1,5 +1,6 @@
 """Files that wait: one drop each, however they change; taken, gone or told of."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -98,6 +99,22 @@ def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) ->
     assert states(warehouse) == [("open", None)]
 
 
+def test_a_file_whose_end_is_missing_is_cut_off_once_it_stayed_unchanged(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    minutes = timedelta(minutes=10)
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    assert not waits.cut_off(waits.since + timedelta(minutes=9), minutes)
+    assert waits.cut_off(waits.since + minutes, minutes)
+    (inbox / "a.csv").write_bytes(ROW.rstrip() + b"x")
+    [changed] = look_twice(inbox, warehouse)
+    assert (changed.drop, changed.since) == (waits.drop, waits.since)
+    assert changed.unchanged_since > waits.unchanged_since
+    assert list(waiting.current(warehouse, "employee")) == [changed]
+    assert not replace(changed, reason="being_written").cut_off(waits.since + minutes * 2, minutes)
+
+
 def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
@@ -108,7 +125,8 @@ def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse
 @pytest.mark.parametrize("reason", WAITING)
 def test_what_is_told_says_how_long_why_and_what_to_do(reason: Waiting) -> None:
     since = datetime(2026, 3, 31, 8, tzinfo=UTC)
-    waits = Waits(12, reason, since)
+    waits = Waits(12, "Dupré.csv", reason, since, since)
+    assert "Dupré" not in repr(waits)
     assert not waits.long(since + timedelta(minutes=2))
     assert waits.long(now := since + timedelta(minutes=7))
     assert waits.text(now).startswith("drop 12 waits for 7 min. ")

@@ -210,6 +210,72 @@ def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
         assert carry_through(creation.plan("employee"))["created"] == 1
 
 
+def stay_unchanged(warehouse: Engine, minutes: int) -> None:
+    """Let `minutes` have passed since a waiting file was written to."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.\"drop\" set unchanged_since = now() - :n * interval '1 minute'"),
+            {"n": minutes},
+        )
+
+
+def test_a_file_without_a_last_line_break_is_taken_later_and_always_needs_approval(
+    warehouse: Engine, sandbox: Sandbox, data_root: Path
+) -> None:
+    """Google Sheets exports such files; a copy that broke off looks the same."""
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / "août.csv").write_bytes(f"{DROP}810002;Cana;Zoé;1;2027-01-04".encode("cp1252"))
+    assert dispatched() == []
+    assert "août.csv" in (folder / "_NON_PRIS.txt").read_text("utf-8-sig")
+    stay_unchanged(warehouse, 9)
+    assert dispatched() == []
+    stay_unchanged(warehouse, 10)
+    assert dispatched() == [1]
+    assert not (folder / "_NON_PRIS.txt").exists()
+    with run(drop_row(warehouse).dag_run_id, drop=1):
+        proposed = creation.plan("employee")  # BMS_APPROVAL is never
+        assert proposed["ask"]
+        assert "ends without a line break in line 3, 5 of 5 cells" in proposed["text"]
+        assert "Cana" not in str(proposed)
+        shown = data_root / drop_row(warehouse).report / "last_line.csv"
+        assert shown.read_text("utf-8-sig").splitlines()[1] == "810002;Cana;Zoé;1;2027-01-04"
+        assert shown.stat().st_mode & 0o777 == 0o600
+        assert not sandbox.truth()["created"]["employees"]
+        assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 2
+
+
+def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
+    warehouse: Engine, data_root: Path
+) -> None:
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / "mai.csv").write_text(f'{DROP}810002;"Petit;Léa;1;2027-01-04\r\n{DROP}')
+    assert dispatched() == []
+    stay_unchanged(warehouse, 10)
+    assert dispatched() == [1]
+    with run(drop_row(warehouse).dag_run_id, drop=1):
+        carry_through(creation.plan("employee"))
+    [_, told] = (
+        (data_root / drop_row(warehouse).report / "rejected.csv")
+        .read_text("utf-8-sig")
+        .splitlines()
+    )
+    assert told.startswith('3;;"Un guillemet')
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_a_folder_in_the_inbox_is_explained_until_it_has_gone(data_root: Path) -> None:
+    folder = data_root / "inbox" / "employees"
+    (folder / "mars").mkdir(parents=True)
+    with run(), workplace.open_workplace() as place:
+        inbox.tidy(place, "employee")
+        assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
+        (folder / "mars").rmdir()
+        inbox.tidy(place, "employee")
+    assert not (folder / "_NON_PRIS.txt").exists()
+
+
 @pytest.mark.usefixtures("warehouse")
 def test_a_file_dropped_again_is_worked_on_anew_once_its_cause_is_mended(
     sandbox: Sandbox, data_root: Path
