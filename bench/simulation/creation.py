@@ -23,6 +23,7 @@ FATES: Final = {
     "lost": 2,
     "broken_off": 1,
     "failed_after": 1,
+    "early_id": 1,
     "gateway": 1,
     "unavailable": 2,
     "refused": 1,

@@ -9,6 +9,7 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.service import SimulatedService
 from bms.transport import BeforeSend
 from bms_flows.creation.entry import Entry
+from bms_flows.creation.evidence import Known
 from bms_flows.creation.ledger import Step
 from bms_flows.creation.remote import Made
 from bms_flows.creation.snapshot import Snapshot
@@ -119,6 +120,10 @@ class Process:
     async def read(self, remote_id: str) -> Any | None:
         """Return a record."""
         return await self._service.read(remote_id)
+
+    def known(self, record: Any) -> Known:
+        """Return a record that was read as a list would show it."""
+        return self._service.known(record)
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
         """Send a create that goes on when this process is gone."""

@@ -14,7 +14,7 @@ from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.evidence import Known
-from bms_flows.creation.remote import Made
+from bms_flows.creation.remote import IdUnconfirmed, Made
 from bms_flows.creation.snapshot import ListState, Snapshot
 
 ENDPOINT = BY_NAME["create_employee"]
@@ -79,9 +79,14 @@ class SimulatedService:
         }
         return Snapshot(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
 
-    async def read(self, remote_id: str) -> Any | None:
-        """Return a record; no simulated run reads one."""
-        raise NotImplementedError
+    async def read(self, remote_id: str) -> Known | None:
+        """Return a record once lists show it, too."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        return next((r.known for r in self.listed() if r.known.remote_id == remote_id), None)
+
+    def known(self, record: Known) -> Known:
+        """Return a record that was read as a list would show it."""
+        return record
 
     async def create(self, body: Mapping[str, Any]) -> Made:
         """Send a create; its fate is drawn."""
@@ -117,6 +122,8 @@ class SimulatedService:
                 raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             if fate == "slow":
                 await asyncio.sleep(1.5)
+            if fate == "early_id":
+                raise IdUnconfirmed(ENDPOINT, made.remote_id)
             if fate == "lost":
                 raise AmbiguousWrite(ENDPOINT, "connection lost")
             return made

@@ -105,8 +105,10 @@ class Applier:
             unknown = {e.id: (e, bodies[e.id]) for e in mine if e.state is State.UNKNOWN}
             if not unknown:
                 return None
-            await self._wait_for([entry for entry, _ in unknown.values()])
-            await service.after_sending(unknown)
+            left = await service.by_returned_ids(unknown)
+            if left:
+                await self._wait_for([entry for entry, _ in left.values()])
+                await service.after_sending(left)
 
     async def _stale(self, mine: Sequence[Entry]) -> AbstractSet[int]:
         """Return the READY rows that must be checked before they may be sent."""

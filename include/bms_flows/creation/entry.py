@@ -64,6 +64,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The snapshot of the service that was taken before the row was entered."""
     checked_at: datetime | None = None
     """When its lease holder last saw the service without a record for the row."""
+    returned_id: str | None = None
+    """The id that the last POST returned, while its record can't be read."""
     remote_id: str | None = None
     remote_number: int | None = None
     is_standby: bool | None = None

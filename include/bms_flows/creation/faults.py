@@ -173,6 +173,11 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "Sent without an answer; a similar record doesn't show its identity.",
         DECIDE,
     ),
+    "id_not_readable": Answer(
+        "Le service a confirmé la création par un numéro, mais n'affiche pas la fiche.",
+        "The service confirmed the creation with an id, and doesn't show the record.",
+        DECIDE,
+    ),
     "claimed_by_another": Answer(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",
         "Sent without an answer; the record found belongs to another row.",

@@ -6,7 +6,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from bms.endpoints import Endpoint
+from bms.errors import AmbiguousWrite
 from bms.transport import BeforeSend
+from bms_flows.creation.evidence import Known
 from bms_flows.creation.identity import Identity
 from bms_flows.creation.resource import Resource
 from bms_flows.creation.snapshot import Snapshot
@@ -18,6 +21,14 @@ class Made(msgspec.Struct, frozen=True):
     remote_id: str
     number: int | None = None
     is_standby: bool | None = None
+
+
+class IdUnconfirmed(AmbiguousWrite):
+    """A create returned an id, and the record that it names can't be read (yet)."""
+
+    def __init__(self, endpoint: Endpoint, remote_id: str) -> None:
+        self.remote_id = remote_id
+        super().__init__(endpoint, "returned an id that can't be read")
 
 
 class TooLate(Exception):
@@ -64,5 +75,5 @@ class Remote(Protocol):
     async def read(self, remote_id: str) -> Any | None:
         """Return a record with all its fields, None where there is none."""
 
-    def named(self, record: Any) -> Made:
-        """Return what names a record that was read."""
+    def known(self, record: Any) -> Known:
+        """Return a record that was read as a list would show it."""

@@ -19,7 +19,7 @@ from bms_flows.creation.crm_list import CrmList
 from bms_flows.creation.employees import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.creation.evidence import Known, contradicted
 from bms_flows.creation.identity import Identity
-from bms_flows.creation.remote import Made
+from bms_flows.creation.remote import IdUnconfirmed, Made
 from bms_flows.creation.resource import Resource
 from bms_flows.creation.settings import Settings
 from bms_flows.creation.snapshot import ListState, Snapshot
@@ -77,9 +77,9 @@ class Employees:
         except NotFound:
             return None
 
-    def named(self, record: Any) -> Made:
-        """Return guid, number and standby of an employee's detail."""
-        return Made(record.guid_employee, record.id_employee, record.is_standby)
+    def known(self, record: Any) -> Known:
+        """Return an employee's detail as a list would show it."""
+        return self._known(record, record.id_entity)
 
     async def _list(self, entity: int) -> dict[str, Known]:
         listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
@@ -161,20 +161,22 @@ class Crm(ABC):
         ]
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
-        """Create a record; an answer that doesn't lead to it leaves it in doubt (`AmbiguousWrite`).
+        """Create a record and read it back; raise `AmbiguousWrite` where it isn't the one that was sent.
 
-        What the answer looks like is not shown by the interface, so an id counts once its record
-        was seen: half of a number is a number too.
+        What the answer looks like is not shown by the interface: half of a number is a number too.
+        `IdUnconfirmed` carries an id whose record can't be read yet.
         """
         made = await self._post(body, before_send)
         try:
             record = await self.read(str(made.id))
         except BmsError:
             record = None  # the create was answered: no error of a read may say that it wasn't
-        if record is None or contradicted(self._marks(body), self._marks(record)):
-            endpoint = BY_NAME[self.create_endpoint]
+        endpoint = BY_NAME[self.create_endpoint]
+        if record is None:
+            raise IdUnconfirmed(endpoint, str(made.id))
+        if contradicted(self.identity.mark(body), self.known(record).marks):
             raise AmbiguousWrite(endpoint, "answered with an id that leads elsewhere")
-        return self.named(record)
+        return Made(str(record.id), record.id)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record's detail."""
@@ -183,25 +185,22 @@ class Crm(ABC):
         except NotFound:
             return None
 
-    def named(self, record: Any) -> Made:
-        """Return the id of a record's detail."""
-        return Made(str(record.id), record.id)
-
-    def _marks(self, of: Any) -> Mapping[str, str | None]:
-        return self.identity.mark(of if isinstance(of, Mapping) else msgspec.structs.asdict(of))
+    def known(self, record: Any) -> Known:
+        """Return a record's detail as a list would show it."""
+        values = msgspec.structs.asdict(record)
+        return Known(
+            remote_id=str(record.id),
+            number=record.id,
+            key=self.identity.key(values),
+            others=self.identity.others(values),
+            marks=self.identity.mark(values),
+            deleted=bool(values.get("deleted")),
+        )
 
     def _known(self, item: Any, mark: bytes) -> Known:
         # A whole reading passes a list twice: what was made of an unchanged item is used again.
         if mark not in self._seen:
-            values = msgspec.structs.asdict(item)
-            self._seen[mark] = Known(
-                remote_id=str(item.id),
-                number=item.id,
-                key=self.identity.key(values),
-                others=self.identity.others(values),
-                marks=self.identity.mark(values),
-                deleted=bool(values.get("deleted")),
-            )
+            self._seen[mark] = self.known(item)
         return self._seen[mark]
 
 

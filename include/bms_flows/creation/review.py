@@ -171,7 +171,8 @@ async def _chosen(bench: Workbench, rows: Sequence[int], remote_id: str) -> Made
         raise BadDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
-    made = bench.remote.named(record)
+    found = bench.remote.known(record)
+    made = Made(found.remote_id, found.number, found.is_standby)
     [entry] = await bench.ledger.entries(rows)
     if made.remote_id in entry.candidates:
         return made

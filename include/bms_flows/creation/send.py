@@ -10,7 +10,7 @@ from bms.errors import AmbiguousWrite, BmsError, Refused
 from bms_flows.creation import states
 from bms_flows.creation.journal import Journal
 from bms_flows.creation.ledger import Claimed, Step
-from bms_flows.creation.remote import Made, Remote, TooLate
+from bms_flows.creation.remote import IdUnconfirmed, Made, Remote, TooLate
 from bms_flows.creation.settings import Settings
 
 
@@ -101,7 +101,8 @@ class Sender:
     async def _failed(self, row: int, attempt: int, error: BmsError) -> Exception | None:
         if isinstance(error, AmbiguousWrite):
             reason = error.reason.replace(" ", "_")
-            await self.journal.move(row, _doubtful(attempt, reason))
+            returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
+            await self.journal.move(row, _doubtful(attempt, reason, returned_id))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
@@ -136,8 +137,10 @@ class Sender:
             )
 
 
-def _doubtful(attempt: int, reason: str) -> Step:
-    return lambda entry, now: states.doubt(entry, attempt=attempt, reason=reason, now=now)
+def _doubtful(attempt: int, reason: str, returned_id: str | None = None) -> Step:
+    return lambda entry, now: states.doubt(
+        entry, attempt=attempt, reason=reason, now=now, returned_id=returned_id
+    )
 
 
 def _withdrawn(attempt: int, reason: str) -> Step:

@@ -83,8 +83,32 @@ class ServiceCheck:
         checked = partial(states.check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(clear, lambda entry, _: checked(entry))
 
+    async def by_returned_ids(self, rows: Rows) -> Rows:
+        """Adopt UNKNOWN rows whose POST returned an id that can be read by now; return the others."""
+        return {
+            number: (entry, body)
+            for number, (entry, body) in rows.items()
+            if not await self._by_returned_id(entry, body)
+        }
+
+    async def _by_returned_id(self, entry: Entry, body: Mapping[str, Any]) -> bool:
+        if entry.returned_id is None:
+            return False
+        record = await self._remote.read(entry.returned_id)
+        if record is None:
+            return False
+        known, marks = self._remote.known(record), self._remote.identity.mark(body)
+        if contradicted(marks, known.marks):
+            return False  # half of a number is a number too
+        found = Found(known, ("returned_id", *agreeing(marks, known.marks)))
+        await self._move(entry.id, found, await self._ledger.now())
+        return True
+
     async def after_sending(self, rows: Rows) -> None:
         """Move UNKNOWN rows, all of them due, by what the service shows."""
+        rows = await self.by_returned_ids(rows)
+        if not rows:
+            return
         shown = await self._refresh(rows)
         for number, verdict in (await self._verdicts(rows, shown)).items():
             await self._move(number, verdict, shown.taken_at)

@@ -58,6 +58,8 @@ from bms_flows.creation.entry import HERE, OPEN, Entry, Move, State, Unlawful
 
 LOOKS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
+LOOKS_FOR_ID: Final = 20
+"""Lookups of a record whose id the service returned, until a reviewer decides."""
 _FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 
 
@@ -128,6 +130,7 @@ def intend(
         first_intended_at=entry.first_intended_at or now,
         intended_at=now,
         quiet_at=now + in_flight,
+        returned_id=None,
         looks=0,
         reason=None,
     )
@@ -169,12 +172,24 @@ def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
     return Move(changed, "rejected", reason)
 
 
-def doubt(entry: Entry, *, attempt: int, reason: str, now: datetime) -> Move:
-    """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same."""
+def doubt(
+    entry: Entry, *, attempt: int, reason: str, now: datetime, returned_id: str | None = None
+) -> Move:
+    """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same.
+
+    `returned_id` is the id that the service returned for it, if the record can't be read yet.
+    """
     if entry.attempt != attempt or entry.state is not State.SENDING:
         raise Unlawful
     quiet_at = now if entry.quiet_at is None else max(now, entry.quiet_at)
-    changed = _replace(entry, state=State.UNKNOWN, quiet_at=quiet_at, looks=0, reason=reason)
+    changed = _replace(
+        entry,
+        state=State.UNKNOWN,
+        quiet_at=quiet_at,
+        looks=0,
+        reason=reason,
+        returned_id=returned_id,
+    )
     return Move(changed, "unknown", reason)
 
 
@@ -232,8 +247,12 @@ def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timed
     if entry.state is not State.UNKNOWN or entry.owner != owner or looked_at < due(entry, settle):
         raise Unlawful
     looks = entry.looks + 1
-    if looks < LOOKS:
+    if looks < (LOOKS if entry.returned_id is None else LOOKS_FOR_ID):
         return Move(_replace(entry, looks=looks), "not_found")
+    if entry.returned_id is not None:
+        # The service said that it made the record: only a reviewer may have it sent again.
+        asked = _review(_replace(entry, looks=looks), (entry.returned_id,), "id_not_readable")
+        return Move(asked, "review", "id_not_readable")
     if entry.attempt < entry.limit:
         cleared = _replace(entry, looks=looks, state=State.READY, checked_at=looked_at)
         return Move(cleared, "cleared")
@@ -316,6 +335,7 @@ def reopen(
         first_intended_at=None,
         intended_at=None,
         quiet_at=None,
+        returned_id=None,
         snapshot_id=snapshot_id,
         reason=reason,
         evidence=(),

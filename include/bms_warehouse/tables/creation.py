@@ -115,6 +115,7 @@ creation = Table(
         TIMESTAMP,
         comment="When its lease holder last saw the service without a record for it.",
     ),
+    Column("returned_id", TEXT, comment="The id that a POST returned and that can't be read yet."),
     Column("remote_id", TEXT, comment="The service's id of the record: guid or number."),
     Column("remote_number", BIGINT, comment="Its number, where it has one beside the id."),
     Column("is_standby", Boolean, comment="Whether it was on standby when last seen."),

@@ -229,6 +229,22 @@ def test_rows_held_by_a_living_task_are_left_to_it() -> None:
     play(main())
 
 
+@pytest.mark.parametrize(("settle_times", "state"), [(15, State.ADOPTED), (40, State.REVIEW)])
+def test_a_returned_id_keeps_a_record_that_shows_late_from_being_made_twice(
+    settle_times: float, state: State
+) -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        lag = settle_times * SETTINGS.settle_s
+        service = SimulatedService(lambda: "early_id", lag=lambda: lag)
+        row = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].state is state
+        assert len(service.sent) == 1
+
+    play(main())
+
+
 def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() -> None:
     from bms_flows.creation.audit import compare
 

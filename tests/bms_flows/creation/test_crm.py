@@ -1,14 +1,18 @@
 """Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, text
 
+from bms_flows.creation import states
 from bms_flows.drops.outcome import Outcome
 from bms_sandbox.serve import Sandbox
+from stack.processes import until
 from tests.bms_flows.creation.conftest import Drop
 from tests.bms_flows.creation.crm import TWO, people
 from tests.bms_flows.creation.onboarding import Run, onboard
@@ -175,3 +179,27 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
     assert (outcome.state, codes([outcome])) == ("needs_review", ["alike_without_key"])
     assert [candidate.guid for candidate in outcome.candidates] == [str(record["id"])]
     assert made(sandbox) == 1
+
+
+@pytest.mark.parametrize("resource", TWO)
+def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
+    resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    """Neither detail nor lists show the record for several settle times: the clock stands still."""
+    sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
+    this = drop(TWO[resource], resource)
+    brisk = replace(this.settings, create_timeout_s=1, lease_s=4, settle_s=0.5)
+
+    def waited() -> bool:
+        with warehouse.connect() as connection:
+            counts = connection.execute(text("select looks, attempt from bms.creation")).all()
+        return bool(counts) and all(looks > states.LOOKS or sent > 1 for looks, sent in counts)
+
+    with ThreadPoolExecutor() as threads:
+        ending = threads.submit(onboard, replace(this, settings=brisk))
+        assert until(waited, 30)
+        sandbox.advance(60)
+        outcomes = ending.result()
+    assert ended(outcomes) == {"adopted": 2}
+    assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
+    assert made(sandbox, f"{resource}s") == 2

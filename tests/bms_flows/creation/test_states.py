@@ -159,6 +159,23 @@ def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
     assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
+def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decision() -> None:
+    moved = states.doubt(sending(), attempt=1, reason="r", now=NOW, returned_id="7").entry
+    at = NOW + FLIGHT
+    for looks in range(1, states.LOOKS_FOR_ID):
+        at += SETTLE
+        moved = states.find_nothing(moved, owner="me", looked_at=at, settle=SETTLE).entry
+        assert (moved.state, moved.looks) == (State.UNKNOWN, looks)
+    moved = states.find_nothing(moved, owner="me", looked_at=at + SETTLE, settle=SETTLE).entry
+    assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
+    assert moved.candidates == ("7",)
+    decided = states.create_again(moved, who="ada", run="r").entry
+    held = states.claim(decided, owner="me", now=at, life=LIFE).entry
+    checked = states.check(held, owner="me", checked_at=at).entry
+    again = states.intend(checked, owner="me", now=at, in_flight=FLIGHT, max_age=AGE).entry
+    assert again.returned_id is None
+
+
 def test_after_the_last_attempt_a_person_is_asked() -> None:
     last = unknown(looks=1, limit=1)
     moved = states.find_nothing(last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE)
