@@ -35,7 +35,8 @@ def stack() -> Iterator[Running]:
         given = {
             **own,
             "BMS_LOCAL_DIR": folder,
-            # A plan of more than two rows is asked about, and an answer not waited for long.
+            # More than two rows of a resource and day need approval, whatever test drops them; an
+            # answer is not waited for long.
             "BMS_APPROVAL": "2",
             "BMS_APPROVAL_HOURS": str(45 / 3600),
             "BMS_SETTLE_S": "1",

@@ -1,16 +1,17 @@
 """A plan as it is kept, and what was said of it: made, approved or refused, applied."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.creation import faults
+from bms_flows.creation import faults, limits
 from bms_flows.creation.limits import Decision
 from bms_flows.creation.plan import Plan, Planned
 from bms_flows.creation.workbench import Workbench
+from bms_flows.drops.sheet import LastLine
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan
 
@@ -24,25 +25,73 @@ class NotAgreed(Exception):
     retriable = False
 
 
-def keep(bench: Workbench, drop_id: int, plan: Plan, decision: Decision) -> None:
-    """Keep a plan; one that is kept already stays as it is, with what was said of it."""
+def decide(
+    bench: Workbench,
+    drop_id: int,
+    plan: Plan,
+    today: date,
+    cut_off: LastLine | None,
+    *,
+    by_setting: bool,
+) -> Decision:
+    """Store a plan and decide whether it needs approval; `BMS_APPROVAL` approves it where it doesn't.
+
+    A stored plan stays as it is, with what was decided on it. With `by_setting` false the setting
+    approves nothing. Plans of a resource are decided on one after another, so that no two of them
+    use up the same rows of the day.
+    """
+    settings = bench.settings
     with bench.warehouse.begin() as connection:
         connection.execute(
-            upsert(creation_plan)
-            .values(
-                drop_id=drop_id,
-                id=plan.id,
-                resource=plan.resource,
-                state="made",
-                bound=asdict(plan.bound) | {"headcount": plan.headcount},
-                counts=plan.counts,
-                breaches=[asdict(breach) for breach in decision.breaches],
-                creates=plan.creates,
-                rows=[_row(row) for row in plan.rows],
-                made_at=clock(connection),
-            )
-            .on_conflict_do_nothing()
+            text(
+                "select pg_advisory_xact_lock(hashtext('bms.creation approval'), hashtext(:name))"
+            ),
+            {"name": plan.resource},
         )
+        midnight = datetime.combine(today, time(), settings.time_zone)
+        unasked = _created_unasked(connection, plan.resource, drop_id, midnight)
+        decision = limits.decide(
+            plan, bench.rules.plan, settings.approval, today, unasked, cut_off=cut_off
+        )
+        _store(connection, drop_id, plan, decision)
+        if by_setting and not decision.ask:
+            _settle(connection, drop_id, plan.id, "approved", SETTING, ("made", "refused"))
+    return decision
+
+
+def _created_unasked(connection: Connection, resource: str, drop_id: int, since: datetime) -> int:
+    """Return how many rows of other drops the setting has approved since a moment."""
+    keys = (
+        select(func.jsonb_object_keys(creation_plan.c.creates))
+        .where(
+            creation_plan.c.resource == resource,
+            creation_plan.c.drop_id != drop_id,
+            creation_plan.c.state.in_(("approved", "applied")),
+            creation_plan.c.decided_by.startswith(SETTING),
+            creation_plan.c.decided_at >= since,
+        )
+        .distinct()
+    )
+    return connection.execute(select(func.count()).select_from(keys.subquery())).scalar_one()
+
+
+def _store(connection: Connection, drop_id: int, plan: Plan, decision: Decision) -> None:
+    connection.execute(
+        upsert(creation_plan)
+        .values(
+            drop_id=drop_id,
+            id=plan.id,
+            resource=plan.resource,
+            state="made",
+            bound=asdict(plan.bound) | {"headcount": plan.headcount},
+            counts=plan.counts,
+            breaches=[asdict(breach) for breach in decision.breaches],
+            creates=plan.creates,
+            rows=[_row(row) for row in plan.rows],
+            made_at=clock(connection),
+        )
+        .on_conflict_do_nothing()
+    )
 
 
 def ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: datetime) -> None:
@@ -68,12 +117,14 @@ def ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: d
 
 def agree(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
     """Take `who`'s yes to a plan; also later, to one that was refused."""
-    _settle(bench, drop_id, plan_id, "approved", who, ("made", "refused"))
+    with bench.warehouse.begin() as connection:
+        _settle(connection, drop_id, plan_id, "approved", who, ("made", "refused"))
 
 
 def refuse(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
     """Take `who`'s no to a plan, or that time is over; also to one approved and not entered."""
-    _settle(bench, drop_id, plan_id, "refused", who, ("made", "approved"))
+    with bench.warehouse.begin() as connection:
+        _settle(connection, drop_id, plan_id, "refused", who, ("made", "approved"))
 
 
 def applied(connection: Connection, drop_id: int, plan_id: str) -> None:
@@ -97,14 +148,18 @@ def kept(bench: Workbench, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
 
 
 def _settle(
-    bench: Workbench, drop_id: int, plan_id: str, state: str, who: str, possible: tuple[str, ...]
+    connection: Connection,
+    drop_id: int,
+    plan_id: str,
+    state: str,
+    who: str,
+    possible: tuple[str, ...],
 ) -> None:
-    with bench.warehouse.begin() as connection:
-        connection.execute(
-            update(creation_plan)
-            .where(_is(drop_id, plan_id), creation_plan.c.state.in_(possible))
-            .values(state=state, decided_by=who, decided_at=clock(connection))
-        )
+    connection.execute(
+        update(creation_plan)
+        .where(_is(drop_id, plan_id), creation_plan.c.state.in_(possible))
+        .values(state=state, decided_by=who, decided_at=clock(connection))
+    )
 
 
 def _is(drop_id: int, plan_id: str) -> ColumnElement[bool]:

@@ -31,10 +31,10 @@ class Decision:
     breaches: tuple[Breach, ...] = ()
 
 
-def breaches(plan: Plan, limits: PlanLimits, today: date) -> tuple[Breach, ...]:
-    """Return the limits that `plan` exceeds on `today`."""
+def breaches(plan: Plan, limits: PlanLimits, today: date, unasked: int = 0) -> tuple[Breach, ...]:
+    """Return the limits that `plan` exceeds on `today`, with the rows created `unasked` today."""
     total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
-    created, headcount = len(plan.creates), plan.headcount
+    created, headcount = len(plan.creates) + unasked, plan.headcount
     found: list[Breach] = []
     if total > limits.rows:
         found.append(Breach("rows", str(total), str(limits.rows)))
@@ -60,13 +60,17 @@ def decide(
     limits: PlanLimits,
     approval: Approval,
     today: date,
+    unasked: int = 0,
+    *,
     cut_off: LastLine | None = None,
 ) -> Decision:
     """Decide whether a plan needs approval; it never does where nothing would be created.
 
-    `cut_off`: the last line of the file if the file's end is missing. Then it always does.
+    `unasked`: rows of other drops that are created today without approval; the limits hold for a
+    resource and day. `cut_off`: the last line of the file if the file's end is missing; the plan
+    then always needs approval.
     """
-    found = breaches(plan, limits, today)
+    found = breaches(plan, limits, today, unasked)
     created = len(plan.creates)
     if not created:
         return Decision(False, "nothing would be created", found)
@@ -77,8 +81,9 @@ def decide(
         return Decision(approval == "always", f"BMS_APPROVAL is {approval}", found)
     if found:
         return Decision(True, "; ".join(map(str, found)), found)
-    why = f"{created} rows, BMS_APPROVAL asks beyond {approval}"
-    return Decision(created > approval, why, found)
+    with_others = f"{created} rows{f' and {unasked} created unasked today' if unasked else ''}"
+    why = f"{with_others}, BMS_APPROVAL asks beyond {approval} a day"
+    return Decision(created + unasked > approval, why, found)
 
 
 def _start(body: Any) -> date | None:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from bms_flows.creation import (
@@ -15,7 +16,6 @@ from bms_flows.creation import (
     consent,
     drop_snapshot,
     entering,
-    limits,
     matches,
     states,
     underway,
@@ -66,13 +66,10 @@ async def plan_drop(
     taken, _ = await drop_snapshot.take(bench, sheet)
     view = await look(bench, drop_id, sheet, taken)
     plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
-    decision = _decide(bench, plan, sheet, today)
     findings = await audit.audit(bench, view.shown)
     await asyncio.to_thread(drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids)
-    await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
-    if not decision.ask:
-        consent.agree(bench, drop_id, plan.id, consent.SETTING)
-    elif not dry_run:
+    decision = await _decide(bench, drop_id, plan, sheet, today, by_setting=not dry_run)
+    if decision.ask and not dry_run:
         await asyncio.to_thread(consent.ask, bench, drop_id, plan, decision, began)
     return Proposal(plan, decision, tuple(findings))
 
@@ -105,9 +102,8 @@ async def begin(
             )
         plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
         if plan.id != plan_id:
-            decision = _decide(bench, plan, sheet, today)
-            await asyncio.to_thread(consent.keep, bench, drop_id, plan, decision)
             by_setting = str(agreed.decided_by).startswith(consent.SETTING)
+            decision = await _decide(bench, drop_id, plan, sheet, today, by_setting=by_setting)
             if not plan.within(agreed.creates) and (decision.ask or not by_setting):
                 await asyncio.to_thread(consent.ask, bench, drop_id, plan, decision, began)
                 why = difference(agreed.creates, plan)
@@ -191,8 +187,11 @@ async def apply_chunk(bench: Workbench, drop_id: int, plan_id: str, number: int)
     return {state.value: n for state, n in (await bench.applier().apply(rows)).items()}
 
 
-def _decide(bench: Workbench, plan: Plan, sheet: Sheet, today: date) -> Decision:
-    return limits.decide(plan, bench.rules.plan, bench.settings.approval, today, sheet.cut_off)
+async def _decide(
+    bench: Workbench, drop_id: int, plan: Plan, sheet: Sheet, today: date, *, by_setting: bool
+) -> Decision:
+    decide = partial(consent.decide, by_setting=by_setting)
+    return await asyncio.to_thread(decide, bench, drop_id, plan, today, sheet.cut_off)
 
 
 def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:

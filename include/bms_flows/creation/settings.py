@@ -17,7 +17,7 @@ class Settings(FlowSettings):
     """What the creation of records may be told, beside what all flows are."""
 
     approval: Approval = 20
-    """Who is asked before anything is created: a person `always`, `never`, or beyond so many rows."""
+    """When approval is required before creating: `always`, `never`, or above this many rows of a resource and day."""
     approval_hours: float = 72
     """Hours that an answer is waited for; then it counts as a no, which can be changed later."""
     settle_s: float = 30

@@ -18,7 +18,7 @@ from bms_flows.creation.plan import Action, Plan
 from bms_flows.creation.planner import make
 from bms_flows.creation.remotes import Employees
 from bms_flows.creation.view import View
-from bms_flows.drops.sheet import Fault, Form, Row, Sheet
+from bms_flows.drops.sheet import Fault, Form, LastLine, Row, Sheet
 
 IDENTITY = Employees.identity
 RULES = rules.read(EMPLOYEE)
@@ -298,6 +298,29 @@ def test_nothing_personal_is_in_a_repr() -> None:
 def test_who_is_asked(approval: Any, rows: int, ask: bool) -> None:
     plan = planned(NOTHING, *(values(n) for n in range(rows)))
     assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
+
+
+@pytest.mark.parametrize(("unasked", "ask"), [(0, False), (15, False), (16, True)])
+def test_rows_created_unasked_today_count(unasked: int, ask: bool) -> None:
+    plan = planned(NOTHING, *(values(n) for n in range(5)))
+    assert limits.decide(plan, RULES.plan, 20, TODAY, unasked).ask is ask
+    assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unasked).ask
+
+
+def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
+    view = View({}, {}, [], headcount=100)
+    plan = planned(view, *(values(n) for n in range(1000, 1020)))
+    assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
+    [breach] = limits.breaches(plan, RULES.plan, TODAY, 31)
+    assert str(breach) == "created: 51 on a headcount of 100, the limit is 50%"
+
+
+@pytest.mark.parametrize("approval", ["never", 20])
+def test_a_file_whose_end_is_missing_always_needs_approval(approval: Any) -> None:
+    plan = planned(NOTHING, values(1))
+    asked = limits.decide(plan, RULES.plan, approval, TODAY, cut_off=LastLine(2, 4, 5))
+    assert asked.ask
+    assert "in line 2, 4 of 5 cells" in asked.why
 
 
 def test_nobody_is_asked_about_nothing() -> None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -111,6 +111,60 @@ async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
         sandbox.delete("employees", there["guid_employee"])
         again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(again, Proposal) is asked
+
+
+def newcomers(first: int, rows: int) -> bytes:
+    """A file of people whom nobody knows."""
+    return csv(*(f"{n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(first, first + rows)))
+
+
+async def asked(run: Run, warehouse: Engine, **settings: Any) -> Proposal:
+    async with bench(run, warehouse, **settings) as (place, sheet):
+        return await proposal.plan_drop(place, run.drop_id, sheet, datetime.now(UTC).date())
+
+
+async def test_many_small_files_need_approval_as_one_large_file_does(
+    warehouse: Engine, drop: Drop
+) -> None:
+    runs = [drop(newcomers(900000 + 10 * n, 10)) for n in range(3)]
+    plans = [await asked(run, warehouse, approval=20) for run in runs]
+    assert [each.decision.ask for each in plans] == [False, False, True]
+    assert plans[2].decision.why == (
+        "10 rows and 20 created unasked today, BMS_APPROVAL asks beyond 20 a day"
+    )
+    again = await asked(runs[1], warehouse, approval=20)
+    assert not again.decision.ask, "the rows of a drop count once"
+    async with bench(runs[2], warehouse) as (place, _):
+        consent.agree(place, runs[2].drop_id, plans[2].plan.id, "ada")
+    more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
+    assert not more.decision.ask, "what a person agreed to doesn't count"
+
+
+async def test_rows_that_were_created_unasked_yesterday_do_not_count(
+    warehouse: Engine, drop: Drop
+) -> None:
+    await asked(drop(newcomers(900000, 20)), warehouse, approval=20)
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.creation_plan set decided_at = decided_at - interval '1 day'")
+        )
+    assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
+
+
+async def test_a_dry_run_uses_up_nothing(warehouse: Engine, drop: Drop) -> None:
+    run = drop(newcomers(900000, 20))
+    async with bench(run, warehouse, approval=20) as (place, sheet):
+        day = datetime.now(UTC).date()
+        await proposal.plan_drop(place, run.drop_id, sheet, day, dry_run=True)
+    assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
+
+
+async def test_two_drops_planned_at_once_do_not_both_use_up_the_day(
+    warehouse: Engine, drop: Drop
+) -> None:
+    runs = [drop(newcomers(900000 + 100 * n, 15)) for n in range(4)]
+    plans = await asyncio.gather(*(asked(run, warehouse, approval=20) for run in runs))
+    assert sorted(each.decision.ask for each in plans) == [False, True, True, True]
 
 
 async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
