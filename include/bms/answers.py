@@ -98,6 +98,14 @@ class Page(Rows[R]):
     size: int
     total_pages: int
 
+    def require_all(self) -> None:
+        """Raise `InvalidRecords` if a row was rejected, with a note that names the page."""
+        try:
+            Rows.require_all(self)  # a dataclass with slots has no usable super()
+        except InvalidRecords as error:
+            error.add_note(f"These rows are on page {self.number}.")
+            raise
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail(Generic[R]):

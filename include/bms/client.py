@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -177,6 +177,9 @@ class Client:
         For who takes years of invoices in and has a faster way than one object for each; `read`
         raises `MalformedAnswer` for a body that is no array, which is then asked for again.
         """
+        for name, day in (("start_date", start_date), ("end_date", end_date)):
+            if isinstance(day, datetime):  # a subclass of date, whose day depends on a time zone
+                raise TypeError(f"{name} takes a date, not a date-time")
         last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
         return await self._calls.request(
             BY_NAME["list_client_invoices"],

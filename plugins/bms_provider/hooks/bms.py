@@ -1,15 +1,16 @@
-"""From Airflow's connection to the service's client, and little else."""
+"""Hook for the Business Management Service: clients and DataFrames from an Airflow connection."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook, get_current_context
-from airflow.sdk.log import amask_secret
+from airflow.sdk.log import mask_secret
 
 from bms_provider import pool
 from bms_provider.hooks.connection import (
@@ -19,10 +20,11 @@ from bms_provider.hooks.connection import (
     entity_list,
     exposures,
     given_extras,
+    unknown_extras,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from airflow.sdk import Connection
 
@@ -32,18 +34,30 @@ if TYPE_CHECKING:
     from bms.errors import BmsError
     from bms.in_flight import InFlight
     from bms.settings import Settings
+    from bms.sync_client import SyncClient
 
 log = logging.getLogger(__name__)
 
 TEST_SECONDS = 10.0
-"""The longest that one request of a connection's test may take: it runs inside the API server."""
+"""Longest time of one request in a connection test, which runs inside the API server."""
 
 
 class BmsHook(BaseHook):
-    """Give the client of the Business Management Service that a connection describes.
+    """Connect to the Business Management Service.
+
+    In a task::
+
+        with BmsHook().get_conn() as client:
+            for contact in client.list_contacts(filter="ACTIVE"):
+                ...
+
+    In an ``async def`` task::
+
+        async with BmsHook().aclient() as client:
+            invoices = await client.list_client_invoices(...)
 
     :param bms_conn_id: connection of type ``bms``: host is the base URL with scheme and any path
-        prefix, login the client id, password the secret; the extras stand in the form.
+        prefix, login the client id, password the secret. The form describes the extras.
     """
 
     conn_name_attr = "bms_conn_id"
@@ -57,70 +71,108 @@ class BmsHook(BaseHook):
 
     @cached_property
     def connection(self) -> Connection:
-        """The connection, read once; read it before an event loop starts."""
+        """The connection, read once. Read it before an event loop starts, or use `aclient`."""
         return self.get_connection(self.bms_conn_id)
 
     @cached_property
     def extras(self) -> Mapping[str, Any]:
-        """The connection's extras that hold something; raises `BadConnection`."""
-        return given_extras(self.connection)
+        """The connection's known extras that have a value; raises `BadConnection`."""
+        return _masked_extras(self.connection)
 
     @cached_property
     def settings(self) -> Settings:
-        """What the connection says, as the client's settings; raises `BadConnection`.
+        """The client's settings from the connection; raises `BadConnection`.
 
-        A task in the pool of the service has no more requests in flight than slots.
+        A task in the pool of the service has at most as many requests in flight as it has slots.
         """
         settings = client_settings(self.connection, self.extras)
         for exposure in exposures(settings):
             log.warning("Connection %s: %s", self.bms_conn_id, exposure)
-        slots = own_slots()
+        slots = slots_of_current_task()
         if slots is None or slots >= settings.concurrency:
             return settings
         return replace(settings, concurrency=slots)
 
     @cached_property
     def entities(self) -> list[int]:
-        """The entities to work on where a run names none; raises `BadConnection`."""
+        """The entities to read if a run names none; raises `BadConnection`."""
         return entity_list(self.extras.get("entities"))
 
     def entities_or(self, named: list[int] | None) -> list[int]:
-        """Return the entities that a run names, else the connection's; raises `BadConnection`.
+        """Return the entities that a run names, else the connection's; raise `BadConnection` for none.
 
-        A run that has none of either would read nothing and end well.
+        A run without entities would read nothing and succeed.
         """
         entities = named or self.entities
         if not entities:
             raise BadConnection(
-                f"{FIELDS['entities']} is empty, and the run names none: give either."
+                f"{FIELDS['entities']} is empty, and the run names none. Set one of the two."
             )
         return entities
 
     @cached_property
     def in_flight(self) -> InFlight:
-        """What all clients of this hook have in flight together."""
+        """The limit of requests in flight that all `client`s of this hook share."""
         from bms.in_flight import InFlight  # noqa: PLC0415 - with the client, not at import
 
         return InFlight(self.settings.concurrency)
 
     def client(self, counters: Counters | None = None, **changes: Any) -> Client:
-        """Return a client (an async context manager); its tokens are masked before their first use.
+        """Return an asynchronous client, a context manager; tokens are masked before their first use.
 
-        `changes` are settings that this client has otherwise than the connection says.
+        `changes` replace settings of the connection. Reads the connection synchronously: call it
+        before an event loop starts.
         """
-        from bms.client import Client  # noqa: PLC0415 - brings aiohttp, not wanted at import
+        from bms.client import Client  # noqa: PLC0415 - imports aiohttp
 
         return Client(
             replace(self.settings, **changes),
             counters=counters,
             in_flight=self.in_flight,
-            on_token=amask_secret,
+            on_token=_mask,
         )
 
-    def test_connection(self) -> tuple[bool, str]:
-        """Fetch a token and say which scopes it grants and which are missing; never shows it.
+    def get_conn(self) -> SyncClient:
+        """Return a synchronous client; use it in a `with` block, or close it.
 
-        One try and no long wait, since Airflow runs this inside the API server. Never raises.
+        Works in a task, in ``airflow tasks test``, in ``dag.test()`` and in a notebook. Raises
+        `RuntimeError` in an ``async def`` task: a call would block its event loop.
+
+        A creation with an ambiguous outcome fails the task for good. A task whose worker dies is
+        retried by Airflow up to ``retries`` times: set ``retries=0`` on a task that creates.
+        """
+        from bms.sync_client import SyncClient  # noqa: PLC0415 - imports aiohttp
+        from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415
+
+        if _in_async_task():
+            raise RuntimeError(
+                "get_conn() blocks the event loop of an async task. "
+                "Use `async with hook.aclient() as client` instead."
+            )
+        return SyncClient(TaskClient(self.settings, on_token=_mask))
+
+    @asynccontextmanager
+    async def aclient(self, **changes: Any) -> AsyncIterator[Client]:
+        """Open an asynchronous client for the `async with` block of an ``async def`` task.
+
+        Reads the connection through Airflow's asynchronous API. `changes` replace settings of the
+        connection. A creation with an ambiguous outcome fails the task for good, as in `get_conn`.
+        """
+        from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415 - imports aiohttp
+
+        if "connection" not in vars(self):
+            connection = await self.aget_connection(self.bms_conn_id)
+            extras = await asyncio.to_thread(_masked_extras, connection)
+            vars(self).update(connection=connection, extras=extras)
+        settings = replace(self.settings, **changes)
+        async with TaskClient(settings, in_flight=self.in_flight, on_token=_mask) as client:
+            yield client
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Request a token; return success and a text with the granted and missing scopes.
+
+        Makes one attempt with a short timeout, since Airflow calls it inside the API server. Never
+        raises, never shows the token.
         """
         from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415
 
@@ -134,16 +186,47 @@ class BmsHook(BaseHook):
             return False, str(error)
         except BadTlsFile as error:
             return False, f"{FIELDS[error.setting]} {error.said}."
-        except Exception as error:  # noqa: BLE001 - a test answers, and a foreign text may quote a secret
-            return False, f"The test itself failed ({type(error).__name__})."
-        return True, said_of(access)
+        except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret
+            return False, f"The connection test failed unexpectedly ({type(error).__name__})."
+        ignored = unknown_extras(self.connection)
+        return True, describe_access(access) + (
+            f" Ignored unknown extras: {ignored}." * bool(ignored)
+        )
 
 
-def own_slots() -> int | None:
-    """Return the slots of the service's pool that the current task has; None where it has none."""
+def _masked_extras(connection: Connection) -> dict[str, Any]:
+    """Return the known extras; mask the secrets among them, and warn of unknown names."""
+    extras = given_extras(connection)
+    _ = connection.extra_dejson  # Airflow masks by the names of the extras
+    if unknown := unknown_extras(connection):
+        log.warning("Connection %s: ignored unknown extras: %s", connection.conn_id, unknown)
+    return extras
+
+
+async def _mask(token: str) -> None:
+    """Mask a token in Airflow's logs, in a thread.
+
+    A call of Airflow's supervisor on the thread of an event loop can deadlock, and its asynchronous
+    form works in the first event loop of a task only.
+    """
+    await asyncio.to_thread(mask_secret, token)
+
+
+def _in_async_task() -> bool:
+    """Return whether the caller runs in the event loop of a task."""
+    try:
+        asyncio.get_running_loop()
+        get_current_context()
+    except RuntimeError:  # no loop runs, or no task
+        return False
+    return True
+
+
+def slots_of_current_task() -> int | None:
+    """Return the pool slots of the current task; None if it is not in the service's pool."""
     try:
         task = get_current_context()["task"]
-    except RuntimeError:  # no task: a test of the connection, a script
+    except RuntimeError:  # no task: a connection test, a notebook
         return None
     return task.pool_slots if task.pool == pool.NAME else None
 
@@ -156,7 +239,7 @@ async def _access(settings: Settings) -> Access:
 
 
 def missing_scopes(access: Access) -> list[str] | None:
-    """Return the scopes that some operation needs and the token lacks; None where it doesn't say."""
+    """Return the scopes that some operation needs and the token lacks; None if they are unknown."""
     from bms.endpoints import ENDPOINTS  # noqa: PLC0415
 
     if access.scopes is None:
@@ -164,37 +247,37 @@ def missing_scopes(access: Access) -> list[str] | None:
     return sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope} - access.scopes)
 
 
-def said_of(access: Access) -> str:
-    """Return what a received token allows, as a sentence for people."""
+def describe_access(access: Access) -> str:
+    """Return in a sentence what a token allows."""
     life = access.expires_in_s
-    lives = "" if life is None else f", for {life:.0f} seconds"
+    validity = "" if life is None else f", valid for {life:.0f} seconds"
     missing = missing_scopes(access)
     if access.scopes is None or missing is None:
-        return f"Token received{lives}; the service does not say which scopes it grants."
+        return f"Token received{validity}. The service does not report which scopes it grants."
     granted = ", ".join(sorted(access.scopes))
-    return f"Token received{lives}. Granted: {granted}. Missing: {', '.join(missing) or 'none'}."
+    return f"Token received{validity}. Granted: {granted}. Missing: {', '.join(missing) or 'none'}."
 
 
 def remedy(error: BmsError) -> str:
-    """Return what to look at when no token could be had."""
+    """Return what the user should check if no token was received."""
     from bms import errors  # noqa: PLC0415
 
     host = FIELDS["base_url"]
     if error.status in {404, 405}:
-        return f"Something answers there, but not the service: look at {host} and its path."
+        return f"A server responded, but not the service. Check {host} and its path."
     remedies: tuple[tuple[type[BmsError], str], ...] = (
         (
             errors.TokenRefused,
-            f"Look at {FIELDS['client_id']}, {FIELDS['application_id']} and {FIELDS['secret']}.",
+            f"Check {FIELDS['client_id']}, {FIELDS['application_id']} and {FIELDS['secret']}.",
         ),
         (
             errors.ConnectionFailed,
-            f"Look at {host}, its port, {FIELDS['proxies']} and, for https, {FIELDS['verify']}.",
+            f"Check {host}, its port, {FIELDS['proxies']} and, for https, {FIELDS['verify']}.",
         ),
-        (errors.Timeout, f"Look at {host}, its port and {FIELDS['proxies']}."),
-        (errors.Redirected, f"Give the address it points to as {host}."),
-        (errors.MalformedAnswer, f"Is that the service? Look at {host} and its path."),
-        (errors.Throttled, "Too many requests just now: try again in a while."),
-        (errors.ServiceUnavailable, "The service itself fails: try again in a while."),
+        (errors.Timeout, f"Check {host}, its port and {FIELDS['proxies']}."),
+        (errors.Redirected, f"Set {host} to the address that the redirect names."),
+        (errors.MalformedAnswer, f"The server may not be the service. Check {host} and its path."),
+        (errors.Throttled, "The service limits the request rate. Test again later."),
+        (errors.ServiceUnavailable, "The service is failing. Test again later."),
     )
     return next((text for kind, text in remedies if isinstance(error, kind)), "")

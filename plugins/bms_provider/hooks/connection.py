@@ -1,4 +1,4 @@
-"""What a connection of type bms says, read as the client's settings."""
+"""Settings of the client from an Airflow connection of type bms."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from bms.settings import Settings
 
 OWN_EXTRAS = frozenset({"entities"})
-"""Extras that say what to work on; every other one is a setting of the client, by its name."""
+"""Extras of the hook; every other extra is the client setting of the same name."""
 
-LONGEST = 18
-"""Digits of an entity's number; a column holds no more."""
+MAX_DIGITS = 18
+"""Digits of an entity's number, so that a 64-bit column holds it."""
 
 FIELDS = {
     "base_url": "host (Base URL)",
@@ -28,61 +28,69 @@ FIELDS = {
     "secret": "password (Secret)",
     **{name: f"extra {name} ({field['label']})" for name, field in CONNECTION_FIELDS.items()},
 }
-"""Where a person finds a setting of the client, in the connection's form."""
+"""Name of each client setting in the connection form."""
 
 
 class BadConnection(ValueError):
-    """A connection of type bms can't be used; names the field and what it takes, never a value."""
+    """A connection is unusable; the text names the field and its accepted values, never its value."""
 
     retriable = False
 
 
 def given_extras(connection: Connection) -> dict[str, Any]:
-    """Return the extras that hold something; raise `BadConnection` for unreadable or unknown ones.
+    """Return the known extras that have a value; raise `BadConnection` if they are no JSON object."""
+    return {
+        name: value
+        for name, value in _extras(connection).items()
+        if name in CONNECTION_FIELDS and value not in (None, "")
+    }
 
-    An unknown name is an error, not passed over: a misspelt setting would change what is read
-    without a word.
+
+def unknown_extras(connection: Connection) -> str:
+    """Return the names of the extras that this version does not know, comma-separated.
+
+    They are ignored: during a rolling upgrade, older workers read the connection of a newer version.
     """
-    where = f"Connection {connection.conn_id}: "
+    return ", ".join(sorted(_extras(connection).keys() - CONNECTION_FIELDS.keys()))
+
+
+def _extras(connection: Connection) -> dict[str, Any]:
     try:
-        json.loads(connection.extra or "{}")
+        extras = json.loads(connection.extra or "{}")
     except (ValueError, RecursionError):
-        raise BadConnection(f"{where}extra takes a JSON object.") from None
-    extras = connection.extra_dejson  # Airflow's own reading masks the secrets among them
+        extras = None
     if not isinstance(extras, dict):
-        raise BadConnection(f"{where}extra takes a JSON object.")
-    unknown = sorted(extras.keys() - CONNECTION_FIELDS.keys())
-    if unknown:
-        known = ", ".join(CONNECTION_FIELDS)
-        raise BadConnection(f"{where}unknown extra {', '.join(unknown)}; there are {known}.")
-    return {name: value for name, value in extras.items() if value not in (None, "")}
+        raise BadConnection(f"Connection {connection.conn_id}: extra takes a JSON object.")
+    return extras
 
 
 def client_settings(connection: Connection, extras: Mapping[str, Any]) -> Settings:
-    """Read the client's settings off a connection; raise `BadConnection` naming what is wrong."""
-    from bms.settings import Settings  # noqa: PLC0415 - not wanted at import
+    """Return the client's settings; raise `BadConnection`, which names the wrong field."""
+    from bms.settings import Settings  # noqa: PLC0415 - keeps the import of the hook light
 
-    where = f"Connection {connection.conn_id}: "
+    prefix = f"Connection {connection.conn_id}: "
     if connection.schema:
-        raise BadConnection(f"{where}schema is not used; {FIELDS['base_url']} takes the path too.")
-    kinds = get_type_hints(Settings)
+        raise BadConnection(
+            f"{prefix}schema is not used. Put the path into {FIELDS['base_url']} instead."
+        )
+    types = get_type_hints(Settings)
     values: dict[str, Any] = {
-        "base_url": _base_url(connection, where),
+        "base_url": _base_url(connection, prefix),
         "client_id": connection.login,
         "secret": connection.password,
     }
     for name, value in extras.items():
         if name not in OWN_EXTRAS:
-            values[name] = _setting(name, value, kinds[name], where)
+            values[name] = _setting(name, value, types[name], prefix)
     for name in ("base_url", "client_id", "application_id", "secret"):
         if not values.get(name):
-            raise BadConnection(f"{where}{FIELDS[name]} is empty.")
+            raise BadConnection(f"{prefix}{FIELDS[name]} is empty.")
     try:
         return Settings(**values)
     except ValueError as error:
-        # Its own texts begin with the setting's name and never quote a value.
-        name, _, said = str(error).partition(" ")
-        raise BadConnection(f"{where}{FIELDS[name]} {said}.") from None
+        # The text begins with the name of the setting and quotes no value.
+        name, _, reason = str(error).partition(" ")
+        raise BadConnection(f"{prefix}{FIELDS[name]} {reason}.") from None
 
 
 def exposures(settings: Settings) -> list[str]:
@@ -102,47 +110,47 @@ def exposures(settings: Settings) -> list[str]:
 
 
 def entity_list(given: object) -> list[int]:
-    """Read entities as a list, one number or comma-separated text; raise `BadConnection` otherwise."""
+    """Return entities given as a list, a number or comma-separated text; raise `BadConnection`."""
     parts = given if isinstance(given, list) else str(given or "").split(",")
     texts = [str(part).strip() for part in parts]
-    if not all(text.isdecimal() and len(text) <= LONGEST for text in texts if text):
-        raise BadConnection(f"{FIELDS['entities']} takes numbers, as in 1, 2, 5.")
+    if not all(text.isdecimal() and len(text) <= MAX_DIGITS for text in texts if text):
+        raise BadConnection(f"{FIELDS['entities']} takes numbers, for example 1, 2, 5.")
     return [int(text) for text in texts if text]
 
 
-def _setting(name: str, value: object, kind: Any, where: str) -> Any:
-    """Read one extra as its setting's type, however it was written."""
+def _setting(name: str, value: object, type_: Any, prefix: str) -> Any:
+    """Return an extra as its setting's type, whether it was written as JSON or as text."""
     import msgspec  # noqa: PLC0415
 
     schema: Any = CONNECTION_FIELDS[name]["schema"]
-    # Without a cause: its text may quote what stands in the field, perhaps a secret.
-    bad = BadConnection(f"{where}{FIELDS[name]} takes {_takes(name, schema)}.")
+    # Raised without a cause, whose text may quote a secret.
+    invalid = BadConnection(f"{prefix}{FIELDS[name]} takes {_accepted(name, schema)}.")
     try:
-        setting = msgspec.convert(_meant(name, value, kind), kind, strict=False)
+        setting = msgspec.convert(_parsed(name, value, type_), type_, strict=False)
     except (ValueError, RecursionError):
-        raise bad from None
+        raise invalid from None
     if name == "time_zone" and setting not in available_timezones():
-        raise bad
+        raise invalid
     return setting
 
 
-def _meant(name: str, value: object, kind: Any) -> object:
-    """Return an extra as it was meant where the form or a URI could give it as text only."""
+def _parsed(name: str, value: object, type_: Any) -> object:
+    """Return the value that a text represents, where the form or a URI transports text only."""
     if name == "verify" and str(value).lower() in {"true", "false"}:
         return str(value).lower() == "true"
     if name == "proxies" and isinstance(value, str) and value.lstrip().startswith("{"):
         return json.loads(value)
-    if kind in (str, str | None) and type(value) is int:
-        return str(value)  # an id of digits, written without quotes
+    if type_ in (str, str | None) and type(value) is int:
+        return str(value)  # an id of digits without quotes
     return value
 
 
-def _takes(name: str, schema: Mapping[str, Any]) -> str:
-    """Return what a field of the form may hold."""
+def _accepted(name: str, schema: Mapping[str, Any]) -> str:
+    """Return the accepted values of a field, in words."""
     if "enum" in schema:
         return " or ".join(schema["enum"])
     if name == "time_zone":
-        return "the name of a time zone, as Europe/Paris"
+        return "the name of a time zone, for example Europe/Paris"
     if name == "verify":
         return "true, false or a path"
     words = {
@@ -150,13 +158,13 @@ def _takes(name: str, schema: Mapping[str, Any]) -> str:
         "number": "a number above 0",
         "boolean": "true or false",
         "object": "a JSON object of text",
-        "string": "text, in quotes where it is written as JSON",
+        "string": "text, quoted in JSON",
     }
     return words[schema["type"][0]]
 
 
-def _base_url(connection: Connection, where: str) -> str:
-    """Return the base URL: host, with the port beside it only where host names none."""
+def _base_url(connection: Connection, prefix: str) -> str:
+    """Return the base URL: the host, and the connection's port if the host names none."""
     host = (connection.host or "").strip()
     if not host:
         return ""
@@ -166,6 +174,7 @@ def _base_url(connection: Connection, where: str) -> str:
             parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
     except ValueError:
         raise BadConnection(
-            f"{where}{FIELDS['base_url']} takes a URL, as https://bms.example.com:443/api."
+            f"{prefix}{FIELDS['base_url']} takes a URL, for example "
+            "https://bms.example.com:443/api."
         ) from None
     return parts.geturl()

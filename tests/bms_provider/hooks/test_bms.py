@@ -22,7 +22,7 @@ SCOPES = sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope})
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_connection_becomes_a_client() -> None:
+def test_the_client_uses_the_connection() -> None:
     async def employees() -> int:
         async with BmsHook().client() as client:
             return len(await client.list_employees(id_entity=1, filter="ALL"))
@@ -32,7 +32,6 @@ def test_a_connection_becomes_a_client() -> None:
 
 @pytest.mark.usefixtures("connected")
 def test_a_token_is_masked_before_its_first_use() -> None:
-    """Whatever logs it afterwards shows stars."""
     seen: list[str] = []
 
     async def access() -> None:
@@ -46,70 +45,69 @@ def test_a_token_is_masked_before_its_first_use() -> None:
     assert seen == ["Bearer ***"]
 
 
-def test_entities_are_those_of_the_connection(connected: Any) -> None:
+def test_entities_are_read_from_the_connection(connected: Any) -> None:
     connected(entities="1, 2")
     assert BmsHook().entities == [1, 2]
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_test_says_what_is_granted(sandbox: Sandbox) -> None:
-    said = BmsHook().test_connection()
-    assert said == (
+def test_a_test_reports_the_granted_scopes(sandbox: Sandbox) -> None:
+    assert BmsHook().test_connection() == (
         True,
-        f"Token received, for 3600 seconds. Granted: {', '.join(SCOPES)}. Missing: none.",
+        f"Token received, valid for 3600 seconds. Granted: {', '.join(SCOPES)}. Missing: none.",
     )
     assert sandbox.truth()["requests"] == {"token": {"200": 1}}
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_test_says_what_is_missing(sandbox: Sandbox) -> None:
+def test_a_test_reports_the_missing_scopes(sandbox: Sandbox) -> None:
     sandbox.set_dialect(granted_scopes=["read:contact", "other"])
-    works, said = BmsHook().test_connection()
+    succeeded, text = BmsHook().test_connection()
     missing = ", ".join(scope for scope in SCOPES if scope != "read:contact")
-    assert works
-    assert said.endswith(f"Granted: other, read:contact. Missing: {missing}.")
+    assert succeeded
+    assert text.endswith(f"Granted: other, read:contact. Missing: {missing}.")
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_service_that_names_no_scopes_is_said_so(sandbox: Sandbox) -> None:
+def test_a_test_reports_that_scopes_are_unknown(sandbox: Sandbox) -> None:
     sandbox.set_dialect(scope_shape="empty")
-    assert "does not say which scopes" in BmsHook().test_connection()[1]
+    assert "does not report which scopes" in BmsHook().test_connection()[1]
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "advice"),
     [
-        ("429", "Too many requests just now"),
-        ("503", "The service itself fails"),
-        ("malformed_json", "Is that the service? Look at host (Base URL) and its path"),
-        ("reset_before_read", "Look at host (Base URL), its port"),
+        ("429", "The service limits the request rate. Test again later."),
+        ("503", "The service is failing. Test again later."),
+        ("malformed_json", "may not be the service. Check host (Base URL) and its path"),
+        ("reset_before_read", "Check host (Base URL), its port"),
     ],
 )
 @pytest.mark.usefixtures("connected")
-def test_a_failure_comes_with_its_remedy_after_one_try(
-    sandbox: Sandbox, fault: str, said: str
+def test_a_failed_test_makes_one_attempt_and_advises_what_to_check(
+    sandbox: Sandbox, fault: str, advice: str
 ) -> None:
-    """The API server waits for the answer: nothing is repeated."""
+    """The test occupies the API server, so nothing is retried."""
     sandbox.set_fault(fault, operation="token")
-    works, text = BmsHook().test_connection()
-    assert not works
-    assert said in text
+    succeeded, text = BmsHook().test_connection()
+    assert not succeeded
+    assert advice in text
     assert sandbox.truth()["faults"] == {fault: 1}
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "advice"),
     [
-        ({"password": "wrong-canary"}, "Look at login (Client ID)"),
-        ({"host": "http://127.0.0.1:9"}, "Look at host (Base URL), its port"),
+        ({"password": "wrong-canary"}, "Check login (Client ID)"),
+        ({"host": "http://127.0.0.1:9"}, "Check host (Base URL), its port"),
         ({"host": ""}, "host (Base URL) is empty"),
-        ({"path": "/elsewhere"}, "Something answers there, but not the service"),
+        ({"path": "/elsewhere"}, "A server responded, but not the service"),
         ({"extra": {"entities": "canary"}}, "extra entities (Entities) takes numbers"),
     ],
-    ids=["secret", "nobody there", "no host", "wrong path", "entities"],
+    ids=["secret", "no server", "no host", "wrong path", "entities"],
 )
-def test_a_wrong_field_is_named_and_not_quoted(
-    sandbox: Sandbox, connect: Any, fields: dict[str, Any], said: str
+def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
+    sandbox: Sandbox, connect: Any, fields: dict[str, Any], advice: str
 ) -> None:
     given = {
         "host": sandbox.url + fields.pop("path", ""),
@@ -119,27 +117,51 @@ def test_a_wrong_field_is_named_and_not_quoted(
     }
     application = {"application_id": sandbox.credentials.application_id}
     connect(**{**given, "extra": {**application, **given.get("extra", {})}})
-    works, text = BmsHook().test_connection()
-    assert not works
-    assert said in text
+    succeeded, text = BmsHook().test_connection()
+    assert not succeeded
+    assert advice in text
     assert "canary" not in text
 
 
-def test_a_file_of_tls_that_is_not_there_is_told(connect: Any, tmp_path: Path) -> None:
+def test_a_test_reports_a_missing_certificate_file(connect: Any, tmp_path: Path) -> None:
     connect(
         host="https://127.0.0.1:9",
         login="id",
         password="secret",
         extra={"application_id": "app", "cert": str(tmp_path / "absent.pem")},
     )
-    said = "names no PEM file that can be used (No such file or directory)."
-    told = (False, f"extra cert (Client certificate) {said}")
-    assert BmsHook().test_connection() == told
+    succeeded, text = BmsHook().test_connection()
+    assert not succeeded
+    assert text.startswith("extra cert (Client certificate) names no PEM file")
+    assert "No such file or directory" in text
 
 
-def test_a_connection_that_is_not_there_is_told_and_nothing_raised() -> None:
-    works, said = BmsHook("bms_nowhere").test_connection()
-    assert (works, said) == (False, "The test itself failed (AirflowNotFoundException).")
+def test_a_test_of_a_missing_connection_raises_nothing() -> None:
+    text = "The connection test failed unexpectedly (AirflowNotFoundException)."
+    assert BmsHook("bms_missing").test_connection() == (False, text)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_unknown_extras_are_ignored_with_a_warning(
+    connected: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a rolling upgrade, older workers read a connection with extras of the newer version."""
+    connected(verify_ssl="canary", later_setting=1, concurrency=3)
+    hook = BmsHook()
+    assert hook.settings.concurrency == 3
+    assert hook.settings.concurrency == 3
+    names = "later_setting, verify_ssl"
+    warning = f"Connection bms_default: ignored unknown extras: {names}"
+    assert [record.getMessage() for record in caplog.records] == [warning]
+    assert hook.test_connection()[1].endswith(f" Ignored unknown extras: {names}.")
+
+
+def test_secrets_among_the_extras_are_masked_when_they_are_read(connected: Any) -> None:
+    """Airflow masks the password of a connection; it masks extras by their names when it parses them."""
+    connected(token_bearer_secret="canary-bearer-5521")
+    assert redact("a log line with canary-bearer-5521") != "a log line with ***"
+    assert BmsHook().extras["token_bearer_secret"] == "canary-bearer-5521"
+    assert redact("a log line with canary-bearer-5521") == "a log line with ***"
 
 
 def kinds(root: type[errors.BmsError]) -> set[type[errors.BmsError]]:
@@ -157,22 +179,22 @@ ONLY_WITH_A_TOKEN = {
     errors.InvalidRecords,
     errors.AmbiguousWrite,
 }
-"""Errors that asking for a token can't meet."""
+"""Errors that a token request cannot raise."""
 
 
 @pytest.mark.parametrize(
     "kind", sorted(kinds(errors.BmsError) - ONLY_WITH_A_TOKEN, key=str), ids=str
 )
-def test_every_error_of_asking_for_a_token_has_its_remedy(kind: type[errors.BmsError]) -> None:
+def test_every_error_of_a_token_request_has_a_remedy(kind: type[errors.BmsError]) -> None:
     error = kind.__new__(kind)
     errors.BmsError.__init__(error, BY_NAME["request_token"], "text")
     assert hooks.remedy(error).endswith(".")
 
 
-def test_the_button_s_own_way_through_a_uri_loses_nothing(
+def test_a_connection_survives_the_uri_of_airflow_s_test_button(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Airflow's Test writes the form into an environment variable as a URI and reads it back."""
+    """Airflow's Test stores the form in an environment variable as a URI and parses it."""
     extra = {
         "application_id": sandbox.credentials.application_id,
         "entities": "1, 2",
@@ -196,16 +218,17 @@ def test_the_button_s_own_way_through_a_uri_loses_nothing(
     assert hook.settings.proxies == extra["proxies"]
 
 
-def test_a_bad_connection_is_a_value_error_that_is_not_retried(connect: Any) -> None:
+def test_an_unusable_connection_is_not_retriable(connect: Any) -> None:
     connect(host="http://127.0.0.1:9")
-    with pytest.raises(BadConnection):
+    with pytest.raises(BadConnection) as raised:
         BmsHook().client()
+    assert raised.value.retriable is False
 
 
 @pytest.mark.parametrize(
     ("pool", "slots", "concurrency"), [("bms_service", 2, 2), ("bms_service", 9, 5), ("own", 2, 5)]
 )
-def test_a_task_in_the_service_s_pool_has_no_more_requests_in_flight_than_slots(
+def test_a_task_in_the_pool_has_at_most_one_request_in_flight_per_slot(
     connected: Any, pool: str, slots: int, concurrency: int
 ) -> None:
     connected(concurrency=5)
@@ -218,7 +241,7 @@ def test_a_task_in_the_service_s_pool_has_no_more_requests_in_flight_than_slots(
 
 
 @pytest.mark.usefixtures("connected")
-def test_clients_of_one_hook_share_what_may_be_in_flight() -> None:
+def test_clients_of_one_hook_share_the_limit_of_requests_in_flight() -> None:
     hook = BmsHook()
     one, other = (each._calls._transport._in_flight for each in (hook.client(), hook.client()))
     assert one is other
@@ -246,7 +269,7 @@ UNVERIFIED = "extra verify (Verify TLS) is false"
         ("http://[::1]:8000", {}, []),
     ],
 )
-def test_a_connection_that_exposes_the_secret_is_warned_of_once(
+def test_a_connection_that_exposes_the_secret_logs_one_warning(
     connect: Any, caplog: pytest.LogCaptureFixture, host: str, extra: Any, warned: list[str]
 ) -> None:
     connect(
@@ -257,5 +280,5 @@ def test_a_connection_that_exposes_the_secret_is_warned_of_once(
         hook.settings  # noqa: B018 - reading is what warns
     messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(messages) == len(warned)
-    assert all(part in said for part, said in zip(warned, messages, strict=True))
+    assert all(part in text for part, text in zip(warned, messages, strict=True))
     assert "canary" not in caplog.text

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Connection
-from airflow.sdk._shared.secrets_masker import redact
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from bms_provider.hooks.connection import (
     client_settings,
     entity_list,
     given_extras,
+    unknown_extras,
 )
 from bms_provider.provider_info import CONNECTION_FIELDS
 
@@ -64,18 +64,18 @@ def _as_text(value: object) -> str:
 @pytest.mark.parametrize("as_text", [False, True], ids=["as JSON", "as text"])
 @pytest.mark.parametrize("name", EVERY_FIELD)
 def test_each_field_of_the_form_reaches_the_client(name: str, as_text: bool) -> None:
-    """The form and the JSON form give numbers and booleans, a URI gives text: both mean the same."""
+    """The form and JSON give numbers and booleans, a URI gives text."""
     value = EVERY_FIELD[name]
     settings = read(extra={name: _as_text(value) if as_text else value})
     assert getattr(settings, name) == value
     assert getattr(settings, name) != getattr(read(), name)
 
 
-def test_every_field_of_the_form_is_tried_above() -> None:
+def test_the_test_above_covers_every_field_of_the_form() -> None:
     assert {*EVERY_FIELD, "entities", "base_url", "client_id", "secret"} == set(FIELDS)
 
 
-def test_fields_left_empty_take_the_client_s_defaults() -> None:
+def test_empty_fields_take_the_client_s_defaults() -> None:
     empty = {name: None if i % 2 else "" for i, name in enumerate(EVERY_FIELD)}
     assert read(extra={**empty, "application_id": "app"}) == Settings(
         base_url="https://bms.example.com/api",
@@ -86,7 +86,7 @@ def test_fields_left_empty_take_the_client_s_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "name", "meant"),
+    ("extra", "name", "value"),
     [
         ({"application_id": 12345}, "application_id", "12345"),
         ({"verify": "True"}, "verify", True),
@@ -97,8 +97,8 @@ def test_fields_left_empty_take_the_client_s_defaults() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_other_ways_to_write_a_value(extra: dict[str, Any], name: str, meant: object) -> None:
-    assert getattr(read(extra=extra), name) == meant
+def test_other_spellings_of_a_value(extra: dict[str, Any], name: str, value: object) -> None:
+    assert getattr(read(extra=extra), name) == value
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_other_ways_to_write_a_value(extra: dict[str, Any], name: str, meant: ob
         (" http://127.0.0.1:8090 ", 0, "http://127.0.0.1:8090"),
     ],
 )
-def test_the_port_counts_only_where_the_url_names_none(
+def test_the_port_applies_only_if_the_url_has_none(
     host: str, port: int | None, base_url: str
 ) -> None:
     assert read(host=host, port=port).base_url == base_url
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "text"),
     [
         ({"host": None}, "host (Base URL) is empty"),
         ({"host": f"https://h:{CANARY}/"}, "host (Base URL) takes a URL"),
@@ -129,11 +129,11 @@ def test_the_port_counts_only_where_the_url_names_none(
         ({"host": f"https://[{CANARY}/"}, "host (Base URL) takes a URL"),
         ({"login": ""}, "login (Client ID) is empty"),
         ({"password": None}, "password (Secret) is empty"),
-        ({"schema": CANARY}, "schema is not used; host (Base URL) takes the path too"),
+        ({"schema": CANARY}, "schema is not used. Put the path into host (Base URL) instead"),
         ({"extra": {"application_id": None}}, "extra application_id (Application ID) is empty"),
         (
             {"extra": {"application_id": 1.5}},
-            "extra application_id (Application ID) takes text, in quotes where it is written as JSON",
+            "extra application_id (Application ID) takes text, quoted in JSON",
         ),
         (
             {"extra": {"expires_in_unit": CANARY}},
@@ -149,7 +149,7 @@ def test_the_port_counts_only_where_the_url_names_none(
         ({"extra": {"timeout": -1}}, "extra timeout (Timeout) must be more than 0"),
         (
             {"extra": {"time_zone": f"../{CANARY}"}},
-            "extra time_zone (Time zone) takes the name of a time zone, as Europe/Paris",
+            "extra time_zone (Time zone) takes the name of a time zone, for example Europe/Paris",
         ),
         (
             {"extra": {"end_date_inclusive": CANARY}},
@@ -162,25 +162,30 @@ def test_the_port_counts_only_where_the_url_names_none(
             {"extra": {"token_bearer_secret": f"{CANARY}\n"}},
             "extra token_bearer_secret (Bearer of the token operation) must be printable ASCII",
         ),
-        ({"extra": {"verify_ssl": CANARY}}, "unknown extra verify_ssl; there are application_id"),
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_bad_field_is_named_with_its_remedy_and_no_value(
-    fields: dict[str, Any], said: str
+def test_an_error_names_the_field_and_its_accepted_values_but_no_value(
+    fields: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(BadConnection) as raised:
         read(**fields)
-    assert str(raised.value).startswith(f"Connection bms_default: {said}")
+    assert str(raised.value).startswith(f"Connection bms_default: {text}")
     assert CANARY not in str(raised.value)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
 @pytest.mark.parametrize("extra", ["[1]", '"text"', '{"application_id": "canary'])
-def test_an_extra_that_is_no_object_is_told(extra: str) -> None:
+def test_extras_that_are_no_json_object_are_refused(extra: str) -> None:
     with pytest.raises(BadConnection, match="extra takes a JSON object"):
         given_extras(Connection(conn_id="c", conn_type="bms", extra=extra))
+
+
+def test_unknown_extras_are_named_and_not_read() -> None:
+    made = connection(extra={"verify_ssl": CANARY, "later": 1})
+    assert unknown_extras(made) == "later, verify_ssl"
+    assert given_extras(made) == {"application_id": "app"}
 
 
 @pytest.mark.parametrize(
@@ -201,10 +206,10 @@ def test_entities_may_be_text_a_number_or_a_list(given: object, entities: list[i
 
 
 @pytest.mark.parametrize("given", [CANARY, "1;2", [None], {"a": 1}, [1.5], True, -1], ids=repr)
-def test_entities_of_another_kind_are_told(given: object) -> None:
+def test_other_values_of_entities_are_refused(given: object) -> None:
     with pytest.raises(BadConnection) as raised:
         entity_list(given)
-    assert str(raised.value) == "extra entities (Entities) takes numbers, as in 1, 2, 5."
+    assert str(raised.value) == "extra entities (Entities) takes numbers, for example 1, 2, 5."
 
 
 JUNK = st.recursive(
@@ -220,36 +225,23 @@ JUNK = st.recursive(
 @example(name="entities", value="9" * 5_000)
 @example(name="proxies", value='{"https": ' + "[" * 100_000)
 @example(name="timeout", value="1e999")
-def test_whatever_stands_in_a_field_is_read_or_refused_by_its_name(name: str, value: Any) -> None:
+def test_any_value_of_an_extra_is_read_or_refused_by_name(name: str, value: Any) -> None:
     made = connection(extra={"application_id": "app", name: value})
     try:
         extras = given_extras(made)
         client_settings(made, extras)
         entity_list(extras.get("entities"))
     except BadConnection as error:
-        assert name in str(error)  # noqa: PT017 - it may be read as well
+        assert name in str(error)  # noqa: PT017 - the value may be valid
 
 
 @given(
     host=st.text(max_size=30) | st.from_regex(r"https?://[a-z.:0-9\[\]@/%]{1,20}", fullmatch=True)
 )
-def test_whatever_stands_as_the_host_is_read_or_refused(host: str) -> None:
+def test_any_host_is_read_or_refused(host: str) -> None:
     try:
         settings = read(host=host)
     except BadConnection as error:
-        assert FIELDS["base_url"] in str(error)  # noqa: PT017 - it may be read as well
+        assert FIELDS["base_url"] in str(error)  # noqa: PT017 - the value may be valid
     else:
         Transport(settings, Counters())
-
-
-def test_secret_extras_are_masked_once_they_are_read() -> None:
-    """Airflow masks the password by itself; secrets among the extras only as it reads them."""
-    secret = "canary-bearer-5521"
-    connection = Connection(
-        conn_id="bms_default",
-        conn_type="bms",
-        extra=json.dumps({"application_id": "ours", "token_bearer_secret": secret}),
-    )
-    assert redact(f"a log line with {secret}") != "a log line with ***"
-    assert given_extras(connection)["token_bearer_secret"] == secret
-    assert redact(f"a log line with {secret}") == "a log line with ***"

@@ -1,0 +1,139 @@
+"""Clients of the hook in tasks: connections, masked tokens, event loops, ambiguous outcomes."""
+
+import asyncio
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+from airflow.sdk._shared.secrets_masker import redact
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.execution_time.context import set_current_context
+
+from bms.errors import AmbiguousWrite
+from bms_provider.hooks.bms import BmsHook
+from bms_sandbox.serve import Sandbox
+from tests.bms_provider.hooks.supervisor import Supervisor, supervised
+
+BODY = {"first_name": "Zoé", "last_name": "Canari"}
+
+
+@pytest.fixture
+def task_context() -> Any:
+    """The context of a running task."""
+    with DAG("d", schedule=None):
+        return {"task": EmptyOperator(task_id="task")}
+
+
+@pytest.fixture
+def connection(sandbox: Sandbox) -> dict[str, Any]:
+    """The connection as Airflow's supervisor returns it."""
+    return {
+        "conn_id": "bms_stored",
+        "conn_type": "bms",
+        "schema": None,
+        "port": None,
+        "host": sandbox.url,
+        "login": sandbox.credentials.client_id,
+        "password": sandbox.credentials.secret,
+        "extra": json.dumps({"application_id": sandbox.credentials.application_id}),
+    }
+
+
+def masked(supervisor: Supervisor) -> set[str]:
+    values = [message["value"] for message in supervisor.received("MaskSecret")]
+    return {value for value in values if isinstance(value, str)}
+
+
+@pytest.mark.usefixtures("connected")
+def test_get_conn_reads_typed_records(sandbox: Sandbox) -> None:
+    with BmsHook().get_conn() as client:
+        ids = [contact.id for contact in client.list_contacts(filter="ALL", page_size=10)]
+    assert ids == [row["id"] for row in sandbox.rows("contacts")]
+
+
+@pytest.mark.usefixtures("connected")
+async def test_get_conn_works_in_a_notebook() -> None:
+    """A notebook runs an event loop and no task."""
+    assert asyncio.get_running_loop()
+    with BmsHook().get_conn() as client:
+        assert client.access().scopes
+
+
+@pytest.mark.usefixtures("connected")
+async def test_get_conn_is_refused_in_an_async_task_with_the_alternative(task_context: Any) -> None:
+    with (
+        set_current_context(task_context),
+        pytest.raises(RuntimeError, match=r"Use `async with hook\.aclient\(\)"),
+    ):
+        BmsHook().get_conn()
+
+
+@pytest.mark.usefixtures("connected")
+async def test_aclient_reads_in_an_async_task(task_context: Any) -> None:
+    with set_current_context(task_context):
+        async with BmsHook().aclient(page_size=5) as client:
+            page = await client.list_contacts(filter="ALL")
+    assert (len(page), page.size) == (5, 5)
+
+
+def test_connection_and_token_are_read_and_masked_through_the_supervisor(
+    connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From one task: twice synchronously, then in an event loop beside other requests to Airflow."""
+
+    async def beside_other_requests(hook: BmsHook) -> int:
+        async def reads() -> int:
+            async with hook.aclient() as client:
+                rows = await client.list_employees(id_entity=1, filter="ALL")
+                return len(rows)
+
+        others = (hook.aget_connection("bms_stored") for _ in range(20))
+        count, *_ = await asyncio.gather(reads(), *others)
+        return count
+
+    with supervised(monkeypatch, connection) as supervisor:
+        for _ in range(2):
+            with BmsHook("bms_stored").get_conn() as client:
+                assert client.access().scopes
+        assert asyncio.run(beside_other_requests(BmsHook("bms_stored"))) == 40
+    assert len(supervisor.received("GetConnection")) == 2 + 21
+    tokens = {value for value in masked(supervisor) if value.startswith("eyJ")}
+    assert len(tokens) == 3
+    assert all(redact(f"Bearer {token}") == "Bearer ***" for token in tokens)
+    assert connection["password"] in masked(supervisor)
+
+
+@pytest.mark.usefixtures("connected")
+def test_an_ambiguous_creation_fails_the_task_for_good(sandbox: Sandbox) -> None:
+    """Airflow repeats no task that raises `AirflowFailException`."""
+    sandbox.set_fault("commit_then_500", operation="create_contact")
+    with BmsHook().get_conn() as client, pytest.raises(AirflowFailException) as raised:
+        client.create_contact(BODY)
+    assert isinstance(raised.value, AmbiguousWrite)
+    assert str(raised.value).startswith("POST /v1/CRM/contacts: sent, outcome unknown")
+    assert raised.value.elapsed is not None
+    assert [row["last_name"] for row in sandbox.rows("contacts")].count("Canari") == 1
+
+
+@pytest.mark.usefixtures("connected")
+async def test_an_ambiguous_creation_in_an_async_task_too(sandbox: Sandbox) -> None:
+    sandbox.set_fault("commit_then_lose_reply", operation="create_consultant")
+    with pytest.raises(AirflowFailException):
+        async with BmsHook().aclient() as client:
+            await client.create_consultant(BODY)
+
+
+@pytest.mark.usefixtures("connected")
+def test_other_errors_keep_their_type(sandbox: Sandbox) -> None:
+    from bms.errors import MissingScope
+
+    sandbox.set_dialect(granted_scopes=["read:contact"])
+    with BmsHook().get_conn() as client, pytest.raises(MissingScope):
+        client.create_employee({**BODY, "id_entity": 1})
+    with BmsHook().get_conn() as client, pytest.raises(MissingScope):
+        client.list_client_invoices(
+            id_entity=1, start_date=date(2026, 3, 2), end_date=date(2026, 3, 2)
+        )
