@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec"]):
     from bms_flows.creation.employees import EMPLOYEE
     from bms_flows.drops.inbox import complete
     from bms_flows.drops.reading import read
-    from bms_flows.drops.rejects import reject_file
+    from bms_flows.drops.rejects import reject_files
     from bms_flows.drops.sheet import Limits
     from bms_flows.invoices.columns import AnswerReader
 
@@ -54,10 +54,10 @@ def drops(data: bytes) -> None:
         complete(data, name)
         sheet = read(data, name, resource, limits=LIMITS)
         faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
-        ending, refused = reject_file(data, sheet.form, faults)
-        again = read(refused, f"r{ending}", resource)
-        if sheet.form.kind and len(again.rows) != len(sheet.rows):
-            raise AssertionError(f"{len(sheet.rows)} rows refused, {len(again.rows)} come back")
+        for ending, refused in reject_files(data, sheet.form, faults).items():
+            again = read(refused, f"r{ending}", resource)
+            if sheet.form.kind and len(again.rows) != len(sheet.rows):
+                raise AssertionError(f"{len(sheet.rows)} rows refused, {len(again.rows)} come back")
 
 
 if __name__ == "__main__":

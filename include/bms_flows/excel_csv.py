@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+_SIGN: Final = re.compile("[=+@\uff1d\uff0b\uff0d\uff20\t\r\n-]")
 _BLANK: Final = r"[^\S\t\r\n]"
 # "-5" and "-12,50" are numbers and harmless; "+33 6…" is a formula to Excel, and loses its plus.
 _NUMBER: Final = rf"{_BLANK}*-\d+(?:[.,]\d+)?\s*\Z"
@@ -26,25 +27,24 @@ _MARKS: Final = re.compile(rf"\A'{_AT_START}|(?<=[,;\t\r\n])'{_AT_SEPARATOR}")
 
 def escape(cell: str) -> str:
     """Return `cell` with an apostrophe before each place where Excel could begin a formula."""
-    return _PLACES.sub("'", cell)
+    return _PLACES.sub("'", cell) if _SIGN.search(cell) else cell
 
 
 def unescape(cell: str) -> str:
     """Return what `escape` was given."""
-    return _MARKS.sub("", cell)
+    return _MARKS.sub("", cell) if "'" in cell else cell
 
 
 def unescape_start(cell: str) -> str:
     """Return `cell` without the apostrophe with which a user marks a text, where a formula would follow."""
-    return _MARK_AT_START.sub("", cell)
+    return _MARK_AT_START.sub("", cell) if cell.startswith("'") else cell
 
 
 def csv_file(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     """Return a CSV that French Excel opens by a double click: BOM, semicolons, decimal commas."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=";", lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([_cell(value) for value in row] for row in (header, *rows))
     return stream.getvalue().encode("utf-8-sig")
 
 

@@ -131,7 +131,8 @@ def test_the_reports_lie_there_and_the_inbox_is_empty(drops: Drops, inbox: Path)
     for kind in DROPS:
         folder = inbox.parent.parent / drops.outcome(kind)["report"]
         names = {path.name for path in folder.iterdir()}
-        assert names == {"created.csv", "rejected.csv", "needs_review.csv", "receipt.json"}
+        rejected = {"rejected.csv", "rejected.xlsx"}
+        assert names == {"created.csv", "needs_review.csv", "receipt.json", *rejected}
     assert not list(inbox.glob("*.csv")) or {p.name for p in inbox.glob("*.csv")} == {
         "_modele_employees.csv"
     }

@@ -154,6 +154,12 @@ DROP_FAULTS = {
         "Excel has put a rounded number (1.23E+14) in place of the text.",
         "Mettre la colonne au format Texte et ressaisir. / Format the column as text, type it anew.",
     ),
+    "changed_by_excel": Answer(
+        "Excel a changé cette valeur : les zéros ou le signe + que le fichier rejeté avait ici manquent.",
+        "Excel has changed this value: zeros or the + that the rejected file had here are missing.",
+        "Reprendre la valeur de la colonne _original ; si le changement est voulu, vider cette colonne."
+        " / Take the value from column _original; if the change is meant, clear that column.",
+    ),
     "not_text": Answer(
         "Excel a enregistré un nombre ou une date à la place du texte.",
         "Excel has stored a number or a date in place of the text.",

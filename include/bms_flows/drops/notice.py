@@ -17,8 +17,8 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
 """How a row of a drop may end, in French and English."""
 
 CORRECT: Final = (
-    "Lignes rejetées : corriger le fichier rejected du rapport et le déposer."
-    " / Rejected rows: correct the report's file rejected and drop it."
+    "Lignes rejetées : corriger rejected.xlsx du rapport dans Excel et le déposer."
+    " / Rejected rows: correct the report's rejected.xlsx in Excel and drop it."
 )
 DECIDE: Final = "À décider : voir needs_review.csv. / To be decided: see needs_review.csv."
 

@@ -6,7 +6,7 @@ from upath import UPath
 
 from bms_flows.drops.outcome import Outcome
 from bms_flows.drops.reading.headers import is_report
-from bms_flows.drops.rejects import reject_file
+from bms_flows.drops.rejects import reject_files
 from bms_flows.drops.sheet import LastLine, Sheet
 from bms_flows.excel_csv import csv_file
 from bms_flows.storage import keep
@@ -57,8 +57,8 @@ def write(
     }
     if sheet.form.kind is None or (sheet.refused and not rejected):
         rejected = {0: sheet.file_faults}
-    ending, refused = reject_file(content, sheet.form, rejected)
-    files[f"rejected{ending}"] = refused
+    refused = reject_files(content, sheet.form, rejected)
+    files |= {f"rejected{ending}": each for ending, each in refused.items()}
     files |= others or {}
     for name, each in files.items():
         keep(folder / name, each)

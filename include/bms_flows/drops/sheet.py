@@ -9,7 +9,9 @@ from typing import Final, Literal
 from bms_flows.creation.resource import Value
 from bms_flows.drops.faults import DROP_FAULTS
 
-REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", "_hint")
+HINT = "_hint"
+ORIGINAL = "_original"
+REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
 """Columns that a reject file adds; they are passed over in reading."""
 
 

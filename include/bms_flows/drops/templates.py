@@ -1,18 +1,17 @@
 """What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
 
-import io
 from collections.abc import Iterator
 
-import openpyxl
-from openpyxl.cell import WriteOnlyCell
 from upath import UPath
 
 from bms_flows.creation.resource import Field, Kind, Resource
 from bms_flows.drops import not_taken
-from bms_flows.drops.inbox import local, see
+from bms_flows.drops.inbox import local
 from bms_flows.drops.reading import dates, numbers, tokens
 from bms_flows.drops.reading.encoding import ENCODINGS
+from bms_flows.drops.reading.parts import TEXT
 from bms_flows.drops.sheet import UNDECLARED, Format
+from bms_flows.drops.xlsx import ALL_TEXT, Line, text, xlsx_file
 from bms_flows.storage import update
 
 READ_ME = "_LISEZMOI.txt"
@@ -54,14 +53,17 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
 - Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
 - Un fichier ou un dossier qui n'est pas pris est expliqué dans {not_taken}.
   {not_taken} explains every file or folder that isn't taken.
-{formats}- Matricules, codes postaux, numéros : colonnes au format Texte dans Excel. / Text columns in Excel.
+{formats}- Excel retire les zéros d'un matricule ou d'un numéro tapé dans un CSV : préférez le modèle .xlsx, dont
+  les colonnes sont au format Texte. Est lu ce qu'Excel affiche ; lignes et colonnes masquées : refusées.
+  Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
+  What Excel shows is what is read; hidden rows and hidden filled columns are refused.
 {advice}
-Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.csv ou/or .xlsx,
-needs_review.csv, receipt.json. Corrigez le fichier rejected et déposez-le ici tel quel : ses
-colonnes _line, _field, _reason_fr, _reason_en, _hint sont ignorées, et l'apostrophe devant une
-cellule commençant par = + - @ est retirée.
-Mend the rejected file and drop it here as it is: its columns beginning with _ are passed over, and
-the apostrophe before a cell that begins with = + - @ is taken off.
+Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.xlsx, rejected.csv,
+needs_review.csv, receipt.json. Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
+texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
+disent ce que le fichier contenait.
+Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here as it is. Leave its
+columns _line to _original: they create nothing, but say what the file held.
 
 Colonnes / Columns (* obligatoire / required)
 """
@@ -92,15 +94,12 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
     if here is not None and not here.exists():
         here.mkdir(parents=True, exist_ok=True)
         here.chmod(0o770)
-    # A workbook's bytes hold the time it was made: it follows the CSV's columns.
-    changed = see(inbox, xlsx_name(resource)) is None
     for name, content in (
         (READ_ME, read_me(resource, declared)),
         (csv_name(resource), csv_template(resource)),
+        (xlsx_name(resource), xlsx_template(resource)),
     ):
-        changed |= update(inbox / name, content, READABLE)
-    if changed:
-        update(inbox / xlsx_name(resource), xlsx_template(resource), READABLE)
+        update(inbox / name, content, READABLE)
 
 
 def csv_template(resource: Resource) -> bytes:
@@ -112,20 +111,9 @@ def csv_template(resource: Resource) -> bytes:
 
 def xlsx_template(resource: Resource) -> bytes:
     """Return a workbook whose columns are text, so that Excel changes no number and no date."""
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet(resource.inbox)
-    sheet.freeze_panes = "A2"
-    for row in (
-        [each.label for each in resource.fields],
-        [each.example for each in resource.fields],
-    ):
-        cells = [WriteOnlyCell(sheet, text) for text in row]
-        for cell in cells:
-            cell.number_format = "@"
-        sheet.append(cells)
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    rows = [[each.label for each in resource.fields], [each.example for each in resource.fields]]
+    lines = [Line([text(cell, TEXT) for cell in row]) for row in rows]
+    return xlsx_file(resource.inbox, lines, ALL_TEXT)
 
 
 def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:

@@ -9,8 +9,9 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS_REVERSE
+from openpyxl.utils import get_column_letter
 
-from bms_flows.drops.reading.parts import GENERAL, Columns, RawCell
+from bms_flows.drops.reading.parts import EXCELS_COLUMNS, GENERAL, TEXT, Columns, RawCell
 
 _MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -28,6 +29,11 @@ _PARTS: Final = {
 <Relationship Id="rId1" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>
 <Relationship Id="rId2" Type="{_RELATIONS}/styles" Target="styles.xml"/></Relationships>""",
 }
+_FROZEN: Final = """<sheetViews><sheetView workbookViewId="0">
+<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>"""
+_WIDTH: Final = 11
+ALL_TEXT: Final = (Columns(0, EXCELS_COLUMNS - 1, code=TEXT),)
+"""Columns in which Excel keeps what a user types."""
 _LOCAL: Final = re.compile(r"\[([0-9]+)\]")
 _FIRST_OWN: Final = 164
 """Numbers below are Excel's own formats."""
@@ -60,7 +66,8 @@ def xlsx_file(
             package.writestr(_info(part), content)
         package.writestr(_info("xl/workbook.xml"), _workbook(name, date1904=date1904))
         with package.open(_info("xl/worksheets/sheet1.xml"), "w") as sheet:
-            sheet.write(f'<worksheet xmlns="{_MAIN}">{_columns(columns)}<sheetData>'.encode())
+            sheet.write(f'<worksheet xmlns="{_MAIN}">{_FROZEN}{_columns(columns, styles)}'.encode())
+            sheet.write(b"<sheetData>")
             for number, line in enumerate(lines, start=1):
                 sheet.write(_row(number, line, styles).encode())
             sheet.write(b"</sheetData></worksheet>")
@@ -77,16 +84,18 @@ def _info(part: str) -> zipfile.ZipInfo:
 def _workbook(name: str, *, date1904: bool) -> str:
     return (
         f'<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><workbookPr date1904="{date1904:d}"/>'
+        "<bookViews><workbookView/></bookViews>"
         f'<sheets><sheet name={quoteattr(name)} sheetId="1" r:id="rId1"/></sheets></workbook>'
     )
 
 
-def _columns(columns: Sequence[Columns]) -> str:
+def _columns(columns: Sequence[Columns], styles: "_Styles") -> str:
     if not columns:
         return ""
     each = (
         f'<col min="{column.first + 1}" max="{column.last + 1}" hidden="{column.hidden:d}"'
-        + (f' width="{column.width:g}" customWidth="1"/>' if column.width else "/>")
+        f' width="{column.width or _WIDTH:g}" customWidth="1"'
+        f' style="{styles.number(column.code, quoted=False)}"/>'
         for column in columns
     )
     return f"<cols>{''.join(each)}</cols>"
@@ -94,17 +103,20 @@ def _columns(columns: Sequence[Columns]) -> str:
 
 def _row(number: int, line: Line, styles: "_Styles") -> str:
     hidden = ' hidden="1"' if line.hidden else ""
-    return f'<row r="{number}"{hidden}>{"".join(_cell(c, styles) for c in line.cells)}</row>'
+    cells = (
+        _cell(cell, cell.text, f"{get_column_letter(place)}{number}", styles)
+        for place, cell in enumerate(line.cells, start=1)
+        if cell is not None and cell.text is not None
+    )
+    return f'<row r="{number}"{hidden}>{"".join(cells)}</row>'
 
 
-def _cell(cell: RawCell | None, styles: "_Styles") -> str:
-    if cell is None or cell.text is None:
-        return "<c/>"
-    style = styles.number(cell.code, quoted=cell.kind == "str")
-    content = escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", cell.text))
+def _cell(cell: RawCell, held: str, place: str, styles: "_Styles") -> str:
+    style = styles.number(cell.code, quoted=cell.kind == "str" and cell.code != TEXT)
+    content = escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", held))
     if cell.kind == "str":
-        return f'<c s="{style}" t="inlineStr"><is><t xml:space="preserve">{content}</t></is></c>'
-    return f'<c s="{style}" t="{cell.kind}"><v>{content}</v></c>'
+        return f'<c r="{place}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{content}</t></is></c>'
+    return f'<c r="{place}" s="{style}" t="{cell.kind}"><v>{content}</v></c>'
 
 
 class _Styles:

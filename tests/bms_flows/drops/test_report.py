@@ -41,7 +41,7 @@ def test_what_comes_back(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     written(UPath(folder))
     assert {path.name for path in folder.iterdir()} == {
-        "created.csv", "needs_review.csv", "rejected.csv", "receipt.json"
+        "created.csv", "needs_review.csv", "rejected.csv", "rejected.xlsx", "receipt.json"
     }  # fmt: skip
     assert (folder / "created.csv").read_text("utf-8-sig").split("\n") == [
         "_line;key;state;guid;id;is_standby;evidence", "2;'=001;created;g-1;7;oui;", ""
@@ -84,7 +84,7 @@ def test_where_the_receipt_is_all_files_are(
     monkeypatch.setattr(os, "rename", renamed)
     written(UPath(tmp_path))
     assert names[-1] == report.RECEIPT
-    assert len(names) == 4
+    assert len(names) == 5
 
 
 def test_a_file_that_cannot_be_read_is_answered_too(tmp_path: Path) -> None:

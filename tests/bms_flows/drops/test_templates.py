@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -35,8 +36,10 @@ def test_a_template_has_every_column_and_an_example_that_is_read(name: str, cont
 def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(templates.xlsx_template(EMPLOYEE))
-    sheet = openpyxl.load_workbook(path).active
-    assert {cell.number_format for row in sheet for cell in row} == {"@"}  # type: ignore[union-attr]
+    sheet: Any = openpyxl.load_workbook(path).active
+    assert {cell.number_format for row in sheet for cell in row if cell.value} == {"@"}
+    [columns] = sheet.column_dimensions.values()
+    assert (columns.min, columns.max, columns.number_format) == (1, 16_384, "@")
 
 
 def test_the_instructions_name_every_column_with_its_aliases() -> None:

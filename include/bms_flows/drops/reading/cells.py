@@ -133,6 +133,8 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
 def _text(text: str, _: Evidence) -> str:
     if numbers.SCIENTIFIC.fullmatch(text):
         raise Misread("scientific_notation")
+    if dates.MADE_BY_EXCEL.fullmatch(text):
+        raise Misread("not_text")
     # One way to write é, one to break a line: nothing that a person could see.
     return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text))
 

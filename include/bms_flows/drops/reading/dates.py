@@ -10,6 +10,14 @@ from bms_flows.drops.reading.misread import Misread
 Order = Literal["dmy", "mdy", "ymd"]
 WRITTEN: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}
 
+_MONTH: Final = (
+    "janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc|jan|feb|mar|apr|may|jun|jul|aug|sep|dec"
+)
+MADE_BY_EXCEL: Final = re.compile(
+    rf"[0-9]{{2}}-(?:{_MONTH})\.?|(?:{_MONTH})\.?-[0-9]{{2}}", re.IGNORECASE
+)
+"""What French or English Excel shows of a text such as 2.1, 3/4 or MARS1, which it takes for a date."""
+
 _MIDNIGHT: Final = r"(?:[T ]0?0:00(?::00(?:\.0+)?)?Z?)?"
 _YEAR_FIRST: Final = re.compile(rf"([0-9]{{4}})([-/.])([0-9]{{1,2}})\2([0-9]{{1,2}}){_MIDNIGHT}")
 _YEAR_LAST: Final = re.compile(rf"([0-9]{{1,2}})([-/.])([0-9]{{1,2}})\2([0-9]{{4}}){_MIDNIGHT}")

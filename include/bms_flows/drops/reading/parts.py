@@ -14,6 +14,7 @@ from bms_flows.drops.sheet import Limits
 EXCELS_ROWS: Final = 1 << 20
 EXCELS_COLUMNS: Final = 1 << 14
 GENERAL: Final = "General"
+TEXT: Final = "@"
 _STYLES: Final = 1 << 16
 """Excel has fewer cell styles and number formats."""
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
@@ -56,8 +57,9 @@ class Columns:
 
     first: int
     last: int
-    width: float | None
-    hidden: bool
+    width: float | None = None
+    hidden: bool = False
+    code: str = GENERAL
 
 
 @dataclass
@@ -265,8 +267,7 @@ class RowsPart(_Handler):
             raise Misread("bad_workbook", why="ordre des cellules / order of cells")
         self._column = column
         self._kind = attributes.get("t", "n")
-        style = int(attributes.get("s", 0))
-        self._code = self._codes[style] if 0 <= style < len(self._codes) else GENERAL
+        self._code = self._code_of(int(attributes.get("s", 0)))
         self._formula = self._stored = False
         self._begin()
 
@@ -301,7 +302,11 @@ class RowsPart(_Handler):
             hidden = _true(attributes.get("hidden")) or _zero(attributes.get("width"))
             width = float(attributes["width"]) if "width" in attributes else None
             first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
-            self._layout.columns.append(Columns(first, last, width, hidden))
+            code = self._code_of(int(attributes.get("style", 0)))
+            self._layout.columns.append(Columns(first, last, width, hidden, code))
+
+    def _code_of(self, style: int) -> str:
+        return self._codes[style] if 0 <= style < len(self._codes) else GENERAL
 
 
 def _true(attribute: str | None) -> bool:

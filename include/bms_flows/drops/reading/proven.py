@@ -1,14 +1,15 @@
-"""What whole columns prove, carried over to a reject file, whose few rows may prove nothing.
+"""What a whole file shows of itself, carried over to a reject file, whose few rows may not show it.
 
 Each rejected row's `_hint` ends in remarks such as `[salary_base: 0,0]`, the decimal mark of a
-column; without them a row whose number was read could be refused when it is dropped again.
+column, or `[encoding: Windows-1252]`; without them a row could be read otherwise when it is dropped
+again.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-PROOFS: Final = {",": "0,0", ".": "0.0"}
+PROOFS: Final = {",": "0,0", ".": "0.0", "cp1252": "Windows-1252"}
 _READ: Final = {written: proof for proof, written in PROOFS.items()}
 _REMARK: Final = re.compile(
     rf"\[(\w+): ({'|'.join(re.escape(written) for written in _READ)})\]", re.ASCII

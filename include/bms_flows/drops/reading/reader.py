@@ -3,16 +3,17 @@
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from openpyxl.utils import get_column_letter
 
-from bms_flows.creation.resource import Resource, Value
-from bms_flows.drops.reading import cells, headers, proven
+from bms_flows.creation.resource import Field, Resource, Value
+from bms_flows.drops.reading import cells, headers, originals
 from bms_flows.drops.reading.cells import Cell, Evidence
+from bms_flows.drops.reading.encoding import CP1252
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.reading.table import Table, table
 from bms_flows.drops.sheet import (
-    REPORT_COLUMNS,
     UNDECLARED,
     Fault,
     Form,
@@ -21,6 +22,9 @@ from bms_flows.drops.sheet import (
     Row,
     Sheet,
 )
+
+EXAMPLES: Final = Evidence(Format(date_order="dmy"))
+"""How templates write their examples."""
 
 
 def read(
@@ -42,7 +46,8 @@ def read(
     evidence = _evidence(found, resource, declared)
     rows, faults = _rows(found, resource, evidence, limits)
     shown = {str(found.form.columns[p]): e.mark for p, e in evidence.items() if e.mark}
-    form = dataclasses.replace(found.form, proven=shown)
+    written = {"encoding": CP1252.name} if found.western else {}
+    form = dataclasses.replace(found.form, proven={**shown, **written})
     return Sheet(form, rows, (*found.faults, *faults), sha256)
 
 
@@ -57,8 +62,6 @@ def _evidence(below: Table, resource: Resource, declared: Format) -> dict[int, E
         for line, record in below.records
         if len(record) == len(names) and line not in below.hidden
     }
-    hints = [place for place, header in enumerate(names) if header.strip() == REPORT_COLUMNS[-1]]
-    carried = proven.carried(cells.shown(rec[place]) for rec in whole.values() for place in hints)
     found = {}
     for place, name in enumerate(below.form.columns):
         if name is None:
@@ -66,7 +69,7 @@ def _evidence(below: Table, resource: Resource, declared: Format) -> dict[int, E
         field, column = resource.by_name[name], dict[str, Cell]()
         if field.kind in ("date", "decimal"):
             column = {_address(place, line): record[place] for line, record in whole.items()}
-        found[place] = Evidence.of(field, column, declared, carried.get(name))
+        found[place] = Evidence.of(field, column, declared, below.carried.get(name))
     return found
 
 
@@ -102,22 +105,24 @@ def _rows(
         found = _shape(below, line, record, (len(kept), len(below.form.headers) - len(reported)))
         if not found and not below.faults:
             values, found = _values(below, line, record, resource, evidence, limits)
-        if values and _is_example(values, record, below.form, resource):
+        if values and _is_example(values, resource):
             found.append(Fault("example_row", line))
         rows.append(Row(line, values, kept))
         faults += found
     return rows, faults
 
 
-def _is_example(
-    values: Mapping[str, Value], record: Sequence[Cell], form: Form, resource: Resource
-) -> bool:
+def _is_example(values: Mapping[str, Value], resource: Resource) -> bool:
     """Return whether a row is the template's own: what is required and nothing but examples."""
     return set(resource.required) <= set(values) and all(
-        cells.shown(cell).strip() == resource.by_name[name].example
-        for cell, name in zip(record, form.columns, strict=True)
-        if name in values and name is not None
+        value == _example(resource.by_name[name])
+        or originals.is_lost(resource.by_name[name].example, str(value))
+        for name, value in values.items()
     )
+
+
+def _example(field: Field) -> Value | None:
+    return cells.value(field.example, field, EXAMPLES) if field.example else None
 
 
 def _shape(below: Table, line: int, record: Sequence[Cell], counts: tuple[int, int]) -> list[Fault]:
@@ -145,15 +150,17 @@ def _values(
     """Read a row's cells by their fields' kinds."""
     values: dict[str, Value] = {}
     faults: list[Fault] = []
-    western = below.form.encoding == "cp1252"
+    noted = below.noted(record)
     for place, weighed in evidence.items():
         cell, name = record[place], below.form.columns[place]
         if name is None or cells.is_blank(cell):
             continue
         try:
             if isinstance(cell, str):
-                cells.check_text(cell.strip(), western=western, limit=limits.cell_characters)
-            values[name] = cells.value(cell, resource.by_name[name], weighed)
+                cells.check_text(cell.strip(), western=below.western, limit=limits.cell_characters)
+            value = cells.value(cell, resource.by_name[name], weighed)
+            originals.check(noted.get(name, ""), value)
+            values[name] = value
         except Misread as misread:
             header = below.form.headers[place]
             details = {"cell": _address(place, line), **misread.details}

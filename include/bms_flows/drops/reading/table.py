@@ -1,18 +1,19 @@
 """A file's cells in rows below a header, before any is read by its field's kind."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from bms_flows.creation.resource import Resource
-from bms_flows.drops.reading import cells, headers, tokens
+from bms_flows.drops.reading import cells, headers, originals, proven, tokens
 from bms_flows.drops.reading.cells import Cell
-from bms_flows.drops.reading.encoding import BadEncoding, decode
+from bms_flows.drops.reading.encoding import CP1252, BadEncoding, decode
 from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.reading.parts import Layout, SheetPart
 from bms_flows.drops.reading.workbook import Book
-from bms_flows.drops.sheet import Fault, Form, Limits
+from bms_flows.drops.sheet import HINT, ORIGINAL, Fault, Form, Limits
 from bms_flows.excel_csv import unescape, unescape_start
 
 WORKBOOK: Final = b"PK\x03\x04"
@@ -28,15 +29,57 @@ Records = Sequence[tuple[int, Sequence[Cell]]]
 class Table:
     """The rows below a header; `hidden` are the lines that Excel doesn't show.
 
-    `unnamed` are the columns without a header; `swallows` says whether a cell holds other rows.
+    `unnamed` are the columns without a header. `marks` are the delimiters that another row inside
+    of a cell would have. `carried` is what a reject file says of the file it comes from.
     """
 
     form: Form
     records: Records
     faults: Sequence[Fault]
     unnamed: Sequence[int]
-    swallows: Callable[[str], bool]
+    marks: Sequence[str] = ()
     hidden: Collection[int] = frozenset()
+
+    @cached_property
+    def width(self) -> int:
+        """The columns that are no report's."""
+        return sum(not headers.is_report(header) for header in self.form.headers)
+
+    @cached_property
+    def carried(self) -> Mapping[str, str]:
+        """What the rows of a reject file say of their file: decimal marks by field, its encoding."""
+        places = self._places(HINT)
+        return proven.carried(
+            cells.shown(record[place])
+            for _, record in self.records
+            for place in places
+            if place < len(record)
+        )
+
+    @property
+    def western(self) -> bool:
+        """Whether the file was read as Windows-1252, now or before it was rejected."""
+        return CP1252.name in (self.form.encoding, self.carried.get("encoding"))
+
+    def noted(self, record: Sequence[Cell]) -> Mapping[str, str]:
+        """Return the values that a row of a reject file had before Excel could change them."""
+        found: dict[str, str] = {}
+        for place in self._places(ORIGINAL):
+            found |= originals.read(cells.shown(record[place]))
+        return found
+
+    def swallows(self, cell: str) -> bool:
+        """Return whether a cell holds other rows."""
+        # With two columns any sentence looks like a row.
+        return self.width >= _TELLING and any(
+            line.count(mark) >= self.width - 1
+            for line in cell.splitlines()[1:]
+            for mark in self.marks
+        )
+
+    def _places(self, column: str) -> Sequence[int]:
+        titles = [header.strip().casefold() for header in self.form.headers]
+        return [place for place, title in enumerate(titles) if title == column]
 
 
 def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
@@ -68,15 +111,7 @@ def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
     except tokens.BadQuoting as bad:
         raise Misread("bad_quoting", line=bad.record) from None
     form = Form("csv", encoding.name, delimiter, tokens.line_end(text))
-    width = len(records[0][1]) if records else 0
-
-    def swallows(cell: str) -> bool:
-        # With two columns any sentence looks like a row.
-        return width >= _TELLING and any(
-            line.count(delimiter) >= width - 1 for line in cell.splitlines()[1:]
-        )
-
-    return _below_header(form, records, resource, swallows)
+    return _below_header(form, records, resource)
 
 
 def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
@@ -93,7 +128,7 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
         raise Misread("merged_cells")
     width = next((len(record) for line, record in records if line not in hidden), 0)
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
-    found = _below_header(Form("xlsx", sheet=sheet.name), padded, resource, lambda _: False, hidden)
+    found = _below_header(Form("xlsx", sheet=sheet.name), padded, resource, hidden)
     return dataclasses.replace(found, faults=[*found.faults, *_hidden_columns(found, layout)])
 
 
@@ -163,7 +198,6 @@ def _below_header(
     form: Form,
     records: Records,
     resource: Resource,
-    swallows: Callable[[str], bool],
     hidden: Collection[int] = frozenset(),
 ) -> Table:
     """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
@@ -179,7 +213,9 @@ def _below_header(
     if not rows and not faults:
         faults.append(Fault("empty_file", line))
     form = dataclasses.replace(form, header_line=line, headers=tuple(header), columns=found.fields)
-    return Table(form, rows, faults, found.unnamed, swallows, hidden)
+    # In a workbook a text of several lines is one; in the answer to a CSV it may still be rows.
+    marks = (form.delimiter,) if form.kind == "csv" else tokens.DELIMITERS if ours else ()
+    return Table(form, rows, faults, found.unnamed, marks, hidden)
 
 
 def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:

@@ -16,6 +16,7 @@ from bms_flows.drops.reading.misread import Misread
 from bms_flows.drops.reading.package import Package
 from bms_flows.drops.reading.parts import (
     GENERAL,
+    TEXT,
     Layout,
     RawCell,
     RawRow,
@@ -27,7 +28,6 @@ from bms_flows.drops.reading.parts import (
 )
 from bms_flows.drops.sheet import Limits
 
-TEXT: Final = "@"
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops.reading import read
-from bms_flows.drops.rejects import reject_file
+from bms_flows.drops.rejects import reject_files
 from bms_flows.drops.sheet import Limits, Sheet
 
 HEADERS = ["Matricule", "Nom", "Date d'entrée", "Salaire", "Entité", "_hint", "", "Autre"]
@@ -50,9 +50,9 @@ def lines(sheet: Sheet) -> int:
 def test_any_bytes_are_read_and_all_their_rows_come_back(content: bytes) -> None:
     sheet = read(content, "a.csv", EMPLOYEE)
     faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
-    ending, refused = reject_file(content, sheet.form, faults)
-    again = read(refused, f"rejected{ending}", EMPLOYEE)
-    assert sheet.form.kind is None or lines(again) == lines(sheet)
+    for ending, refused in reject_files(content, sheet.form, faults).items():
+        again = read(refused, f"rejected{ending}", EMPLOYEE)
+        assert sheet.form.kind is None or lines(again) == lines(sheet)
 
 
 @cache
@@ -91,4 +91,4 @@ def test_a_workbook_changed_anywhere_is_read_or_refused(
     assert sheet.faults or sheet.rows
     if sheet.form.kind == "xlsx":
         faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
-        assert reject_file(stream.getvalue(), sheet.form, faults)
+        assert reject_files(stream.getvalue(), sheet.form, faults)

@@ -15,7 +15,7 @@ import pytest
 
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops.reading import read
-from bms_flows.drops.rejects import reject_file
+from bms_flows.drops.rejects import reject_files
 from bms_flows.drops.sheet import Limits, Sheet
 from tests.support.workbooks import workbook
 
@@ -212,7 +212,7 @@ def test_rows_that_a_user_does_not_see_are_refused_and_come_back_hidden(arrange:
         ("hidden_row", line) for line in (3, 4, 5, 6)
     }
     faults = {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
-    again = read(reject_file(content, sheet.form, faults)[1], "b.xlsx", EMPLOYEE)
+    again = read(reject_files(content, sheet.form, faults)[".xlsx"], "b.xlsx", EMPLOYEE)
     assert codes(again) == ["hidden_row"] * 4
 
 
@@ -228,7 +228,7 @@ def test_the_header_is_the_first_row_that_a_user_sees() -> None:
         (3, {"last_name": "A", "id_entity": 1})
     ]
     assert [(fault.code, fault.line) for fault in sheet.faults] == [("hidden_row", 1)]
-    again = reject_file(content, sheet.form, {1: sheet.faults})[1]
+    again = reject_files(content, sheet.form, {1: sheet.faults})[".xlsx"]
     assert codes(read(again, "b.xlsx", EMPLOYEE)) == ["hidden_row"]
 
 
@@ -252,7 +252,7 @@ def test_a_filled_column_that_a_user_does_not_see_is_refused(arrange: Arrange) -
     assert [(f.code, f.line, f.column) for f in sheet.faults] == [("hidden_column", 1, "Salaire")]
     assert sheet.refused
     faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
-    again = read(reject_file(content, sheet.form, faults)[1], "b.xlsx", EMPLOYEE)
+    again = read(reject_files(content, sheet.form, faults)[".xlsx"], "b.xlsx", EMPLOYEE)
     assert codes(again) == ["hidden_column"]
 
 
