@@ -12,8 +12,8 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.process import Killed, Process
 from bench.simulation.service import SimulatedService, drawn, person
 from bench.simulation.witness import Witness, draws
-from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import Applier, RowsHeld
+from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.send import CreatesRefused
 from bms_flows.creation.settings import Settings
@@ -26,6 +26,8 @@ FATES: Final = {
     "early_id": 1,
     "gateway": 1,
     "unavailable": 2,
+    "throttled": 1,
+    "failed": 1,
     "refused": 1,
     "forbidden": 1,
     "no_connection": 1,
@@ -46,7 +48,10 @@ async def to_the_end(ledger: MemoryLedger, service: SimulatedService, settings: 
     for _ in range(PATIENCE):
         try:
             await applier(Process(ledger, service), settings).apply(list(ledger.rows))
-        except (RowsHeld, ConnectionFailed, CreatesRefused):
+        except CreatesPaused as paused:
+            await asyncio.sleep(paused.retry_after)
+            continue
+        except (RowsHeld, CreatesRefused):
             await asyncio.sleep(settings.lease_s)
             continue
         return True
@@ -69,6 +74,7 @@ async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
         drawn(random, FATES),
         lag=lambda: random.uniform(0, lag * settle),
         latency=random.choice((0.01, 0.5, 25.0)),
+        retry_after=random.choice((None, 1.0, 90.0)),
     )
     people = range(random.randint(1, 4))
     for n in people:
@@ -137,7 +143,7 @@ async def _workers(
     for task in tasks:
         try:
             await task
-        except (Killed, RowsHeld, ConnectionFailed, CreatesRefused) as end:
+        except (Killed, RowsHeld, CreatesPaused, CreatesRefused) as end:
             witness.counts[f"workers ended by {type(end).__name__}"] += 1
 
 

@@ -46,6 +46,8 @@ class SimulatedService:
     latency: float = 0.05
     behind_gateway_s: float = 29.0
     """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
+    retry_after: float | None = None
+    """Seconds that 429 and 503 ask to wait."""
     records: list[Record] = field(default_factory=list)
     in_flight: Counter[str] = field(default_factory=Counter)
     sent: list[tuple[datetime, str]] = field(default_factory=list)
@@ -116,7 +118,15 @@ class SimulatedService:
                 status = 422 if fate == "refused" else 403
                 raise Refused(ENDPOINT, f"refused ({status})", status=status)
             if fate == "unavailable":
-                raise AmbiguousWrite(ENDPOINT, "server error", status=503)
+                raise AmbiguousWrite(
+                    ENDPOINT, "server error", status=503, retry_after=self.retry_after
+                )
+            if fate == "throttled":
+                raise AmbiguousWrite(
+                    ENDPOINT, "throttled", status=429, retry_after=self.retry_after
+                )
+            if fate == "failed":
+                raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             made = self._commit(body)
             if fate == "failed_after":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=500)

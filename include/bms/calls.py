@@ -166,7 +166,12 @@ class Calls:
                     await self._sleep(delay)
                     continue
                 case retry.Doubt(reason):
-                    failure = AmbiguousWrite(endpoint, reason, status=failure.status)
+                    failure = AmbiguousWrite(
+                        endpoint,
+                        reason,
+                        status=failure.status,
+                        retry_after=retry.asked_wait(failure),
+                    )
                 case retry.GiveUp():
                     pass
             failure.tries, failure.elapsed = attempt, time.monotonic() - started

@@ -176,12 +176,20 @@ class InvalidRecords(BmsError):
 class AmbiguousWrite(BmsError):
     """A create was sent and its outcome is unknown; `reason` is a short code.
 
-    Never repeated by the client, and not to be repeated by its caller before the service's own
+    `retry_after` is the wait that the service asked for with 429 or 503, in seconds, or None. Never repeated by the client, and not to be repeated by its caller before the service's own
     list has been asked whether the record exists.
     """
 
-    def __init__(self, endpoint: Endpoint, reason: str, *, status: int | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        reason: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         self.reason = reason
+        self.retry_after = retry_after
         super().__init__(
             endpoint,
             f"sent, outcome unknown ({reason}); look for the record in the service before "

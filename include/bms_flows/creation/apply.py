@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from bms_flows.creation import states
+from bms_flows.creation.breaker import CircuitBreaker, CreatesPaused
 from bms_flows.creation.crew import Crew
 from bms_flows.creation.entry import HERE, OPEN, Entry, State
 from bms_flows.creation.journal import Journal
@@ -76,8 +78,9 @@ class Applier:
         return await self._standing(rows)
 
     async def _work(self, rows: Sequence[int]) -> Exception | None:
-        in_vain, before = 0, frozenset[int]()
+        in_vain, before = 0, (frozenset[int](), 0)
         service = ServiceCheck(self.ledger, self.remote, self.settings, self.owner)
+        breaker: CircuitBreaker | None = None
         while True:
             await self._renew(rows)  # this process may have stood still
             mine = [
@@ -85,39 +88,58 @@ class Applier:
                 for entry in await self.ledger.entries(rows)
                 if entry.owner == self.owner and entry.state in OPEN
             ]
+            breaker = breaker or self._breaker(mine)
             bodies = await self.ledger.bodies([entry.id for entry in mine])
-            ready = await self._sendable(mine, bodies)
-            stale = await self._stale(mine)
+            sendable = await self._sendable(mine, bodies)
+            now = await self.ledger.now()
+            pauses = {entry.id: _pause(entry, now) for entry in mine if entry.id in sendable}
+            ready = {row: body for row, body in sendable.items() if not pauses[row]}
+            stale = self._stale(mine, now)
             if not stale.isdisjoint(ready):
                 await service.before_sending(
                     {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
                 )
                 continue
-            in_vain = in_vain + 1 if ready.keys() == before else 0
-            before = frozenset(ready)
+            standing = (frozenset(ready), breaker.refusals)
+            in_vain, before = in_vain + 1 if standing == before else 0, standing
             if ready:
                 if in_vain == MOST_IN_VAIN:
                     return NothingSent(len(ready), self.settings.send_within_s)
-                failure = await self._send(ready)
+                failure = await self._send(ready, breaker)
                 if failure is not None:
                     return failure
                 continue
             unknown = {e.id: (e, bodies[e.id]) for e in mine if e.state is State.UNKNOWN}
-            if not unknown:
+            if unknown:
+                left = await service.by_returned_ids(unknown)
+                if left:
+                    await self._wait_for([entry for entry, _ in left.values()])
+                    await service.after_sending(left)
+            elif pauses:
+                pause = min(pauses.values())
+                if pause > self.settings.outage_wait_s:
+                    return CreatesPaused(pause)
+                await self.sleep(pause)
+            else:
                 return None
-            left = await service.by_returned_ids(unknown)
-            if left:
-                await self._wait_for([entry for entry, _ in left.values()])
-                await service.after_sending(left)
 
-    async def _stale(self, mine: Sequence[Entry]) -> AbstractSet[int]:
+    def _stale(self, mine: Sequence[Entry], now: datetime) -> AbstractSet[int]:
         """Return the READY rows that must be checked before they may be sent."""
-        now, max_age = await self.ledger.now(), self.settings.check_max_age
+        max_age = self.settings.check_max_age
         return {
             entry.id
             for entry in mine
             if entry.state is State.READY and not states.checked(entry, now=now, max_age=max_age)
         }
+
+    def _breaker(self, mine: Sequence[Entry]) -> CircuitBreaker:
+        """Return the breaker of this run; it begins with a probe where the last one met an outage."""
+        return CircuitBreaker(
+            longest_wait=self.settings.outage_wait_s,
+            ticks=self.ticks,
+            sleep=self.sleep,
+            suspected=any(entry.reason == states.OUTAGE for entry in mine),
+        )
 
     async def _sendable(
         self, mine: Sequence[Entry], bodies: Mapping[int, Mapping[str, Any]]
@@ -146,12 +168,16 @@ class Applier:
             lambda row, _: states.give_up_on_manager(row, owner=self.owner, reason=reason),
         )
 
-    async def _send(self, ready: Mapping[int, Mapping[str, Any]]) -> Exception | None:
+    async def _send(
+        self, ready: Mapping[int, Mapping[str, Any]], breaker: CircuitBreaker
+    ) -> Exception | None:
         """Send all of `ready`, some at once; return the error that stopped them."""
         at_once = self.settings.create_concurrency
         slots = asyncio.Semaphore(at_once)
         async with Journal(self.ledger, at_once) as journal:
-            sender = Sender(journal, self.remote, self.settings, self.owner, slots, self.ticks)
+            sender = Sender(
+                journal, self.remote, self.settings, self.owner, slots, breaker, self.ticks
+            )
             return await Crew(sender, at_once).send(ready)
 
     async def _wait_for(self, unknown: Collection[Entry]) -> None:
@@ -208,6 +234,12 @@ class Applier:
         await self.ledger.change(
             rows, lambda entry, now: states.renew(entry, owner=owner, now=now, life=life)
         )
+
+
+def _pause(entry: Entry, now: datetime) -> float:
+    """Return the seconds until a row may be sent."""
+    sendable_from = states.sendable_from(entry)
+    return 0.0 if sendable_from is None else max(0.0, (sendable_from - now).total_seconds())
 
 
 def _waits(entry: Entry, entries: Mapping[str, Entry]) -> bool:

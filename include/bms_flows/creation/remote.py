@@ -31,8 +31,12 @@ class IdUnconfirmed(AmbiguousWrite):
         super().__init__(endpoint, "returned an id that can't be read")
 
 
-class TooLate(Exception):
-    """More time has passed since the intent than a create may take to leave; nothing was sent."""
+class NotSent(Exception):
+    """A create was stopped before its first byte; `reason` is a short code."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class ListUnsettled(Exception):

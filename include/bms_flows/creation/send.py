@@ -4,13 +4,23 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from bms.errors import AmbiguousWrite, BmsError, Refused
+from bms.errors import (
+    AmbiguousWrite,
+    BmsError,
+    ConnectionFailed,
+    Refused,
+    ServiceUnavailable,
+    Throttled,
+    Timeout,
+)
 from bms_flows.creation import states
+from bms_flows.creation.breaker import CircuitBreaker, CreatesPaused, Permit
+from bms_flows.creation.entry import Entry
 from bms_flows.creation.journal import Journal
 from bms_flows.creation.ledger import Claimed, Step
-from bms_flows.creation.remote import IdUnconfirmed, Made, Remote, TooLate
+from bms_flows.creation.remote import IdUnconfirmed, Made, NotSent, Remote
 from bms_flows.creation.settings import Settings
 
 
@@ -18,6 +28,14 @@ def ticks() -> float:
     """Return seconds that go on while this process is stopped and while the machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+OUTAGES: Final = (Throttled, ServiceUnavailable, ConnectionFailed, Timeout)
+"""Errors that say, of a create that surely was not executed, that the service takes none for now."""
+UNAVAILABLE: Final = frozenset({429, 503})
+"""Statuses by which the service says that it takes no creates for now; such attempts don't count."""
+PAUSING: Final = UNAVAILABLE | {502, 504}
+"""Statuses that stop the sending of other rows: a gateway that reaches no service says the same."""
 
 
 class CreatesRefused(Exception):
@@ -42,14 +60,25 @@ class Sender:
     settings: Settings
     owner: str
     slots: asyncio.Semaphore
+    breaker: CircuitBreaker
     ticks: Callable[[], float] = ticks
 
     async def send(self, row: int, body: Mapping[str, Any]) -> Exception | None:
-        """Make the next attempt for `row`; return an error that stops the others too.
+        """Make the next attempt for `row` once the breaker permits; return an error that stops the others too.
 
-        Such an error (no connection, no token, no scope, no such path) says that nothing was sent; the row is
+        Such an error (no scope, no such path, an outage that lasts) says that nothing was sent; the row is
         READY again. After a cancellation or a kill it is SENDING, and settles from there.
         """
+        try:
+            permit = await self.breaker.permit()
+        except CreatesPaused as paused:
+            return paused
+        try:
+            return await self._attempt(row, body, permit)
+        finally:
+            self.breaker.done(permit)
+
+    async def _attempt(self, row: int, body: Mapping[str, Any], permit: Permit) -> Exception | None:
         owner, settings = self.owner, self.settings
         started = self.ticks()
         intended = await self.journal.move(
@@ -68,12 +97,7 @@ class Sender:
 
         async def before_send() -> None:
             nonlocal sent
-            # The database's clock goes on while this machine is paused; ours while this process is.
-            now = await self.journal.now()
-            if intended.intended_at is None or settings.send_within_s <= max(
-                (now - intended.intended_at).total_seconds(), self.ticks() - started
-            ):
-                raise TooLate
+            await self._check(intended, permit, started)
             limit.reschedule(loop.time() + settings.create_timeout_s - (self.ticks() - started))
             sent = True
 
@@ -85,35 +109,65 @@ class Sender:
         try:
             async with limit, self.slots:
                 made = await self.remote.create(body, before_send)
-        except TooLate:
-            await self.journal.move(row, _withdrawn(attempt, "too_late"))
+        except NotSent as stopped:
+            await self.journal.move(row, _withdrawn(attempt, stopped.reason))
         except TimeoutError:
             await self.journal.move(row, outcome("cut_off"))
         except BmsError as error:
-            return await self._failed(row, attempt, error)
+            return await self._failed(row, attempt, permit, error)
         except Exception:
             await self.journal.move(row, outcome("error"))
             raise
         else:
+            self.breaker.taken(permit)
             await self._made(row, attempt, made)
         return None
 
-    async def _failed(self, row: int, attempt: int, error: BmsError) -> Exception | None:
+    async def _check(self, intended: Entry, permit: Permit, started: float) -> None:
+        """Raise `NotSent` if a create, on its open connection, may not be sent any more."""
+        # The database's clock goes on while this machine is paused; ours while this process is.
+        now = await self.journal.now()
+        if intended.intended_at is None or self.settings.send_within_s <= max(
+            (now - intended.intended_at).total_seconds(), self.ticks() - started
+        ):
+            raise NotSent("too_late")
+        if not self.breaker.allows(permit):
+            raise NotSent("circuit_open")
+
+    async def _failed(
+        self, row: int, attempt: int, permit: Permit, error: BmsError
+    ) -> Exception | None:
         if isinstance(error, AmbiguousWrite):
-            reason = error.reason.replace(" ", "_")
-            returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
-            await self.journal.move(row, _doubtful(attempt, reason, returned_id))
+            if isinstance(error, IdUnconfirmed):
+                self.breaker.taken(permit)
+            elif error.status in PAUSING:
+                self.breaker.refused(permit, error.retry_after)
+            await self.journal.move(row, self._ambiguous(attempt, error))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
+            self.breaker.taken(permit)
             reason = f"refused_{error.status}"
             await self.journal.move(
                 row, lambda entry, _: states.refused(entry, attempt=attempt, reason=reason)
             )
             return None
         # Whatever else the client raises for a create, or for its token, surely was not executed.
+        if isinstance(error, OUTAGES):
+            self.breaker.refused(permit, getattr(error, "retry_after", None))
+            await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
+            return None
         await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
         return CreatesRefused(error) if own else error
+
+    def _ambiguous(self, attempt: int, error: AmbiguousWrite) -> Step:
+        if error.status not in UNAVAILABLE:
+            returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
+            return _doubtful(attempt, error.reason.replace(" ", "_"), returned_id)
+        outage = self.settings.outage
+        return lambda entry, now: states.doubt(
+            entry, attempt=attempt, reason=states.OUTAGE, now=now, outage=outage
+        )
 
     async def _made(self, row: int, attempt: int, made: Made) -> None:
         try:

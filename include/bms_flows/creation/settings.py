@@ -24,6 +24,10 @@ class Settings(FlowSettings):
     """Seconds until a created record surely shows in the service's lists."""
     create_attempts: int = 5
     """POSTs for one row at most, before a person decides."""
+    outage_wait_s: float = 600
+    """Seconds that a task waits for a service that takes no creates; then its retry goes on later."""
+    outage_hours: float = 8
+    """Hours from a row's first attempt in which attempts answered 429 or 503 don't count."""
     create_timeout_s: float = 60
     """Seconds that one create may take, connection and token included; then it is cut off."""
     check_max_age_s: float = 600
@@ -64,6 +68,11 @@ class Settings(FlowSettings):
         return timedelta(seconds=self.check_max_age_s)
 
     @property
+    def outage(self) -> timedelta:
+        """How long attempts that meet an outage don't count."""
+        return timedelta(hours=self.outage_hours)
+
+    @property
     def lease(self) -> timedelta:
         """The life of a lease."""
         return timedelta(seconds=self.lease_s)
@@ -88,7 +97,15 @@ class Settings(FlowSettings):
         return read
 
 
-NUMBERS: Final = ("approval_hours", "settle_s", "create_timeout_s", "check_max_age_s", "lease_s")
+NUMBERS: Final = (
+    "approval_hours",
+    "settle_s",
+    "outage_wait_s",
+    "outage_hours",
+    "create_timeout_s",
+    "check_max_age_s",
+    "lease_s",
+)
 
 
 def _number(variable: str, text: str) -> float:

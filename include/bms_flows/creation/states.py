@@ -30,6 +30,8 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
    sender and whatever was answered: a 502 or 504 comes from a gateway while the service goes on.
 4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
    `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
+   An attempt answered 429 or 503 doesn't count for some hours after the row's first one; the wait
+   between such attempts doubles.
 5. A remote record belongs to one row only (`ledger` keeps it unique).
 
 Assumptions that remain, since the service has no idempotency key:
@@ -60,6 +62,10 @@ LOOKS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
 LOOKS_FOR_ID: Final = 20
 """Lookups of a record whose id the service returned, until a reviewer decides."""
+OUTAGE: Final = "service_unavailable"
+"""Reason of an attempt that was answered 429 or 503."""
+LONGEST_PAUSE: Final = timedelta(minutes=30)
+"""Longest wait between two attempts for a row during an outage."""
 _FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 
 
@@ -173,19 +179,28 @@ def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
 
 
 def doubt(
-    entry: Entry, *, attempt: int, reason: str, now: datetime, returned_id: str | None = None
+    entry: Entry,
+    *,
+    attempt: int,
+    reason: str,
+    now: datetime,
+    returned_id: str | None = None,
+    outage: timedelta | None = None,
 ) -> Move:
     """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same.
 
-    `returned_id` is the id that the service returned for it, if the record can't be read yet.
+    `returned_id` is the id that the service returned for it, if the record can't be read yet. With
+    `outage` the service said that it takes no creates for now: the attempt doesn't count unless the
+    row's first attempt is longer ago than that.
     """
     if entry.attempt != attempt or entry.state is not State.SENDING:
         raise Unlawful
-    quiet_at = now if entry.quiet_at is None else max(now, entry.quiet_at)
+    free = outage is not None and now - (entry.first_intended_at or now) < outage
     changed = _replace(
         entry,
         state=State.UNKNOWN,
-        quiet_at=quiet_at,
+        quiet_at=now if entry.quiet_at is None else max(now, entry.quiet_at),
+        limit=entry.limit + free,
         looks=0,
         reason=reason,
         returned_id=returned_id,
@@ -218,6 +233,16 @@ def due(entry: Entry, settle: timedelta) -> datetime:
     if entry.quiet_at is None:
         raise Unlawful
     return entry.quiet_at + settle * (entry.looks + 1)
+
+
+def sendable_from(entry: Entry) -> datetime | None:
+    """Return when a READY row may be sent again whose last attempt met an outage; None: at once.
+
+    The wait doubles: it is as long as the row has been tried for, up to `LONGEST_PAUSE`.
+    """
+    if entry.reason != OUTAGE or entry.intended_at is None or entry.first_intended_at is None:
+        return None
+    return entry.intended_at + min(entry.intended_at - entry.first_intended_at, LONGEST_PAUSE)
 
 
 def adopt(

@@ -22,6 +22,7 @@ from bms.errors import BmsError
 from bms.settings import Settings as ClientSettings
 from bms_flows.creation import matches, proposal, rules
 from bms_flows.creation.apply import RowsHeld
+from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.receipt import make_receipt
 from bms_flows.creation.remote import ListUnsettled
 from bms_flows.creation.remotes import REMOTES
@@ -183,7 +184,7 @@ def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
     steps.wrap_sends()
     try:
         onboard(run, steps.wrap_commits)
-    except (RowsHeld, ListUnsettled, BmsError):
+    except (RowsHeld, ListUnsettled, CreatesPaused, BmsError):
         sys.exit(AGAIN)
     if counted is not None:
         counted.value = steps.done

@@ -15,8 +15,8 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.process import Process
 from bench.simulation.service import Record, SimulatedService, drawn, person
 from bench.simulation.witness import Witness
-from bms.errors import ConnectionFailed
 from bms_flows.creation.apply import NothingSent, RowsHeld
+from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.crew import AHEAD
 from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.send import CreatesRefused
@@ -25,6 +25,8 @@ from bms_flows.creation.states import reopen
 
 SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
 GOOD = {"good": 1}
+PROBES = 11
+"""Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
 
 
 def test_all_good_rows_are_created_once() -> None:
@@ -67,7 +69,7 @@ def test_a_refusal_is_final_and_says_its_status() -> None:
 
 def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts() -> None:
     async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"unavailable": 1}))
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
         row = ledger.add(person(1))
         assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
         assert len(service.sent) == 5
@@ -102,11 +104,11 @@ def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
         service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
         for n in range(20):
             ledger.add(person(n))
-        with pytest.raises(ConnectionFailed):
+        with pytest.raises(CreatesPaused):
             await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
         assert {e.state for e in ledger.rows.values()} == {State.READY}
         assert all(e.limit - e.attempt == 5 for e in ledger.rows.values())
-        assert service.fired["no_connection"] <= SETTINGS.create_concurrency
+        assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
         service.fates = drawn(Random(1), GOOD)
         assert await to_the_end(ledger, service, SETTINGS)
         assert len(service.records) == 20

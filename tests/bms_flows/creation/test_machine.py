@@ -17,9 +17,9 @@ from bench.simulation.clock import VirtualLoop, now
 from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.process import Killed, Process
 from bench.simulation.service import SimulatedService, person
-from bms.errors import ConnectionFailed
 from bms_flows.creation import rules as drop_rules
 from bms_flows.creation.apply import Applier, RowsHeld
+from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.creation.entry import HERE, OPEN, State, Unlawful
 from bms_flows.creation.plan import Action, Plan
@@ -41,6 +41,8 @@ FATES = (
     "broken_off",
     "gateway",
     "unavailable",
+    "throttled",
+    "failed",
     "refused",
     "forbidden",
     "no_connection",
@@ -248,7 +250,7 @@ async def _applied(process: Process, ledger: MemoryLedger) -> bool:
     worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=process.ticks)
     try:
         await worker.apply(list(ledger.rows))
-    except (Killed, RowsHeld, ConnectionFailed, CreatesRefused):
+    except (Killed, RowsHeld, CreatesPaused, CreatesRefused):
         return False
     return True
 
