@@ -22,7 +22,8 @@ Before any call, when a client opens: `BadTlsFile`, a setting that names no usab
 
 Error codes and error bodies are not shown by the interface, so nothing is read from a body, and no
 text below carries one: a text names operation, status and counts, never values.
-`retriable` says that the same call may succeed later and does no harm if repeated.
+`retriable` says that the same call may succeed later and does no harm if repeated;
+`retry_for_hours` that it may have to wait for the end of an outage.
 """
 
 from collections.abc import Collection, Sequence
@@ -36,6 +37,8 @@ class BmsError(Exception):
     """Base of every error of a call; `str()` is safe to log."""
 
     retriable: ClassVar[bool] = False
+    retry_for_hours: ClassVar[bool] = False
+    """Whether the service can't be reached or is busy, which may last for hours and then passes."""
 
     def __init__(self, endpoint: Endpoint, text: str, *, status: int | None = None) -> None:
         self.endpoint = endpoint.name
@@ -111,6 +114,7 @@ class Throttled(BmsError):
     """The service answered 429; `retry_after` is the wait it asked for, seconds, or None."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(
         self, endpoint: Endpoint, text: str, *, status: int, retry_after: float | None
@@ -123,6 +127,7 @@ class ServiceUnavailable(BmsError):
     """The service answered 5xx or 408; `retry_after` is the wait it asked for, seconds, or None."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(
         self, endpoint: Endpoint, text: str, *, status: int, retry_after: float | None
@@ -135,6 +140,7 @@ class ConnectionFailed(BmsError):
     """No connection came about (`sent` False), or it broke before the answer was whole."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(self, endpoint: Endpoint, text: str, *, sent: bool) -> None:
         self.sent = sent
@@ -145,6 +151,7 @@ class Timeout(BmsError):
     """No whole answer within the time; `sent` False when not even a connection came about."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(self, endpoint: Endpoint, text: str, *, sent: bool) -> None:
         self.sent = sent

@@ -53,14 +53,14 @@ def params(inbox: str, record: str) -> dict[str, Param]:
 def steps(resource: str) -> None:
     """Make the tasks of a drop's DAG."""
 
-    @task(**policy.SERVICE, multiple_outputs=False)
+    @task(**policy.CREATION, multiple_outputs=False)
     def plan() -> dict[str, object]:
         """Take the drop, read it, and plan what would be created."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.plan(resource)
 
-    @task(**policy.SERVICE, multiple_outputs=False)
+    @task(**policy.CREATION, multiple_outputs=False)
     def enter(proposed: Any, answer: Any) -> dict[str, object]:
         """Enter what was agreed to in the ledger; where something has moved since, ask again."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
@@ -72,7 +72,7 @@ def steps(resource: str) -> None:
         """Name the chunks of rows to be created, one for each task."""
         return entered["chunks"]
 
-    @task(**policy.SERVICE, multiple_outputs=False)
+    @task(**policy.CREATION, multiple_outputs=False)
     def create(entered: Any, chunk: int) -> dict[str, int]:
         """Bring the rows of a chunk to an end: each is created once, or found, or known not to be."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
@@ -86,7 +86,7 @@ def steps(resource: str) -> None:
         telling.tell(resource, context)
 
     @task(
-        **policy.SERVICE,
+        **policy.CREATION,
         multiple_outputs=False,
         trigger_rule="all_done",
         on_success_callback=tell,

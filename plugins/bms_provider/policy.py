@@ -39,30 +39,51 @@ SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
 """What `@task` gets where the task asks the service; the others need no slot."""
 
 
+RETRIES = 3
+"""Retries of a task, unless the service can't be reached."""
+OUTAGE_RETRIES = 12
+"""Retries of a task that creates, during an outage: some five hours."""
+
+
 class ServiceRetryPolicy(RetryPolicy):
-    """Try again what may succeed later, never what can't or what may have happened already.
+    """Retry what may succeed later, never what can't or what may have happened already.
 
     The client's typed errors say which is which; a service that names a time to wait gets it.
+    `retries` bounds those of all errors but an outage, where the task itself has more.
     """
+
+    def __init__(self, retries: int | None = None) -> None:
+        self.retries = retries
 
     def evaluate(
         self,
         exception: BaseException,
-        try_number: int,  # noqa: ARG002 - Airflow's signature
-        max_tries: int,  # noqa: ARG002
+        try_number: int,
+        max_tries: int,  # noqa: ARG002 - Airflow's signature
         context: Context | None = None,  # noqa: ARG002
     ) -> RetryDecision:
-        """Decide by the error's own word; anything that isn't the service's takes Airflow's default."""
+        """Decide by what the error says; an error that isn't the service's takes Airflow's default."""
         retriable = getattr(exception, "retriable", None)
+        kind = type(exception).__name__
+        lasting = retriable and getattr(exception, "retry_for_hours", False)
+        if self.retries is not None and try_number > self.retries and not lasting:
+            return RetryDecision.fail(f"{kind}, tried {try_number} times")
         if retriable is None:
             return RetryDecision.default()
-        kind = type(exception).__name__
         if not retriable:
             return RetryDecision.fail(f"{kind} would end the same way again")
         wait = getattr(exception, "retry_after", None)
         return RetryDecision.retry(
             timedelta(seconds=wait) if wait else None, reason=f"{kind} may pass"
         )
+
+
+CREATION: dict[str, Any] = {
+    **SERVICE,
+    "retries": OUTAGE_RETRIES,
+    "retry_policy": ServiceRetryPolicy(RETRIES),
+}
+"""What `@task` gets where the task is a step of a drop: an outage of hours needs no operator."""
 
 
 def tell_of_failure(context: Context) -> None:
@@ -107,7 +128,7 @@ def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]
         "tags": ["bms", *tags],
         "default_args": {
             "owner": "bms",
-            "retries": 3,
+            "retries": RETRIES,
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=30),

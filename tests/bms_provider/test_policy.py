@@ -1,8 +1,40 @@
 """What DAG files need when they are parsed: a bad value is named, and not left to a traceback."""
 
 import pytest
+from airflow.sdk import RetryDecision
 
+from bms.endpoints import BY_NAME
+from bms.errors import NotFound, ServiceUnavailable
+from bms_flows.creation.breaker import RETRY_S, CreatesPaused
+from bms_flows.creation.settings import Settings
 from bms_provider import policy
+
+HOUR = 3600
+ENDPOINT = BY_NAME["list_employees"]
+UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_after=None)
+
+
+@pytest.mark.parametrize(
+    ("error", "try_number", "action", "wait"),
+    [
+        (CreatesPaused(4000), 12, "retry", 4000),
+        (UNAVAILABLE, 12, "retry", None),
+        (RuntimeError("a defect"), 3, "default", None),
+        (RuntimeError("a defect"), 4, "fail", None),
+        (NotFound(ENDPOINT, "not found (404)", status=404), 1, "fail", None),
+    ],
+)
+def test_a_step_of_a_drop_is_retried_for_hours_during_an_outage_only(
+    error: Exception, try_number: int, action: str, wait: float | None
+) -> None:
+    decision: RetryDecision = policy.CREATION["retry_policy"].evaluate(error, try_number, 12)
+    assert decision.action.value == action
+    assert (decision.retry_delay and decision.retry_delay.total_seconds()) == wait
+
+
+def test_the_retries_of_a_drop_outlast_an_outage_of_four_hours() -> None:
+    a_try = Settings().outage_wait_s / 2  # it ends when the next probe would come too late
+    assert policy.CREATION["retries"] * (a_try + RETRY_S) >= 4 * HOUR
 
 
 def test_a_number_is_read_or_stands_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

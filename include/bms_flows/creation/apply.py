@@ -32,6 +32,7 @@ class RowsHeld(Exception):
     """Another task works on some of these rows; a later try finds them done, or free."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(self, rows: int, retry_after: float) -> None:
         self.retry_after = retry_after
@@ -42,6 +43,7 @@ class NothingSent(Exception):
     """Time after time no create got as far as being sent; a later try may find the service quicker."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(self, rows: int, within: float) -> None:
         super().__init__(

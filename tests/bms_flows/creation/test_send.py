@@ -14,6 +14,7 @@ from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms.transport import BeforeSend
 from bms_flows.creation.apply import Applier, NothingSent
+from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.entering import New, enter
 from bms_flows.creation.entry import State
 from bms_flows.creation.ledger import PostgresLedger
@@ -106,3 +107,56 @@ async def test_a_create_is_not_sent_after_a_pause_in_which_this_machine_s_clock_
         assert await applier.apply(rows) == {State.CREATED: 1}
     assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
+
+
+IN_SMALL = Settings(
+    create_timeout_s=1.0, lease_s=5, settle_s=0.2, outage_wait_s=30, check_max_age_s=60
+)
+
+
+@pytest.mark.parametrize("refused_by_429", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "503", "lasts": 2.5, "retry_after": 1},
+        {"kind": "429", "lasts": 2.5, "retry_after": None},
+        {"kind": "gateway", "lasts": 2.5, "seconds": 0, "origin_seconds": 0.2, "status": 502},
+        {"kind": "rate_limit", "per_second": 20, "retry_after": 1},
+    ],
+    ids=lambda fault: fault["kind"],
+)
+async def test_outages_and_rate_limits_pass_without_a_review(
+    warehouse: Engine,
+    sandbox: Sandbox,
+    client_settings: ClientSettings,
+    fault: dict[str, Any],
+    refused_by_429: bool,
+) -> None:
+    rows = entered(warehouse, 60)
+    given = replace(client_settings, create_refused_by_429=refused_by_429)
+    async with Client(given) as reader, Client(replace(given, attempts=1)) as writer:
+        await writer.access()
+        sandbox.set_fault(**fault, operation="create_employee")
+        ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
+        counts = await Applier(ledger, remote, IN_SMALL).apply(rows)
+    assert counts.keys() <= {State.CREATED, State.ADOPTED}
+    truth = sandbox.truth()
+    assert len(truth["created"]["employees"]) == 60
+    assert truth["duplicates"]["employees"] == []
+    assert 0 < truth["faults"][fault["kind"]] <= 20
+
+
+async def test_a_long_wait_asked_for_ends_the_task_with_the_time_of_its_retry(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 60)
+    async with (
+        Client(client_settings) as reader,
+        Client(replace(client_settings, attempts=1)) as writer,
+    ):
+        sandbox.set_fault("read_only", status=503, retry_after=7200)
+        ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
+        with pytest.raises(CreatesPaused) as paused:
+            await Applier(ledger, remote, IN_SMALL).apply(rows)
+    assert paused.value.retry_after == pytest.approx(7200, abs=30)
+    assert sandbox.truth()["faults"]["read_only"] <= IN_SMALL.create_concurrency

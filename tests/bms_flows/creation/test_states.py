@@ -104,6 +104,38 @@ def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
     assert states.due(moved.entry, SETTLE) == late + SETTLE
 
 
+HOURS = timedelta(hours=8)
+
+
+def test_an_attempt_that_meets_an_outage_does_not_count_for_some_hours() -> None:
+    met = states.doubt(sending(), attempt=1, reason=states.OUTAGE, now=NOW, outage=HOURS).entry
+    assert (met.attempt, met.limit) == (1, 6)
+    first = msgspec.structs.replace(sending(), first_intended_at=NOW - HOURS)
+    met = states.doubt(first, attempt=1, reason=states.OUTAGE, now=NOW, outage=HOURS).entry
+    assert (met.attempt, met.limit) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("tried_for", "pause"), [(0, 0), (2, 2), (10, 10), (30, 30), (31, 30), (240, 30)]
+)
+def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: int) -> None:
+    row = entry(
+        reason=states.OUTAGE,
+        first_intended_at=NOW - timedelta(minutes=tried_for),
+        intended_at=NOW,
+    )
+    assert states.sendable_from(row) == NOW + timedelta(minutes=pause)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"reason": "server_error", "first_intended_at": NOW - HOURS, "intended_at": NOW}],
+    ids=["unsent", "another reason"],
+)
+def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, object]) -> None:
+    assert states.sendable_from(entry(**given)) is None
+
+
 @pytest.mark.parametrize(
     "move",
     [
