@@ -107,9 +107,16 @@ def project() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """URI of an embedded PostgreSQL, for the whole session."""
+    """URI of an embedded PostgreSQL, for the whole session.
+
+    Or of the server that `BMS_TEST_POSTGRES` names: mutation tests run thousands of sessions.
+    """
     from stack.postgres import Postgres
     from stack.processes import Children, until
+
+    if given := os.environ.get("BMS_TEST_POSTGRES"):
+        yield given
+        return
 
     # Not under pytest's own folder, whose old ones a neighbouring run clears away.
     folder = Path(tempfile.mkdtemp(prefix="bms-tests-"))
@@ -134,8 +141,12 @@ def migrated(postgres: str) -> str:
 
     engine = database.connect(postgres, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text("create database bms_template"))
+        made = connection.scalar(text("select 1 from pg_database where datname = 'bms_template'"))
+        if not made:
+            connection.execute(text("create database bms_template"))
     engine.dispose()
+    if made:
+        return "bms_template"
     template = database.connect(_named(postgres, "bms_template"))
     database.migrate(template)
     template.dispose()

@@ -1,0 +1,43 @@
+"""The table of mutation tests names files that exist, and what a mutant changed is read from mutmut's output."""
+
+import pytest
+
+from bench.mutate import PROJECT, Module, Survivor, modules, survivor
+
+DIFFERENCE = """\
+--- src/bms/retry.py
++++ src/bms/retry.py
+@@ -1,4 +1,4 @@
+ def decide(error):
+-    if error.retriable and \\
+-            error.sent:
++    if error.retriable or \\
++            error.sent:
+         return True
+"""
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.file)
+def test_a_module_and_its_tests_exist(module: Module) -> None:
+    for name in (module.file, *module.tests):
+        assert (PROJECT / name).is_file()
+    source = (PROJECT / module.file).read_text()
+    for each in module.explained:
+        for line in each.before.splitlines():
+            assert line in source, f"{module.file} no longer holds the line of a survivor"
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("bms.retry.x_decide__mutmut_3", "decide"),
+        ("bms.retry.x__private__mutmut_3", "_private"),
+        ("bms_flows.mirror.coverage.xǁCoverageǁ__init____mutmut_4", "Coverage.__init__"),
+    ],
+)
+def test_a_survivor_is_named_by_its_function_and_lines(name: str, function: str) -> None:
+    assert survivor(name, DIFFERENCE) == Survivor(
+        function,
+        "if error.retriable and \\\nerror.sent:",
+        "if error.retriable or \\\nerror.sent:",
+    )
