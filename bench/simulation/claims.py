@@ -1,14 +1,16 @@
-"""The claims of drops in memory: what `bms_flows.drops.claim` does with `bms.drop`, in virtual time.
+"""Claims of drops in memory: the rules of `bms_flows.drops.claim`, in virtual time.
 
-A test holds both against each other.
+A test compares both.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bench.simulation.clock import EPOCH
 from bms_flows.drops.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken, Ending, minted
 from bms_flows.drops.inbox import Seen
+from bms_flows.drops.outcome import all_present
 
 
 @dataclass
@@ -62,21 +64,27 @@ class MemoryClaims:
         return self._hold(number, dag_run_id)
 
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-        """Keep what the file held; return the latest applied drop of the same, as `closing.record`."""
+        """Store the file's digest; return an earlier drop of the same content, as `closing.record`."""
         self._renew(held)
         self.rows[held.id] = replace(self.rows[held.id], sha256=sha256, archive=archive)
         earlier = [
             each
             for each in self.rows.values()
             if (each.resource, each.sha256, each.state) == (held.resource, sha256, "applied")
+            and each.counts is not None
             and each.id != held.id
         ]
-        return max(earlier, key=lambda each: each.id, default=None)
+        latest = max(earlier, key=lambda each: each.id, default=None)
+        return latest if latest and all_present(latest.counts or {}) else None
 
-    def finish(self, held: Drop, ending: Ending, *, same_as: int | None = None) -> None:
-        """Say how the drop ended, as `closing.finish`."""
+    def finish(
+        self, held: Drop, ending: Ending, *, counts: Mapping[str, int] | None = None
+    ) -> None:
+        """End the drop, as `closing.finish`."""
         self._renew(held)
-        self.rows[held.id] = replace(self.rows[held.id], state=ending, same_as=same_as)
+        self.rows[held.id] = replace(
+            self.rows[held.id], state=ending, counts=counts, same_as=None, ended_before=None
+        )
 
     def wait(self, span: timedelta) -> None:
         """Let time pass."""

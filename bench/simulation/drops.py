@@ -172,7 +172,8 @@ class World:
         if content != self.versions[held.stamp]:
             self.wrong.append(f"drop {held.id} was read as something that was never dropped")
         self.read.append((held.id, content))
-        self.claims.finish(held, "repeated" if earlier else "applied")
+        counts = dict.fromkeys(("created", "adopted", "already_there"), 1)
+        self.claims.finish(held, "repeated" if earlier else "applied", counts=counts)
         self.witness.tell(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes worked off")
 
 

@@ -1,6 +1,6 @@
 """The claims in memory do what those in PostgreSQL do, whatever is asked of them in whatever order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -23,7 +23,7 @@ class Claims(Protocol):
     def enter(self, resource: str, seen: Seen, dag_run_id: str) -> Drop: ...
     def reopen(self, number: int, dag_run_id: str) -> Drop: ...
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None: ...
-    def finish(self, held: Drop, ending: Ending) -> None: ...
+    def finish(self, held: Drop, ending: Ending, *, counts: Mapping[str, int]) -> None: ...
     def wait(self, span: timedelta) -> None: ...
 
 
@@ -42,9 +42,9 @@ class RealClaims:
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
         return closing.record(self.warehouse, held, sha256=sha256, archive=archive)
 
-    def finish(self, held: Drop, ending: Ending) -> None:
+    def finish(self, held: Drop, ending: Ending, *, counts: Mapping[str, int]) -> None:
         with self.warehouse.begin() as connection:
-            closing.finish(connection, held, ending)
+            closing.finish(connection, held, ending, counts=counts)
 
     def wait(self, span: timedelta) -> None:
         with self.warehouse.begin() as connection:
@@ -66,6 +66,7 @@ class Story:
         file, run = random.randrange(len(FILES)), random.choice("xy")
         kind, sha256 = random.randrange(5), random.choice("ab") * 64
         ending: Ending = random.choice(("applied", "repeated"))
+        counts = {"created": 1, "adopted": 0, "already_there": 1, "rejected": random.randrange(2)}
         run_id = f"run-{run}-of-{file}"
         if kind == 0 or (file, run) not in self.held:
             return self._kept(file, run, self.claims.enter, "employee", FILES[file], run_id)
@@ -76,7 +77,7 @@ class Story:
             case 2:
                 return _told(self.claims.record, mine, sha256=sha256, archive="x")
             case 3:
-                return _told(self.claims.finish, mine, ending)
+                return _told(self.claims.finish, mine, ending, counts=counts)
         self.claims.wait(2 * claim.LIFE)
         return None
 
