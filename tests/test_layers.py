@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "plugins/bms_provider/operators": {
         "bms",
         "bms_flows.storage",
+        "bms_provider.files",
         "bms_provider.hooks",
         "bms_provider.operators",
         "bms_provider.policy",
@@ -200,7 +201,7 @@ def test_hook_and_operators_load_little_beyond_airflow_s_own() -> None:
     ]
     loaded = python(BASELINE + LOAD, modules=names)
     assert packages(loaded) & HEAVY == set()
-    assert {name for name in loaded if name.startswith("bms.")} == {"bms.endpoints"}
+    assert {name for name in loaded if name.startswith("bms.")} == {"bms.endpoints", "bms.personal"}
     assert packages(loaded) & OURS == {"bms", "bms_provider"}
 
 

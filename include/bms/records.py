@@ -7,8 +7,9 @@ came as (`bms.dates` reads them), since their formats are not shown. A value of 
 than described is read where only one reading exists (`bms.decoding`).
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -335,3 +336,15 @@ class CreatedEmployee(msgspec.Struct, kw_only=True, frozen=True):
     guid_employee: Guid
     id_employee: int
     is_standby: bool
+
+
+BY_OPERATION: Final[Mapping[str, type[Record]]] = {
+    "list_client_invoices": ClientInvoice,
+    "list_employees": EmployeeItem,
+    "read_employee": Employee,
+    "list_contacts": ContactItem,
+    "read_contact": Contact,
+    "list_consultants": ConsultantItem,
+    "read_consultant": Consultant,
+}
+"""The record that each reading operation returns."""

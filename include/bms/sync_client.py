@@ -98,19 +98,19 @@ class SyncClient:
         self,
         *,
         id_entity: int,
-        start_date: date,
-        end_date: date,
+        start_date: date | str,
+        end_date: date | str,
         language: InvoiceLanguage | None = None,
     ) -> Rows[ClientInvoice]:
         """Return the invoices of an entity from `start_date` to `end_date`, both included.
 
-        GET /v1/ERP/invoices/clients.
+        GET /v1/ERP/invoices/clients. Days may be text such as Airflow's `ds`.
         """
         rows = self._call(
             self._client.list_client_invoices,
             id_entity=id_entity,
-            start_date=start_date,
-            end_date=end_date,
+            start_date=_day(start_date),
+            end_date=_day(end_date),
             language=language,
         )
         rows.require_all()
@@ -215,6 +215,10 @@ class SyncClient:
             self._opened = asyncio.ensure_future(self._client.__aenter__())
         await asyncio.shield(self._opened)
         return await call(*args, **kwargs)
+
+
+def _day(day: date | str) -> date:
+    return date.fromisoformat(day) if isinstance(day, str) else day
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

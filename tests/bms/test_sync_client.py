@@ -47,6 +47,8 @@ def test_reads_each_resource(client: SyncClient) -> None:
     invoices = client.list_client_invoices(**DAYS)
     assert all(isinstance(invoice, ClientInvoice) for invoice in invoices)
     assert len(invoices) > 0
+    days = {"start_date": "2026-03-02", "end_date": "2026-03-06"}
+    assert len(client.list_client_invoices(**{**DAYS, **days})) == len(invoices)
 
 
 def test_creates_each_resource(client: SyncClient) -> None:

@@ -1,4 +1,4 @@
-"""Endpoints, operators, scopes, the form and the README's tables say the same."""
+"""Endpoints, operators, scopes, the connection form and the README's tables agree."""
 
 import dataclasses
 import inspect
@@ -14,12 +14,12 @@ from bms.client import Client
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms.settings import Settings
 from bms_provider.hooks.connection import OWN_EXTRAS
-from bms_provider.operators.base import BmsFileOperator, BmsListOperator, BmsReadOperator
+from bms_provider.operators.base import BmsListOperator, BmsReadingOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
 from bms_provider.provider_info import CONNECTION_FIELDS
 
 STANDARD_FIELDS = {"base_url", "client_id", "secret"}
-"""Settings that stand in Airflow's own fields of a connection."""
+"""Settings in Airflow's own fields of a connection."""
 
 OPERATORS = {
     "request_token": "BmsCheckAccessOperator",
@@ -38,13 +38,13 @@ OPERATORS = {
 
 @pytest.fixture(scope="module")
 def readme_tables(project: Path) -> SimpleNamespace:
-    """The script that writes the README's tables."""
+    """The script that generates the README's tables."""
     return SimpleNamespace(**runpy.run_path(str(project / "scripts/readme_tables")))
 
 
 @pytest.fixture(scope="module")
 def operators(readme_tables: SimpleNamespace) -> dict[str, Any]:
-    """Every operator by the operation it serves."""
+    """Every operator, by its operation."""
     return readme_tables.operator_classes()  # type: ignore[no-any-return]  # a script's function
 
 
@@ -54,53 +54,73 @@ def test_each_operation_has_its_operator(operators: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_an_operator_is_of_its_operation_s_kind(operators: dict[str, Any], name: str) -> None:
-    """Creates must not come twice, lists and records go to files; the token goes nowhere."""
+def test_the_base_class_of_an_operator_fits_its_operation(
+    operators: dict[str, Any], name: str
+) -> None:
+    """So that creations happen at most once, and personal data goes to files."""
     kind, endpoint = operators[name], BY_NAME[name]
     verb = {"list": BmsListOperator, "read": BmsReadOperator, "create": BmsCreateOperator}
     expected = verb.get(name.partition("_")[0])
     assert kind.endpoint is endpoint
     assert issubclass(kind, BmsCreateOperator) is not endpoint.safe
     assert expected is None or issubclass(kind, expected)
-    assert endpoint.scope is None or issubclass(kind, BmsFileOperator | BmsCreateOperator)
+    assert endpoint.scope is None or issubclass(kind, BmsReadingOperator | BmsCreateOperator)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_an_operator_documents_and_templates_each_argument(
     operators: dict[str, Any], name: str
 ) -> None:
+    """In its own docstring, or in that of a base class that its docstring names."""
     kind = operators[name]
-    document = inspect.getdoc(kind)
-    assert document is not None
-    own = [arg for arg in _arguments(kind) if arg != "retry_policy"]
-    documented = re.findall(r":param (\w+):((?:(?!:param|:return).)*)", document, re.DOTALL)
-    assert {arg for arg, _ in documented} == {*own}
+    own = str(inspect.getdoc(kind))
+    parents = [base for base in _ours(kind)[1:] if base.__doc__ and "__init__" in vars(base)]
+    documents = [own, *(str(inspect.getdoc(base)) for base in parents)]
+    documented = re.findall(
+        r":param (\w+):((?:(?!:param|:return).)*)", "\n".join(documents), re.DOTALL
+    )
+    assert {arg for arg, _ in documented} == _arguments(kind)
     assert {arg for arg, text in documented if "(templated)" in text} == {*kind.template_fields}
-    assert BY_NAME[name].path in document
-    assert ":return: to XCom:" in document
+    assert BY_NAME[name].path in own
+    assert ":return: to XCom:" in own
+    shared = {BmsReadingOperator, BmsCreateOperator} & {*kind.__mro__}
+    assert all(f"`{base.__name__}` describes" in own for base in shared)
+
+
+def _ours(kind: type) -> list[type]:
+    return [base for base in kind.__mro__ if base.__module__.startswith("bms_provider.")]
 
 
 def _arguments(kind: type) -> set[str]:
-    ours = [base for base in kind.__mro__ if base.__module__.startswith("bms_provider.")]
-    signatures = [inspect.signature(vars(b)["__init__"]) for b in ours if "__init__" in vars(b)]
-    names = {name for each in signatures for name in each.parameters}
+    ours = [vars(base)["__init__"] for base in _ours(kind) if "__init__" in vars(base)]
+    names = {name for each in ours for name in inspect.signature(each).parameters}
     return names - {"self", "kwargs"}
 
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name != "request_token"])
-def test_an_operator_takes_what_the_operation_takes(operators: dict[str, Any], name: str) -> None:
-    """All pages are read, so that none is asked for by its number; Airflow owns `start_date`."""
+def test_an_operator_has_the_parameters_of_its_operation(
+    operators: dict[str, Any], name: str
+) -> None:
+    """But for the page number, since it reads all pages; `start_date` is an argument of Airflow."""
     given = set(inspect.signature(getattr(Client, name)).parameters) - {
         "self",
         "page_number",
         "before_send",
     }
-    renamed = {"start_date": "first_day", "end_date": "last_day", "body": "body_path"}
-    ours = _arguments(operators[name]) - {"bms_conn_id", "retry_policy", "path"}
-    assert {renamed.get(arg, arg) for arg in given} == ours
+    renamed = {"start_date": "first_day", "end_date": "last_day"}
+    added = {
+        "bms_conn_id",
+        "retry_policy",
+        "path",
+        "output",
+        "fields",
+        "max_xcom_bytes",
+        "body_path",
+    }
+    assert {renamed.get(arg, arg) for arg in given} == _arguments(operators[name]) - added
 
 
-def test_the_form_asks_for_every_setting_of_the_client() -> None:
+def test_the_form_has_a_field_for_every_setting_of_the_client() -> None:
     settings = {field.name for field in dataclasses.fields(Settings)}
     assert {*CONNECTION_FIELDS} == settings - STANDARD_FIELDS | OWN_EXTRAS
 
@@ -112,7 +132,7 @@ def test_the_form_s_defaults_are_the_client_s() -> None:
     assert {name: True if shown[name] == "true" else shown[name] for name in ours} == ours
 
 
-def test_the_form_offers_the_choices_that_the_client_takes() -> None:
+def test_the_form_offers_the_choices_that_the_client_accepts() -> None:
     from bms.settings import SECONDS_PER_UNIT
 
     choices = {
@@ -129,7 +149,7 @@ def test_the_readme_s_tables_are_up_to_date(readme_tables: SimpleNamespace) -> N
     assert readme_tables.main(["--check"]) == 0, "run .venv/bin/python scripts/readme_tables"
 
 
-def test_the_readme_names_each_operator_with_operation_and_scope(project: Path) -> None:
+def test_the_readme_lists_each_operator_with_operation_and_scope(project: Path) -> None:
     rows = _table(project, "operators")
     assert rows == [
         [f"`{OPERATORS[e.name]}`", f"`{e.method} {e.path}`", f"`{e.scope}`" if e.scope else ""]
@@ -137,7 +157,7 @@ def test_the_readme_names_each_operator_with_operation_and_scope(project: Path) 
     ]
 
 
-def test_the_readme_names_each_field_of_the_form(project: Path) -> None:
+def test_the_readme_lists_each_field_of_the_form(project: Path) -> None:
     assert [row[0] for row in _table(project, "connection")] == [
         f"`{n}`" for n in CONNECTION_FIELDS
     ]
@@ -150,7 +170,7 @@ def _table(project: Path, name: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_a_missing_mark_does_not_swallow_a_section(readme_tables: SimpleNamespace) -> None:
+def test_a_missing_marker_deletes_no_section(readme_tables: SimpleNamespace) -> None:
     text = "<!-- operators -->\nkeep\n<!-- connection -->\n<!-- /connection -->\n"
     with pytest.raises(ValueError, match="not enough values"):
         readme_tables.with_tables(text)

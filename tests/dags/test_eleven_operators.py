@@ -151,7 +151,8 @@ def test_what_reaches_xcom_is_small_and_says_where_the_rows_are(run: Run) -> Non
     for task, value in xcoms.items():
         assert len(json.dumps(value)) < 2048, task
         if task.startswith(("list_", "read_")):
-            assert {*value} == {"path", "rows", "sha256", "bytes"}
+            keys = {"version", "operation", "time_zone", "path", "rows", "sha256", "bytes"}
+            assert {*value} == keys
     assert xcoms["list_contacts"]["rows"] == 251
     assert {*xcoms["create_employee"]} == {"guid_employee", "id_employee", "is_standby"}
     assert {*xcoms["create_contact"]} == {*xcoms["create_consultant"]} == {"id"}

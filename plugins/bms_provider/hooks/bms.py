@@ -7,7 +7,7 @@ import logging
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import mask_secret
@@ -24,8 +24,9 @@ from bms_provider.hooks.connection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
+    import pandas as pd
     from airflow.sdk import Connection
 
     from bms.answers import Access
@@ -150,6 +151,38 @@ class BmsHook(BaseHook):
                 "Use `async with hook.aclient() as client` instead."
             )
         return SyncClient(TaskClient(self.settings, on_token=_mask))
+
+    def get_df(
+        self,
+        name: Literal["client_invoices", "employees", "contacts", "consultants"],
+        **arguments: Any,
+    ) -> pd.DataFrame:
+        """Return a list of the service as a DataFrame with exact amounts.
+
+        `arguments` are those of the method ``list_<name>`` of `get_conn`'s client, for example
+        ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes`
+        lists the dtypes. Raises `InvalidRecords` for a row without a usable key or amount.
+        """
+        from bms.answers import Rows  # noqa: PLC0415 - imports pandas and pyarrow
+        from bms.dataframes import dataframe  # noqa: PLC0415
+        from bms.records import BY_OPERATION  # noqa: PLC0415
+        from bms.typed_rows import typed_rows  # noqa: PLC0415
+
+        with self.get_conn() as client:
+            lists: Mapping[str, Callable[..., Any]] = {
+                "client_invoices": client.list_client_invoices,
+                "employees": client.list_employees,
+                "contacts": client.contact_pages,
+                "consultants": client.consultant_pages,
+            }
+            if name not in lists:
+                raise ValueError(f"name takes {', '.join(lists)}, not {name!r}")
+            found = lists[name](**arguments)
+            pages = [found] if isinstance(found, Rows) else found
+            record, zone = BY_OPERATION[f"list_{name}"], self.settings.time_zone
+            return dataframe(
+                record, (row for page in pages for row in typed_rows(page, record, zone))
+            )
 
     @asynccontextmanager
     async def aclient(self, **changes: Any) -> AsyncIterator[Client]:

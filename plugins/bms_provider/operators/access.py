@@ -1,4 +1,4 @@
-"""The token operation: what the connection's credentials allow."""
+"""Operator for the token operation: the scopes of the connection's credentials."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ if TYPE_CHECKING:
 
 
 class BmsCheckAccessOperator(BmsOperator):
-    """Ask for a token and say what it allows (POST /v1/token).
+    """Request a token and return what it allows (POST /v1/token).
 
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``scopes`` granted and ``missing`` (both None where the service doesn't say)
-        and ``expires_in_s``, the seconds that the token lives (None where unknown). The token
-        itself stays in the task's memory.
+    :return: to XCom: the granted ``scopes`` and the ``missing`` ones (both None if the service does
+        not report scopes) and ``expires_in_s``, the remaining seconds of the token (None if
+        unknown). The token itself stays in the memory of the task.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["request_token"]
 
-    async def ask(self, client: Client) -> dict[str, Any]:
-        """Ask for a token."""
+    async def call(self, client: Client) -> dict[str, Any]:
+        """Request a token."""
         access = await client.access()
         return {
             "scopes": None if access.scopes is None else sorted(access.scopes),

@@ -1,4 +1,4 @@
-"""An operator's arguments: a template makes text of them, the client wants its own types."""
+"""Arguments of operators: a template renders text, and the client takes other types."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ WORDS = {
     int: "a whole number",
     bool: "true or false",
     str: "text",
-    date: "a day as 2026-11-21",
+    date: "a date, for example 2026-11-21",
     UUID: "a UUID",
     type(None): "nothing",
 }
 
 
 class BadArgument(ValueError):
-    """An operator's argument can't be read; names it and what it takes."""
+    """An operator's argument has another type; the text names the argument and the accepted values."""
 
     retriable = False
 
 
-def argument(name: str, given: object, kind: Any) -> Any:
-    """Return an argument as `kind`, the client's own type of it; raise `BadArgument`.
+def argument(name: str, value: object, type_: Any) -> Any:
+    """Return an argument as the type that the client takes; raise `BadArgument`.
 
-    Empty text, and None as a template writes it, mean that nothing is given.
+    Empty text, and the text ``None`` that a template renders, count as None.
     """
-    if isinstance(given, str) and given.strip() in ("", "None"):
-        given = None
+    if isinstance(value, str) and value.strip() in ("", "None"):
+        value = None
     try:
-        return msgspec.convert(given, kind, strict=False)
+        return msgspec.convert(value, type_, strict=False)
     except msgspec.ValidationError:
-        raise BadArgument(f"{name} takes {_words(kind)}") from None
+        raise BadArgument(f"{name} takes {_words(type_)}") from None
 
 
-def _words(kind: Any) -> str:
-    """Return what a type takes, in words: `int | None` as "a whole number or nothing"."""
-    if isinstance(kind, str):  # a value of a Literal
-        return kind
-    return WORDS.get(kind) or " or ".join(map(_words, get_args(kind)))
+def _words(type_: Any) -> str:
+    """Return the accepted values in words: `int | None` as "a whole number or nothing"."""
+    if isinstance(type_, str):  # a value of a Literal
+        return type_
+    return WORDS.get(type_) or " or ".join(map(_words, get_args(type_)))

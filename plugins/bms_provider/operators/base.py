@@ -1,17 +1,18 @@
-"""What every operator does: read the connection, ask the service, count, hand back little."""
+"""Base classes of the operators: connection, client, metrics, and what goes to XCom."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
 
-from bms_provider import policy, workplace
+from bms_provider import files, policy, workplace
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
+from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -29,18 +30,23 @@ FOLDER = (
     "operators/{{ dag.dag_id }}/{{ run_id | replace(':', '') | replace('+', '_') }}/"
     "{{ task.task_id }}{{ '-%d' % ti.map_index if ti.map_index >= 0 }}"
 )
-"""Below the data root: the file of one task of one run; a new try replaces it whole."""
+"""Path below the data root of the file of one task of one run; a retry replaces the file."""
 
 
 class BmsOperator(BaseAsyncOperator):
-    """Ask the service for one operation.
+    """Call one operation of the service.
+
+    A task never has more requests in flight than the connection's ``concurrency``. With
+    ``pool="bms_service"`` the pool bounds them over all workers: a task in the pool has at most as
+    many in flight as its ``pool_slots``. Create the pool first, with
+    ``airflow pools set bms_service 32 ""``: tasks of a missing pool stay scheduled.
 
     :param bms_conn_id: connection of type ``bms`` (templated).
-    :param retry_policy: by default what may pass is tried again, as often as ``retries`` says.
+    :param retry_policy: the default retries errors that may pass, up to ``retries`` times.
     """
 
     endpoint: ClassVar[Endpoint]
-    """The operation it serves."""
+    """The operation."""
     template_fields: Sequence[str] = ("bms_conn_id",)
 
     def __init__(
@@ -59,101 +65,123 @@ class BmsOperator(BaseAsyncOperator):
         return BmsHook(self.bms_conn_id)
 
     def execute(self, context: Context) -> Any:
-        """Look up what Airflow knows, then start the loop, in which nothing is asked of Airflow."""
+        """Read connection and settings, then run `call` in an event loop."""
         self.prepare()
         return super().execute(context)  # type: ignore[no-untyped-call]  # Airflow's own is untyped
 
     def prepare(self) -> None:
-        """Read connection and settings: asked for inside the loop they could block it for good."""
+        """Read what Airflow stores; a synchronous request inside the event loop can deadlock."""
         _ = self.hook.settings
 
     async def aexecute(self, context: Context) -> Any:  # noqa: ARG002 - Airflow's signature
-        """Open a client, ask, and emit what was counted, however it ends."""
-        from bms.counters import Counters  # noqa: PLC0415 - comes with the client, in the task
+        """Open a client, call the operation, and emit the client's metrics even after an error."""
+        from bms.counters import Counters  # noqa: PLC0415 - with the client, not at import
 
         counters = Counters()
         try:
             async with self.hook.client(counters) as client:
-                return await self.ask(client)
+                return await self.call(client)
         finally:
             workplace.emit(counters, self.endpoint.name)
 
-    async def ask(self, client: Client) -> Any:
-        """Ask the service and return what goes to XCom."""
+    async def call(self, client: Client) -> Any:
+        """Call the operation and return the value for XCom."""
         raise NotImplementedError
 
 
-class BmsFileOperator(BmsOperator):
-    """Base of the operators whose answer goes to a file, for it is large or personal.
+class BmsReadingOperator(BmsOperator):
+    """Base of the operators that read: rows go to a file, or selected fields to XCom.
 
-    :param path: file below ``BMS_DATA_ROOT`` (templated); compressed where it ends in ``.gz``.
-        On a local disk only its owner may read it.
-    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    :param path: file below ``BMS_DATA_ROOT`` (templated), compressed if its name ends in ``.gz``. On
+        a local disk, only its owner may read it.
+    :param output: ``"file"`` writes every field to the file and returns its manifest; read it with
+        ``bms_provider.files.read_df`` or ``read_rows``. ``"xcom"`` returns the selected fields.
+    :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name returns
+        its bare values, ready for ``expand()``. Only identifiers and fields without personal data
+        (`bms.personal`) are accepted. Amounts are returned as text, with their exact digits.
+    :param max_xcom_bytes: for ``output="xcom"``: the task fails if the value is longer as JSON.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "path")
 
-    def __init__(self, *, path: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        path: str,
+        output: Literal["file", "xcom"] = "file",
+        fields: str | Sequence[str] | None = None,
+        max_xcom_bytes: int = MAX_XCOM_BYTES,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
+        check(self.endpoint.name, output, fields)
         self.path = path
+        self.to_xcom = output == "xcom"  # `output` is Airflow's own attribute: the XComArg
+        self.fields = fields
+        self.max_xcom_bytes = max_xcom_bytes
 
     @cached_property
     def target(self) -> UPath:
         """The file to write."""
-        return export.below_root(self.path)
+        return files.below_root(self.path)
 
     def prepare(self) -> None:
-        """Read the connection and attach the store of the file."""
+        """Read the connection and attach the file system of the file."""
         super().prepare()
-        _ = self.target
+        if not self.to_xcom:
+            _ = self.target
+
+    def selection(self) -> Selection | None:
+        """Return an empty selection for XCom, None if the rows go to a file."""
+        return Selection(self.fields, self.max_xcom_bytes) if self.fields else None
+
+    def manifest(self, file: export.RowsFile) -> dict[str, Any]:
+        """Return the manifest of the written file."""
+        zone = self.hook.settings.time_zone
+        return files.manifest(self.endpoint.name, zone, **file.summary())
 
 
-class BmsListOperator(BmsFileOperator):
-    """Base of the operators that write a list: one JSON object to a line, in the service's order."""
+class BmsListOperator(BmsReadingOperator):
+    """Base of the operators that read a list: a JSON object per line, in the service's order."""
 
     def __init__(self, *, path: str = FOLDER + ".jsonl.gz", **kwargs: Any) -> None:
         super().__init__(path=path, **kwargs)
 
-    def answers(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
-        """Yield the answers of the list, page by page where it has pages."""
+    def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
+        """Yield the pages of the list; a list without pages is one."""
         raise NotImplementedError
 
-    async def ask(self, client: Client) -> dict[str, Any]:
-        """Write every row; raise `InvalidRecords` if one has no usable key or money."""
-        with export.rows_file(self.target) as file:
-            async with aclosing(self.answers(client)) as answers:
-                async for rows in answers:
-                    _require_all(rows)
-                    await asyncio.to_thread(file.add, rows.records, rows.extra)
-        return file.manifest()
+    async def call(self, client: Client) -> Any:
+        """Read all pages; raise `InvalidRecords` if a row has no usable key or amount."""
+        async with aclosing(self.pages(client)) as pages:
+            if selection := self.selection():
+                async for page in pages:
+                    page.require_all()
+                    selection.add(page.records)
+                return selection.values
+            with export.rows_file(self.target) as file:
+                async for page in pages:
+                    page.require_all()
+                    await asyncio.to_thread(file.add, page.records, page.extra)
+            return self.manifest(file)
 
 
-class BmsReadOperator(BmsFileOperator):
-    """Base of the operators that write one record, as one JSON object."""
+class BmsReadOperator(BmsReadingOperator):
+    """Base of the operators that read one record: one JSON object."""
 
     def __init__(self, *, path: str = FOLDER + ".json", **kwargs: Any) -> None:
         super().__init__(path=path, **kwargs)
 
     async def read(self, client: Client) -> Detail[Any]:
-        """Return the record asked for."""
+        """Return the record."""
         raise NotImplementedError
 
-    async def ask(self, client: Client) -> dict[str, Any]:
-        """Write the record."""
+    async def call(self, client: Client) -> Any:
+        """Read the record."""
         detail = await self.read(client)
+        if selection := self.selection():
+            selection.add([detail.record])
+            return selection.values[0]
         with export.rows_file(self.target) as file:
             await asyncio.to_thread(file.add, [detail.record], {0: detail.extra})
-        return file.manifest()
-
-
-def _require_all(rows: Rows[Any]) -> None:
-    """Raise `InvalidRecords` if a row was rejected, with the page it stands on."""
-    from bms.answers import Page  # noqa: PLC0415 - with the client, not at import
-    from bms.errors import InvalidRecords  # noqa: PLC0415
-
-    try:
-        rows.require_all()
-    except InvalidRecords as error:
-        if isinstance(rows, Page):
-            error.add_note(f"These rows are on page {rows.number}.")
-        raise
+        return self.manifest(file)

@@ -1,4 +1,4 @@
-"""Consultants (CRM): list, read, create."""
+"""Operators for consultants (CRM): list, read, create."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 class BmsListConsultantsOperator(BmsListOperator):
-    """Write all pages of the consultants to a file (GET /v1/CRM/Consultants).
+    """Read all pages of the consultants (GET /v1/CRM/Consultants).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_client: only the consultants of this client (templated).
-    :param type: only those of this type (templated); the types are not shown by the interface.
-    :param page_size: rows asked for in one page (templated); the connection's by default.
-    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
-        ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    :param type: only the consultants of this type (templated); the interface does not show the types.
+    :param page_size: consultants per page (templated); default: the connection's.
+    :return: to XCom: the manifest of the file, or the selected fields of each consultant.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
@@ -51,7 +50,7 @@ class BmsListConsultantsOperator(BmsListOperator):
         self.type = type
         self.page_size = page_size
 
-    def answers(self, client: Client) -> AsyncGenerator[Page[ConsultantItem], None]:
+    def pages(self, client: Client) -> AsyncGenerator[Page[ConsultantItem], None]:
         """Yield all pages in order."""
         from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
 
@@ -65,13 +64,12 @@ class BmsListConsultantsOperator(BmsListOperator):
 
 
 class BmsReadConsultantOperator(BmsReadOperator):
-    """Write one consultant to a file (GET /v1/CRM/Consultants/{id_consultant}).
+    """Read one consultant (GET /v1/CRM/Consultants/{id_consultant}).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_consultant: number of the consultant (templated).
-    :param path: file below ``BMS_DATA_ROOT`` (templated), one JSON object; compressed where it
-        ends in ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows`` (1), ``sha256`` and ``bytes`` of the file.
+    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_consultant"]
@@ -87,11 +85,10 @@ class BmsReadConsultantOperator(BmsReadOperator):
 
 
 class BmsCreateConsultantOperator(BmsCreateOperator):
-    """Create a consultant (POST /v1/CRM/Consultants), never twice: see `BmsCreateOperator`.
+    """Create a consultant (POST /v1/CRM/Consultants) at most once.
 
-    :param body_path: JSON file of the consultant creation body, below ``BMS_DATA_ROOT``
-        (templated). Only the path is stored by Airflow, the body isn't.
-    :param bms_conn_id: connection of type ``bms`` (templated).
+    `BmsCreateOperator` describes the parameters and what a failure means.
+
     :return: to XCom: ``id``.
     """
 

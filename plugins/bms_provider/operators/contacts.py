@@ -1,4 +1,4 @@
-"""Contacts (CRM): list, read, create."""
+"""Operators for contacts (CRM): list, read, create."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 
 class BmsListContactsOperator(BmsListOperator):
-    """Write all pages of the contacts to a file (GET /v1/CRM/contacts).
+    """Read all pages of the contacts (GET /v1/CRM/contacts).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param filter: ``ALL``, ``ACTIVE``, ``ASSIGNED`` or ``DELETED`` (templated).
     :param id_client: only the contacts of this client (templated).
-    :param is_lead: only leads, or only others (templated).
-    :param page_size: rows asked for in one page (templated); the connection's by default.
-    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
-        ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    :param is_lead: only leads, or only contacts that are no leads (templated).
+    :param page_size: contacts per page (templated); default: the connection's.
+    :return: to XCom: the manifest of the file, or the selected fields of each contact.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
@@ -55,7 +54,7 @@ class BmsListContactsOperator(BmsListOperator):
         self.is_lead = is_lead
         self.page_size = page_size
 
-    def answers(self, client: Client) -> AsyncGenerator[Page[ContactItem], None]:
+    def pages(self, client: Client) -> AsyncGenerator[Page[ContactItem], None]:
         """Yield all pages in order."""
         from bms.client import ContactFilter  # noqa: PLC0415 - with the task, not at import
         from bms.paging import all_pages  # noqa: PLC0415
@@ -71,13 +70,12 @@ class BmsListContactsOperator(BmsListOperator):
 
 
 class BmsReadContactOperator(BmsReadOperator):
-    """Write one contact to a file (GET /v1/CRM/contacts/{id_contact}).
+    """Read one contact (GET /v1/CRM/contacts/{id_contact}).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_contact: number of the contact (templated).
-    :param path: file below ``BMS_DATA_ROOT`` (templated), one JSON object; compressed where it
-        ends in ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows`` (1), ``sha256`` and ``bytes`` of the file.
+    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_contact"]
@@ -93,11 +91,10 @@ class BmsReadContactOperator(BmsReadOperator):
 
 
 class BmsCreateContactOperator(BmsCreateOperator):
-    """Create a contact (POST /v1/CRM/contacts), never twice: see `BmsCreateOperator`.
+    """Create a contact (POST /v1/CRM/contacts) at most once.
 
-    :param body_path: JSON file of the contact creation body, below ``BMS_DATA_ROOT`` (templated).
-        Only the path is stored by Airflow, the body isn't.
-    :param bms_conn_id: connection of type ``bms`` (templated).
+    `BmsCreateOperator` describes the parameters and what a failure means.
+
     :return: to XCom: ``id``.
     """
 

@@ -1,20 +1,29 @@
-"""What the creating operators share: a body that leaks nowhere, and that no record comes twice."""
+"""Base of the creating operators: a body that Airflow never stores, at most one record."""
 
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
-from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
+from airflow.sdk import XComArg
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
+from bms_provider import files
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.operators import export
 from bms_provider.operators.base import BmsOperator
+from bms_provider.operators.export import BadBody
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from airflow.sdk import Context
     from upath import UPath
@@ -23,72 +32,119 @@ if TYPE_CHECKING:
     from bms.client import Client
     from bms.records import CreatedEmployee
 
+Body: TypeAlias = Mapping[str, Any] | Callable[["Context"], Mapping[str, Any]] | XComArg
+
 
 class BmsCreateOperator(BmsOperator):
-    """Create a record from the body in a file, and never twice.
+    """Create a record, at most once.
 
-    The body is personal data. Airflow stores rendered template fields, and the arguments of a
-    mapped operator, as plain text in its database and shows them. So the operator takes the path
-    of a file, and holds the body itself only while it is sent.
+    The body is personal data, and Airflow stores rendered template fields as plain text and shows
+    them. So ``body`` is no template field: the operator evaluates it while the task runs, and holds
+    it only until it is sent. The id of the created record is all that reaches XCom.
 
-    ``retries`` is 0 unless given to the operator itself (or to its ``partial``). Those of
-    ``default_args`` don't count: when a worker dies, nobody knows whether the record was created.
-    Where retries are given, only a failure in which the service surely did nothing is tried
-    again; any other ends the task for good (`AirflowFailException`), and the record is to be
-    looked for in the service before the task is cleared.
+    ``retries`` is 0 unless it is an argument of the operator (or of its ``partial``). The
+    ``retries`` of ``default_args`` do not apply: if a worker dies, the record may exist. With
+    retries, only an error after which the service surely created nothing is retried. Every other
+    error fails the task for good (`AirflowFailException`): look for the record in the service
+    before you clear the task.
 
-    :param body_path: JSON file of the creation body, below ``BMS_DATA_ROOT`` (templated).
-    :param bms_conn_id: connection of type ``bms`` (templated).
+    :param body: the creation body. A callable receives Airflow's context and returns the body: use
+        it to read personal data where your own task stored it. A dictionary may contain Jinja
+        templates, which are rendered during ``execute``, unless the operator is mapped. An
+        ``XComArg`` is the return value of another task, which Airflow stores in XCom: use it
+        without personal data, or with an XCom backend of your own. `partial()` takes no ``XComArg``.
+    :param body_path: alternative to ``body``: JSON file below ``BMS_DATA_ROOT`` (templated).
     :return: to XCom: the ids of the created record.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")
+    _evaluated: Mapping[str, Any] | None = None
 
-    def __init__(self, *, body_path: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *, body: Body | None = None, body_path: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**{"retries": 0, **kwargs})
+        if (body is None) == (body_path is None):
+            raise ValueError("give either body or body_path")
+        self.body = body
         self.body_path = body_path
+        XComArg.apply_upstream_relationship(self, body)
 
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
-        """Return the operator to be expanded, without the retries of ``default_args``."""
+        """Return the operator to be expanded, without the ``retries`` of ``default_args``."""
+        if any(XComArg.iter_xcom_references(kwargs.get("body"))):
+            raise ValueError("partial() takes no XComArg as body: give it to expand()")
         return super().partial(**{"retries": 0, **kwargs})
 
     @cached_property
-    def source(self) -> UPath:
-        """The file of the body."""
-        return export.below_root(self.body_path)
+    def source(self) -> UPath | None:
+        """The file of the body, None if ``body`` is given."""
+        return None if self.body_path is None else files.below_root(self.body_path)
+
+    def execute(self, context: Context) -> Any:
+        """Create the record; an error after which it may exist fails the task for good."""
+        try:
+            self._evaluated = None if self.body is None else self._evaluate(context)
+            return super().execute(context)
+        except AirflowSkipException:
+            raise  # by a callable, before anything is sent
+        except (Exception, AirflowTaskTimeout) as error:
+            if getattr(error, "retriable", False):
+                raise  # the client marks a failed creation so if the service surely created nothing
+            failure = AirflowFailException(failure_text(error))
+        finally:
+            self._evaluated = None
+        raise failure  # outside `except`: the text of a foreign error may quote the body
 
     def prepare(self) -> None:
-        """Read the connection and attach the store of the body."""
+        """Read the connection and attach the file system of the body."""
         super().prepare()
         _ = self.source
 
-    def execute(self, context: Context) -> Any:
-        """Create the record; a failure that may have created it ends the task for good."""
-        try:
-            return super().execute(context)
-        except (Exception, AirflowTaskTimeout) as error:
-            if getattr(error, "retriable", False):
-                raise  # of a create the client says so only when the service surely did nothing
-            failure = AirflowFailException(ending(error))
-        raise failure  # not inside `except`: the text of a foreign error may quote the body
-
-    async def ask(self, client: Client) -> dict[str, Any]:
-        """Read the body and send it."""
-        body = await asyncio.to_thread(export.read_body, self.source)
-        created: dict[str, Any] = msgspec.to_builtins(await self.create(client, body))
+    async def call(self, client: Client) -> dict[str, Any]:
+        """Send the body."""
+        body = self._evaluated
+        if self.source is not None:
+            body = await asyncio.to_thread(export.read_body, self.source)
+        created: dict[str, Any] = msgspec.to_builtins(await self.create(client, body or {}))
         return created
 
     async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedEmployee | CreatedId:
         """Create the record and return its ids."""
         raise NotImplementedError
 
+    def _evaluate(self, context: Context) -> Mapping[str, Any]:
+        """Return the body of the current run; raise `BadBody`, which quotes nothing of it."""
+        try:
+            body = self._rendered(context)
+            export.JSON.encode(body)
+        except AirflowSkipException:
+            raise
+        except Exception as error:  # noqa: BLE001 - its text may quote the body
+            *_, place = traceback.extract_tb(error.__traceback__)
+            reason = f"{type(error).__name__} in {place.name}, line {place.lineno}"
+        else:
+            if isinstance(body, Mapping):
+                return body
+            reason = f"it is no dictionary but {type(body).__name__}"
+        raise BadBody(f"body could not be evaluated: {reason}; nothing was sent")
 
-def ending(error: BaseException) -> str:
-    """Return why a create failed for good, in words that are safe to log."""
+    def _rendered(self, context: Context) -> Any:
+        if callable(self.body):
+            return self.body(context)
+        index = context["ti"].map_index
+        in_mapped_group = self.get_closest_mapped_task_group() is not None
+        if index is None or index < 0 or in_mapped_group:
+            return self.render_template(self.body, context)
+        return self.body  # mapped: resolved by Airflow, and the data of another task is no template
+
+
+def failure_text(error: BaseException) -> str:
+    """Return why a creation failed for good, without the body."""
     from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415 - with the client, not at import
 
     kind = type(error).__name__
-    if isinstance(error, BmsError | BadConnection | BadTlsFile | export.BadBody | export.BadPath):
+    if isinstance(error, BmsError | BadConnection | BadTlsFile | BadBody | files.BadPath):
         return f"{kind}: {error}"
     return f"{kind} during the creation: look for the record in the service before you run it again"

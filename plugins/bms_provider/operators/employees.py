@@ -1,4 +1,4 @@
-"""Employees (HR): list, read, create."""
+"""Operators for employees (HR): list, read, create."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 class BmsListEmployeesOperator(BmsListOperator):
-    """Write the employees of an entity to a file (GET /v1/HR/employees).
+    """Read the employees of an entity (GET /v1/HR/employees).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_entity: number of the entity (templated).
-    :param filter: ``ACTIVE``, ``STANDBY``, ``FORMER`` or ``ALL`` (templated). The default of the
-        service is not shown by the interface: say ``ALL`` where all are meant.
-    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
-        ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    :param filter: ``ACTIVE``, ``STANDBY``, ``FORMER`` or ``ALL`` (templated). The
+        interface does not show the service's default: give ``ALL`` to read all employees.
+    :return: to XCom: the manifest of the file, or the selected fields of each employee.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_employees"]
@@ -44,8 +43,8 @@ class BmsListEmployeesOperator(BmsListOperator):
         self.id_entity = id_entity
         self.filter = filter
 
-    async def answers(self, client: Client) -> AsyncGenerator[Rows[EmployeeItem], None]:
-        """Yield the one answer."""
+    async def pages(self, client: Client) -> AsyncGenerator[Rows[EmployeeItem], None]:
+        """Yield the list, which has no pages."""
         from bms.client import EmployeeFilter  # noqa: PLC0415 - with the task, not at import
 
         yield await client.list_employees(
@@ -55,13 +54,12 @@ class BmsListEmployeesOperator(BmsListOperator):
 
 
 class BmsReadEmployeeOperator(BmsReadOperator):
-    """Write one employee to a file (GET /v1/HR/employees/{guid_employee}).
+    """Read one employee (GET /v1/HR/employees/{guid_employee}).
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param guid_employee: UUID of the employee (templated).
-    :param path: file below ``BMS_DATA_ROOT`` (templated), one JSON object; compressed where it
-        ends in ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows`` (1), ``sha256`` and ``bytes`` of the file.
+    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_employee"]
@@ -77,11 +75,10 @@ class BmsReadEmployeeOperator(BmsReadOperator):
 
 
 class BmsCreateEmployeeOperator(BmsCreateOperator):
-    """Create an employee (POST /v1/HR/employees), never twice: see `BmsCreateOperator`.
+    """Create an employee (POST /v1/HR/employees) at most once.
 
-    :param body_path: JSON file of the employee creation body, below ``BMS_DATA_ROOT``
-        (templated). Only the path is stored by Airflow, the body isn't.
-    :param bms_conn_id: connection of type ``bms`` (templated).
+    `BmsCreateOperator` describes the parameters and what a failure means.
+
     :return: to XCom: ``guid_employee``, ``id_employee`` and ``is_standby``.
     """
 

@@ -1,4 +1,4 @@
-"""Client invoices (ERP): list."""
+"""Operator for client invoices (ERP): list."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 
 
 class BmsListClientInvoicesOperator(BmsListOperator):
-    """Write the invoices of an entity's days to a file (GET /v1/ERP/invoices/clients).
+    """Read the invoices of an entity over a range of days (GET /v1/ERP/invoices/clients).
 
-    One request however many days; the DAG ``invoice_extraction`` is the one that cuts them up,
-    loads them into the warehouse and follows their changes.
+    Sends one request for the whole range. The DAG ``invoice_extraction`` divides long ranges, loads
+    invoices into the warehouse and tracks their changes.
+
+    `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_entity: number of the entity (templated).
-    :param first_day: the interface's ``start_date`` (templated); the name is taken by Airflow's
-        own ``start_date`` of a task.
-    :param last_day: the interface's ``end_date``, included whatever the service does (templated).
-    :param language: of the names of codes, ``EN`` or ``FR`` (templated).
-    :param path: file below ``BMS_DATA_ROOT`` (templated), JSON lines; compressed where it ends in
-        ``.gz``.
-    :param bms_conn_id: connection of type ``bms`` (templated).
-    :return: to XCom: ``path``, ``rows``, ``sha256`` and ``bytes`` of the file.
+    :param first_day: the interface's ``start_date``, which is an argument of every Airflow operator
+        (templated).
+    :param last_day: the interface's ``end_date``, always included (templated).
+    :param language: language of the code labels, ``EN`` or ``FR`` (templated).
+    :return: to XCom: the manifest of the file, or the selected fields of each invoice.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_client_invoices"]
@@ -58,8 +57,8 @@ class BmsListClientInvoicesOperator(BmsListOperator):
         self.last_day = last_day
         self.language = language
 
-    async def answers(self, client: Client) -> AsyncGenerator[Rows[ClientInvoice], None]:
-        """Yield the one answer."""
+    async def pages(self, client: Client) -> AsyncGenerator[Rows[ClientInvoice], None]:
+        """Yield the list, which has no pages."""
         from bms.client import InvoiceLanguage  # noqa: PLC0415 - with the task, not at import
 
         yield await client.list_client_invoices(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from airflow.sdk._shared.secrets_masker import redact
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import set_current_context
 
-from bms.errors import AmbiguousWrite
+from bms.errors import AmbiguousWrite, InvalidRecords, MissingScope
 from bms_provider.hooks.bms import BmsHook
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.hooks.supervisor import Supervisor, supervised
@@ -128,8 +129,6 @@ async def test_an_ambiguous_creation_in_an_async_task_too(sandbox: Sandbox) -> N
 
 @pytest.mark.usefixtures("connected")
 def test_other_errors_keep_their_type(sandbox: Sandbox) -> None:
-    from bms.errors import MissingScope
-
     sandbox.set_dialect(granted_scopes=["read:contact"])
     with BmsHook().get_conn() as client, pytest.raises(MissingScope):
         client.create_employee({**BODY, "id_entity": 1})
@@ -137,3 +136,38 @@ def test_other_errors_keep_their_type(sandbox: Sandbox) -> None:
         client.list_client_invoices(
             id_entity=1, start_date=date(2026, 3, 2), end_date=date(2026, 3, 2)
         )
+
+
+DAYS = {"id_entity": 1, "start_date": "2026-03-02", "end_date": "2026-03-06"}
+
+
+@pytest.mark.usefixtures("connected")
+def test_get_df_returns_each_list(sandbox: Sandbox) -> None:
+    hook = BmsHook()
+    invoices = hook.get_df("client_invoices", **DAYS)
+    stored = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 6))
+    assert invoices["total_incl_vat"].sum() == sum(
+        Decimal(each["total_incl_vat"]) for each in stored
+    )
+    contacts = hook.get_df("contacts", filter="ALL", page_size=10)
+    assert [*contacts["id"]] == [row["id"] for row in sandbox.rows("contacts")]
+    assert len(hook.get_df("consultants", page_size=50)) == 120
+    assert len(hook.get_df("employees", id_entity=1, filter="ALL")) == 40
+
+
+@pytest.mark.usefixtures("connected")
+def test_get_df_loses_no_value_and_no_row(sandbox: Sandbox) -> None:
+    first, second, *_ = (row["id"] for row in sandbox.rows("consultants"))
+    sandbox.edit("consultants", first, birth_year="unknown")
+    frame = BmsHook().get_df("consultants").set_index("id")
+    assert frame["_extra"][first] == '{"birth_year":"unknown"}'
+    sandbox.edit("consultants", second, rate="text")
+    with pytest.raises(InvalidRecords):
+        BmsHook().get_df("consultants")
+
+
+@pytest.mark.usefixtures("connected")
+def test_get_df_names_the_lists() -> None:
+    name: Any = "invoices"
+    with pytest.raises(ValueError, match="name takes client_invoices, employees, contacts"):
+        BmsHook().get_df(name)

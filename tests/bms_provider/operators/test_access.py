@@ -9,7 +9,7 @@ from bms_sandbox.serve import Sandbox
 pytestmark = pytest.mark.usefixtures("connected")
 
 
-def test_access_is_scopes_and_life_and_never_the_token(sandbox: Sandbox) -> None:
+def test_access_returns_scopes_and_validity_and_never_the_token(sandbox: Sandbox) -> None:
     access = BmsCheckAccessOperator(task_id="check").execute({})
     assert access["scopes"] == sorted({e.scope for e in ENDPOINTS if e.scope})
     assert access["missing"] == []
@@ -19,7 +19,7 @@ def test_access_is_scopes_and_life_and_never_the_token(sandbox: Sandbox) -> None
     assert sandbox.truth()["requests"] == {"token": {"200": 1}}
 
 
-def test_a_scope_that_is_not_granted_is_missing(sandbox: Sandbox) -> None:
+def test_a_scope_that_the_token_lacks_is_missing(sandbox: Sandbox) -> None:
     sandbox.set_dialect(granted_scopes=["read:contact"])
     access = BmsCheckAccessOperator(task_id="check").execute({})
     assert access["scopes"] == ["read:contact"]
@@ -27,7 +27,7 @@ def test_a_scope_that_is_not_granted_is_missing(sandbox: Sandbox) -> None:
     assert "read:contact" not in access["missing"]
 
 
-def test_a_service_that_names_no_scopes_leaves_them_unknown(sandbox: Sandbox) -> None:
+def test_scopes_are_none_if_the_service_does_not_report_them(sandbox: Sandbox) -> None:
     sandbox.set_dialect(scope_shape="missing")
     access = BmsCheckAccessOperator(task_id="check").execute({})
     assert (access["scopes"], access["missing"]) == (None, None)

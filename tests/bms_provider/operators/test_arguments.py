@@ -8,7 +8,7 @@ from bms_provider.operators.arguments import BadArgument, argument
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "meant"),
+    ("value", "type_", "expected"),
     [
         ("12", int, 12),
         (13, int, 13),
@@ -22,26 +22,26 @@ from bms_provider.operators.arguments import BadArgument, argument
         ("EN", Literal["EN", "FR"] | None, "EN"),
     ],
 )
-def test_a_template_s_text_becomes_what_the_client_takes(
-    given: object, kind: Any, meant: object
+def test_text_of_a_template_becomes_the_type_of_the_client(
+    value: object, type_: Any, expected: object
 ) -> None:
-    assert argument("name", given, kind) == meant
+    assert argument("name", value, type_) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "words"),
+    ("value", "type_", "words"),
     [
         ("12.5", int, "a whole number"),
         (None, int, "a whole number"),
         ("maybe", bool | None, "true or false or nothing"),
-        ("secret-text", date, "a day as 2026-11-21"),
+        ("secret-text", date, "a date, for example 2026-11-21"),
         ("DE", Literal["EN", "FR"] | None, "EN or FR or nothing"),
         ("secret-text", UUID, "a UUID"),
     ],
 )
-def test_what_is_taken_is_said_and_what_was_given_is_not(
-    given: object, kind: Any, words: str
+def test_an_error_names_the_accepted_values_and_not_the_value(
+    value: object, type_: Any, words: str
 ) -> None:
     with pytest.raises(BadArgument) as raised:
-        argument("name", given, kind)
+        argument("name", value, type_)
     assert str(raised.value) == f"name takes {words}"

@@ -12,8 +12,10 @@ from bms_sandbox.serve import Sandbox
 
 
 @pytest.mark.usefixtures("connected", "data_root")
-def test_the_connection_is_read_before_the_loop_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inside the loop a synchronous question to Airflow could block the task for good."""
+def test_the_connection_is_read_before_the_event_loop_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A synchronous request to Airflow inside the event loop can deadlock the task."""
     read, looped = [], []
     get_connection, aexecute = BaseHook.get_connection, BmsOperator.aexecute
 
@@ -31,7 +33,7 @@ def test_the_connection_is_read_before_the_loop_starts(monkeypatch: pytest.Monke
     assert (read, looped) == ([("bms_default", False)], [True])
 
 
-def test_counters_are_emitted_however_it_ends(
+def test_metrics_are_emitted_after_an_error(
     sandbox: Sandbox, connected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: dict[str, Any] = {}
@@ -48,7 +50,7 @@ def test_counters_are_emitted_however_it_ends(
     }
 
 
-def test_reads_are_tried_again_by_our_policy_unless_another_is_given() -> None:
+def test_operators_use_the_service_s_retry_policy_by_default() -> None:
     with DAG("d", schedule=None, default_args={"retries": 3}):
         ours = BmsListConsultantsOperator(task_id="ours")
         none = BmsListConsultantsOperator(task_id="none", retry_policy=None)
@@ -60,7 +62,7 @@ def test_reads_are_tried_again_by_our_policy_unless_another_is_given() -> None:
     assert none.retry_policy is default.retry_policy is None
 
 
-def test_another_connection_may_be_named(sandbox: Sandbox, connect: Any) -> None:
+def test_another_connection_can_be_used(sandbox: Sandbox, connect: Any) -> None:
     connect(
         "other",
         host=sandbox.url,

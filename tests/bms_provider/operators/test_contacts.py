@@ -16,8 +16,7 @@ from bms_sandbox.serve import Sandbox
 pytestmark = pytest.mark.usefixtures("connected")
 
 
-def test_all_pages_are_written_in_page_order(sandbox: Sandbox, data_root: Path) -> None:
-    """The file holds what the service holds, in its order, however many pages that takes."""
+def test_all_pages_are_written_in_order(sandbox: Sandbox, data_root: Path) -> None:
     operator = BmsListContactsOperator(
         task_id="list", filter="ALL", page_size="4", path="here/contacts.jsonl"
     )
@@ -28,6 +27,9 @@ def test_all_pages_are_written_in_page_order(sandbox: Sandbox, data_root: Path) 
     rows = [json.loads(line) for line in content.splitlines()]
     assert [row["id"] for row in rows] == [row["id"] for row in sandbox.rows("contacts")]
     assert manifest == {
+        "version": 1,
+        "operation": "list_contacts",
+        "time_zone": "Europe/Paris",
         "path": f"file://{file}",
         "rows": 25,
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -36,7 +38,7 @@ def test_all_pages_are_written_in_page_order(sandbox: Sandbox, data_root: Path) 
     assert sandbox.truth()["requests"]["list_contacts"] == {"200": 7}
 
 
-def test_arguments_written_by_a_template_reach_the_service(
+def test_arguments_rendered_by_a_template_reach_the_service(
     sandbox: Sandbox, data_root: Path
 ) -> None:
     leads = [row["id"] for row in sandbox.rows("contacts") if row["is_lead"]]
@@ -49,7 +51,7 @@ def test_arguments_written_by_a_template_reach_the_service(
     assert 0 < len(leads) < 25
 
 
-def test_an_argument_of_another_kind_is_told_before_anything_is_sent(
+def test_an_invalid_argument_raises_before_anything_is_sent(
     sandbox: Sandbox, data_root: Path
 ) -> None:
     operator = BmsListContactsOperator(task_id="list", filter="SOME", path="x.jsonl")
@@ -59,7 +61,7 @@ def test_an_argument_of_another_kind_is_told_before_anything_is_sent(
     assert not (data_root / "x.jsonl").exists()
 
 
-def test_a_field_that_the_interface_does_not_name_is_kept(
+def test_fields_that_the_interface_does_not_name_are_stored(
     sandbox: Sandbox, data_root: Path
 ) -> None:
     id_contact = sandbox.rows("contacts")[0]["id"]
@@ -81,16 +83,16 @@ def test_one_contact_is_written_as_one_object(sandbox: Sandbox, data_root: Path)
     manifest = operator.execute({})
     assert json.loads((data_root / "c.json").read_text())["id"] == id_contact
     assert manifest["rows"] == 1
-    assert set(manifest) == {"path", "rows", "sha256", "bytes"}
+    assert manifest["operation"] == "read_contact"
 
 
 @pytest.mark.usefixtures("data_root")
-def test_a_contact_that_is_not_there_is_not_found() -> None:
+def test_reading_a_missing_contact_raises_not_found() -> None:
     with pytest.raises(NotFound):
         BmsReadContactOperator(task_id="read", id_contact=404_040, path="c.json").execute({})
 
 
-def test_a_created_contact_gives_its_id_only(sandbox: Sandbox, data_root: Path) -> None:
+def test_creating_a_contact_returns_its_id_only(sandbox: Sandbox, data_root: Path) -> None:
     data_root.mkdir()
     (data_root / "body.json").write_text('{"first_name": "Zoé", "last_name": "Canari"}')
     created = BmsCreateContactOperator(task_id="create", body_path="body.json").execute({})

@@ -1,11 +1,15 @@
+"""Creating operators: at most one record, and a body that appears nowhere in Airflow."""
+
 import traceback
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from bms.errors import ConnectionFailed, Throttled
 from bms_provider.operators.contacts import BmsCreateContactOperator
@@ -19,28 +23,31 @@ pytestmark = pytest.mark.usefixtures("connected")
 
 @pytest.fixture
 def create(data_root: Path) -> BmsCreateContactOperator:
-    """An operator with a body at hand."""
+    """An operator with a body in a file."""
     data_root.mkdir()
     (data_root / "body.json").write_text(f'{{"first_name": "Zoé", "last_name": "{CANARY}"}}')
     return BmsCreateContactOperator(task_id="create", body_path="body.json")
 
 
 def created(sandbox: Sandbox) -> int:
+    """Return the number of created records."""
     return sum(row["last_name"] == CANARY for row in sandbox.rows("contacts"))
 
 
 @pytest.mark.parametrize("fault", ["commit_then_500", "commit_then_lose_reply"])
-def test_a_create_in_doubt_ends_for_good(
+def test_an_ambiguous_outcome_fails_the_task_for_good(
     sandbox: Sandbox, create: BmsCreateContactOperator, fault: str
 ) -> None:
-    """Airflow must not repeat what may have happened, however many retries are allowed."""
+    """Airflow must not retry it, however many retries the task has."""
     sandbox.set_fault(fault, operation="create_contact")
     with pytest.raises(AirflowFailException, match="AmbiguousWrite: POST /v1/CRM/contacts"):
         create.execute({})
     assert created(sandbox) == 1
 
 
-def test_a_refused_create_ends_for_good(sandbox: Sandbox, create: BmsCreateContactOperator) -> None:
+def test_a_refused_creation_fails_the_task_for_good(
+    sandbox: Sandbox, create: BmsCreateContactOperator
+) -> None:
     sandbox.set_dialect(granted_scopes=["read:contact"])
     with pytest.raises(AirflowFailException, match=r"MissingScope: .*write:contact"):
         create.execute({})
@@ -48,7 +55,7 @@ def test_a_refused_create_ends_for_good(sandbox: Sandbox, create: BmsCreateConta
 
 
 @pytest.mark.usefixtures("data_root")
-def test_a_create_that_surely_was_not_sent_may_be_tried_again(
+def test_a_creation_that_was_not_sent_can_be_retried(
     connect: Any, create: BmsCreateContactOperator
 ) -> None:
     connect(
@@ -63,7 +70,7 @@ def test_a_create_that_surely_was_not_sent_may_be_tried_again(
 
 @pytest.mark.parametrize("setting", ["verify", "cert"])
 @pytest.mark.parametrize("content", [None, CANARY])
-def test_a_file_of_tls_that_can_t_be_used_is_not_taken_for_the_body_nor_for_a_doubt(
+def test_an_unusable_certificate_file_is_reported_as_such(
     connect: Any,
     create: BmsCreateContactOperator,
     data_root: Path,
@@ -83,7 +90,7 @@ def test_a_file_of_tls_that_can_t_be_used_is_not_taken_for_the_body_nor_for_a_do
         create.execute({})
 
 
-def test_a_throttled_create_may_be_tried_again_only_where_that_is_known(
+def test_a_throttled_creation_can_be_retried_only_if_the_connection_allows_it(
     sandbox: Sandbox, connected: Any, create: BmsCreateContactOperator
 ) -> None:
     sandbox.set_fault("429", operation="create_contact")
@@ -96,10 +103,10 @@ def test_a_throttled_create_may_be_tried_again_only_where_that_is_known(
     assert created(sandbox) == 0
 
 
-def test_a_task_that_times_out_in_a_create_ends_for_good(
+def test_a_task_timeout_during_a_creation_fails_the_task_for_good(
     sandbox: Sandbox, create: BmsCreateContactOperator
 ) -> None:
-    """Airflow's own time limit strikes after the request was sent: the record may be there."""
+    """The request was sent: the record may exist."""
     sandbox.set_latency(5)
     create.execution_timeout = timedelta(seconds=0.3)
     with pytest.raises(AirflowFailException, match="TimeoutError during the creation"):
@@ -108,28 +115,28 @@ def test_a_task_that_times_out_in_a_create_ends_for_good(
 
 @pytest.mark.usefixtures("create")
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "text"),
     [
-        ("absent.json", "body_path: there is no such file"),
+        ("absent.json", "BadBody: body_path names no file below BMS_DATA_ROOT"),
         ("../body.json", "BadPath: .* leads out of BMS_DATA_ROOT"),
-        ("broken.json", "BadBody: body_path: the file takes one JSON object"),
+        ("broken.json", "BadBody: body_path: the file must hold one JSON object"),
     ],
 )
-def test_a_body_that_is_none_is_told_without_quoting_it(
-    sandbox: Sandbox, data_root: Path, path: str, said: str
+def test_an_unreadable_body_file_is_reported_without_its_content(
+    sandbox: Sandbox, data_root: Path, path: str, text: str
 ) -> None:
     (data_root / "broken.json").write_text(f'{{"last_name": "{CANARY}')
     bad = BmsCreateContactOperator(task_id="bad", body_path=path)
-    with pytest.raises(AirflowFailException, match=said) as raised:
+    with pytest.raises(AirflowFailException, match=text) as raised:
         bad.execute({})
     assert CANARY not in "".join(traceback.format_exception(raised.value))
     assert sandbox.truth()["requests"] == {}
 
 
-def test_a_foreign_error_is_told_by_its_kind_only(
+def test_an_unexpected_error_is_reported_by_its_type_only(
     create: BmsCreateContactOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its text may quote the body, so may its traceback."""
+    """Its text and traceback may quote the body."""
 
     async def fail(_client: object, body: object) -> None:
         raise RuntimeError(body)
@@ -140,8 +147,8 @@ def test_a_foreign_error_is_told_by_its_kind_only(
     assert CANARY not in "".join(traceback.format_exception(raised.value))
 
 
-def test_retries_of_default_args_do_not_reach_a_create() -> None:
-    """A worker's death raises nothing; then only `retries` decides whether Airflow tries again."""
+def test_retries_of_default_args_do_not_apply_to_a_creation() -> None:
+    """If a worker dies, only `retries` decides whether Airflow runs the task again."""
     with DAG("d", schedule=None, default_args={"retries": 3}):
         plain = BmsCreateContactOperator(task_id="plain", body_path="b.json")
         mapped = BmsCreateContactOperator.partial(task_id="mapped").expand(body_path=["b.json"])
@@ -152,11 +159,96 @@ def test_retries_of_default_args_do_not_reach_a_create() -> None:
     assert [plain.retries, mapped.retries, asked.retries, asked_mapped.retries] == [0, 0, 2, 2]
 
 
-def test_what_airflow_stores_of_a_create_has_no_body(
-    create: BmsCreateContactOperator,
-) -> None:
+def test_the_serialized_operator_has_no_body(create: BmsCreateContactOperator) -> None:
     from airflow.serialization.serialized_objects import OperatorSerialization
 
     assert create.template_fields == ("bms_conn_id", "body_path")
     assert CANARY not in repr(OperatorSerialization.serialize_operator(create))
     assert CANARY not in repr(vars(create))
+
+
+def with_body(body: Any, **given: Any) -> BmsCreateContactOperator:
+    return BmsCreateContactOperator(task_id="create", body=body, **given)
+
+
+def context(map_index: int = -1, **params: Any) -> Any:
+    """Return the parts of Airflow's context that the operator uses."""
+    return {"ti": SimpleNamespace(map_index=map_index), "params": params}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"first_name": "Zoé", "last_name": "{{ params.name }}"},
+        lambda context: {"first_name": "Zoé", "last_name": context["params"]["name"]},
+    ],
+    ids=["rendered dictionary", "callable"],
+)
+def test_a_body_is_evaluated_while_the_task_runs_and_not_stored(
+    sandbox: Sandbox, body: Any
+) -> None:
+    from airflow.serialization.serialized_objects import OperatorSerialization
+
+    create = with_body(body)
+    assert {*create.execute(context(name=CANARY))} == {"id"}
+    assert created(sandbox) == 1
+    assert "body" not in create.template_fields
+    assert CANARY not in repr(OperatorSerialization.serialize_operator(create))
+    assert CANARY not in repr(vars(create))
+
+
+def test_the_data_of_a_callable_or_a_mapped_body_is_no_template(sandbox: Sandbox) -> None:
+    """Text such as a person's name must reach the service unchanged."""
+    text = "{{ params.name }}"
+    body = {"first_name": "Zoé", "last_name": text}
+    with_body(lambda _: body).execute(context(name=CANARY))
+    with_body(body).execute(context(map_index=0, name=CANARY))
+    assert [row["last_name"] for row in sandbox.rows("contacts")].count(text) == 2
+
+
+def test_a_callable_may_skip_the_task(sandbox: Sandbox) -> None:
+    def skip(_context: Any) -> Any:
+        raise AirflowSkipException("nothing to create")
+
+    with pytest.raises(AirflowSkipException):
+        with_body(skip).execute(context())
+    assert sandbox.truth()["requests"] == {}
+
+
+def raise_with_body(_context: Any) -> Any:
+    raise KeyError(CANARY)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (raise_with_body, r"KeyError in raise_with_body, line \d+; nothing was sent"),
+        (lambda _: [CANARY], "it is no dictionary but list; nothing was sent"),
+        (lambda _: {"last_name": object()}, "TypeError in .*; nothing was sent"),
+        ({"last_name": f"{{{{ params.{CANARY.replace('-', '_')}( }}}}"}, "TemplateSyntaxError"),
+    ],
+    ids=["error of the callable", "no dictionary", "no JSON", "broken template"],
+)
+def test_a_body_that_cannot_be_evaluated_is_reported_without_its_content(
+    sandbox: Sandbox, body: Any, text: str
+) -> None:
+    with pytest.raises(AirflowFailException, match=f"BadBody: body could not .*{text}") as raised:
+        with_body(body).execute(context())
+    assert "Canari" not in "".join(traceback.format_exception(raised.value))
+    assert sandbox.truth()["requests"] == {}
+
+
+@pytest.mark.parametrize("given", [{}, {"body": {}, "body_path": "b.json"}])
+def test_an_operator_takes_either_body_or_body_path(given: Any) -> None:
+    with pytest.raises(ValueError, match="give either body or body_path"):
+        BmsCreateContactOperator(task_id="create", **given)
+
+
+def test_the_task_of_an_xcomarg_is_upstream() -> None:
+    with DAG("d", schedule=None):
+        bodies = EmptyOperator(task_id="bodies").output
+        plain = with_body({"last_name": bodies["name"]})
+        mapped = BmsCreateContactOperator.partial(task_id="mapped").expand(body=bodies)
+        assert plain.upstream_task_ids == mapped.upstream_task_ids == {"bodies"}
+        with pytest.raises(ValueError, match=r"give it to expand\(\)"):
+            BmsCreateContactOperator.partial(task_id="partial", body=bodies)

@@ -21,12 +21,12 @@ def test_the_employees_of_an_entity_are_written(sandbox: Sandbox, data_root: Pat
     )
     assert operator.execute({})["rows"] == 40
     lines = (data_root / "employees.jsonl").read_text().splitlines()
-    there = [row["guid_employee"] for row in sandbox.rows("employees") if row["id_entity"] == 2]
-    assert sorted(json.loads(line)["guid_employee"] for line in lines) == sorted(there)
+    expected = [row["guid_employee"] for row in sandbox.rows("employees") if row["id_entity"] == 2]
+    assert sorted(json.loads(line)["guid_employee"] for line in lines) == sorted(expected)
 
 
-def test_without_a_filter_the_service_decides(data_root: Path) -> None:
-    """The sandbox then lists active ones; the operator adds nothing of its own."""
+def test_without_a_filter_the_service_s_default_applies(data_root: Path) -> None:
+    """The sandbox lists active employees by default; the operator adds no filter."""
     BmsListEmployeesOperator(task_id="list", id_entity=1, path="e.jsonl").execute({})
     rows = [json.loads(line) for line in (data_root / "e.jsonl").read_text().splitlines()]
     assert 0 < len(rows) < 40
@@ -40,13 +40,13 @@ def test_one_employee_is_written_as_one_object(sandbox: Sandbox, data_root: Path
 
 
 @pytest.mark.usefixtures("data_root")
-def test_only_a_uuid_names_an_employee() -> None:
+def test_guid_employee_must_be_a_uuid() -> None:
     operator = BmsReadEmployeeOperator(task_id="read", guid_employee="../contacts", path="e.json")
     with pytest.raises(BadArgument, match="guid_employee takes a UUID"):
         operator.execute({})
 
 
-def test_a_created_employee_gives_its_ids_only(sandbox: Sandbox, data_root: Path) -> None:
+def test_creating_an_employee_returns_its_ids_only(sandbox: Sandbox, data_root: Path) -> None:
     data_root.mkdir()
     body = {"id_entity": 1, "first_name": "Zoé", "last_name": "Canari", "salary_base": 1234.10}
     (data_root / "body.json").write_text(json.dumps(body))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("connected")
 
 
 def test_the_invoices_of_the_days_are_written(sandbox: Sandbox, data_root: Path) -> None:
-    """Both days are included, amounts keep every digit, the file is compressed by its name."""
+    """Both days included, with every digit of the amounts, compressed as the file's name says."""
     operator = BmsListClientInvoicesOperator(
         task_id="list",
         id_entity="1",
@@ -24,16 +24,16 @@ def test_the_invoices_of_the_days_are_written(sandbox: Sandbox, data_root: Path)
         path="i.jsonl.gz",
     )
     manifest = operator.execute({})
-    there = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 4))
+    expected = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 4))
     with gzip.open(data_root / "i.jsonl.gz") as file:
         rows = [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in file]
-    assert manifest["rows"] == len(rows) == len(there) > 0
-    totals = {row["id_invoice"]: Decimal(row["total_incl_vat"]) for row in there}
+    assert manifest["rows"] == len(rows) == len(expected) > 0
+    totals = {row["id_invoice"]: Decimal(row["total_incl_vat"]) for row in expected}
     assert {row["id_invoice"]: row["total_incl_vat"] for row in rows} == totals
 
 
 @pytest.mark.usefixtures("data_root")
-def test_the_last_day_is_included_whatever_the_service_does(
+def test_the_last_day_is_included_if_the_service_excludes_it(
     sandbox: Sandbox, connected: Any
 ) -> None:
     sandbox.set_dialect(end_date="exclusive")
@@ -41,11 +41,11 @@ def test_the_last_day_is_included_whatever_the_service_does(
     operator = BmsListClientInvoicesOperator(
         task_id="list", id_entity=1, first_day="2026-03-02", last_day="2026-03-02", path="i.jsonl"
     )
-    there = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))
-    assert operator.execute({})["rows"] == len(there) > 0
+    expected = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))
+    assert operator.execute({})["rows"] == len(expected) > 0
 
 
-def test_a_language_changes_the_names_of_codes(data_root: Path) -> None:
+def test_the_language_changes_the_labels_of_codes(data_root: Path) -> None:
     names = set()
     for language in ("EN", "FR"):
         BmsListClientInvoicesOperator(
@@ -62,9 +62,9 @@ def test_a_language_changes_the_names_of_codes(data_root: Path) -> None:
 
 
 @pytest.mark.usefixtures("data_root")
-def test_a_day_that_is_none_is_told() -> None:
+def test_an_invalid_day_raises() -> None:
     operator = BmsListClientInvoicesOperator(
         task_id="list", id_entity=1, first_day="02/03/2026", last_day="2026-03-31", path="i.jsonl"
     )
-    with pytest.raises(BadArgument, match="first_day takes a day as 2026-11-21"):
+    with pytest.raises(BadArgument, match="first_day takes a date, for example 2026-11-21"):
         operator.execute({})

@@ -1,0 +1,65 @@
+"""Rows of a response as dictionaries of typed values: exact amounts, days, UTC timestamps."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+from bms.answers import Rows
+from bms.dates import parse_date, parse_datetime
+from bms.records import DateText, Record
+
+Kind = Literal["integer", "boolean", "amount", "day", "timestamp", "text", "nested"]
+
+EXTRA: Final = "_extra"
+"""Key of the values without a typed field: unknown fields, and fields of another type."""
+
+BY_TYPE: Final[Mapping[type, Kind]] = {
+    Decimal: "amount",
+    bool: "boolean",
+    int: "integer",
+    str: "text",
+}
+
+
+@cache
+def kinds(record: type[Record]) -> Mapping[str, Kind]:
+    """Return the kind of each field of a record, in the order of the interface."""
+    fields = msgspec.structs.fields(record)
+    return MappingProxyType(
+        {each.encode_name: _kind(each.encode_name, each.type) for each in fields}
+    )
+
+
+def _kind(name: str, type_: Any) -> Kind:
+    accepted = get_args(type_) or (type_,)
+    if DateText in accepted:
+        return "timestamp" if name.endswith("_on") else "day"
+    return next((kind for known, kind in BY_TYPE.items() if known in accepted), "nested")
+
+
+def typed_rows(rows: Rows[Any], record: type[Record], zone: str) -> Iterator[dict[str, Any]]:
+    """Yield each row as a dictionary with every field of `record`, and `EXTRA`.
+
+    Timestamps without a time zone are in `zone`. A date that is not an ISO 8601 date is None in its
+    field and unchanged in `EXTRA`.
+    """
+    parsers = {
+        name: parse_date if kind == "day" else parse_datetime
+        for name, kind in kinds(record).items()
+        if kind in ("day", "timestamp")
+    }
+    for index, each in enumerate(rows.records):
+        row: dict[str, Any] = msgspec.structs.asdict(each)
+        extra = dict(rows.extra.get(index, {}))
+        for name, parse in parsers.items():
+            text = row[name]
+            try:
+                row[name] = parse(text, zone)
+            except ValueError:
+                row[name], extra[name] = None, text
+        row[EXTRA] = extra
+        yield row

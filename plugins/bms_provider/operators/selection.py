@@ -1,0 +1,75 @@
+"""Fields of records that go to XCom: none that is personal, and no more than a limit of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bms.personal import NON_PERSONAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bms.records import Record
+
+MAX_XCOM_BYTES: Final = 65_536
+"""Default limit of a value; Airflow stores XCom values in its database."""
+
+
+class XComTooLarge(ValueError):
+    """The selected fields exceed the limit of bytes for XCom."""
+
+    retriable = False
+
+
+def check(operation: str, output: str, fields: str | Sequence[str] | None) -> None:
+    """Raise `ValueError` unless ``output`` and ``fields`` fit each other and no field is personal."""
+    if output not in ("file", "xcom"):
+        raise ValueError(f"output takes 'file' or 'xcom', not {output!r}")
+    if output == "file":
+        if fields is not None:
+            raise ValueError("fields applies to output='xcom' only")
+        return
+    allowed = NON_PERSONAL[operation]
+    names = [fields] if isinstance(fields, str) else list(fields or ())
+    if not names:
+        raise ValueError(f"output='xcom' needs fields: {', '.join(sorted(allowed))}")
+    refused = [name for name in names if name not in allowed]
+    if refused:
+        raise ValueError(
+            f"Airflow would store personal data in XCom and show it: fields names "
+            f"{', '.join(refused)}. Allowed are {', '.join(sorted(allowed))}. "
+            "Use output='file' for the others."
+        )
+
+
+class Selection:
+    """Collects the selected fields of records."""
+
+    def __init__(self, fields: str | Sequence[str], max_bytes: int) -> None:
+        self.values: list[Any] = []
+        """The selected values, in the order of the records."""
+        self._fields = fields
+        self._max_bytes = max_bytes
+        self._bytes = len("[]")
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Select from records; raise `XComTooLarge`."""
+        for record in records:
+            value = (
+                getattr(record, self._fields)
+                if isinstance(self._fields, str)
+                else {name: getattr(record, name) for name in self._fields}
+            )
+            value = msgspec.to_builtins(
+                value
+            )  # amounts become text: XCom would make floats of them
+            self.values.append(value)
+            self._bytes += len(msgspec.json.encode(value)) + 1
+        if self._bytes > self._max_bytes:
+            raise XComTooLarge(
+                f"The selected fields exceed the limit of {self._max_bytes:,} bytes for XCom "
+                "(max_xcom_bytes). Select fewer fields, narrow the list, or use output='file' and "
+                "read the file with bms_provider.files."
+            )
