@@ -1,5 +1,6 @@
 """The retry decision: what is repeated, what is given up, what is in doubt, and for how long."""
 
+import time
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -108,6 +109,18 @@ def test_a_throttled_create_is_repeated_only_where_the_settings_say_so() -> None
     assert asked(UNAVAILABLE, safe=False, by_429=True) == Doubt("server error")
 
 
+@pytest.mark.parametrize("kind", [Throttled, ServiceUnavailable])
+def test_the_wait_that_the_service_names_is_kept(kind: type[BmsError]) -> None:
+    error = kind(E, "x", status=503, retry_after=7.0)
+    assert asked(error, safe=True) == Repeat(7.0)
+    assert asked(error, safe=True, attempt=2) == Repeat(7.0)
+
+
+@pytest.mark.parametrize(("chance", "share"), [(0.0, 1.0), (0.5, 0.75), (0.9, 0.55)])
+def test_chance_takes_away_up_to_half_of_a_wait(chance: float, share: float) -> None:
+    assert backoff(3, cap=30, asked=None, chance=chance) == 4 * BASE * share
+
+
 chances = st.floats(0, 1, exclude_max=True)
 
 
@@ -157,6 +170,17 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(
     value: str | None, seconds: float | None
 ) -> None:
     assert retry_after(value, now=NOW) == seconds
+
+
+@pytest.mark.parametrize("value", ["Tue Mar 31 12:00:09 2026", "Tue, 31 Mar 2026 12:00:09 -0000"])
+def test_an_http_date_without_a_zone_is_utc_wherever_the_worker_runs(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "America/New_York")
+        time.tzset()
+        assert retry_after(value, now=NOW) == 9.0
+    time.tzset()
 
 
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)))  # noqa: DTZ001 -- made aware below

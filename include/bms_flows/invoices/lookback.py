@@ -58,12 +58,11 @@ def look_back(
     at most `gap` days apart become one request.
     """
     tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
-    tail = tail if lookback_days else asked
     older = [looked for looked in stored if looked.day < tail.start]
     oldest_first = sorted(older, key=lambda looked: (looked.read_on, looked.day))
     due = _never_read(older, tail.start)
     due += [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
-    share = math.ceil(len(older) / rotation) if older else 0
+    share = math.ceil(len(older) / rotation)
     unread_today = [each.day for each in oldest_first if each.read_on < today]
     days = {*due[:budget], *unread_today[:share]}
     return Lookback(

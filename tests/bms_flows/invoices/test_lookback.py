@@ -95,6 +95,31 @@ def test_days_before_the_first_that_was_ever_read_are_not_due() -> None:
     assert read_days() == []
 
 
+def test_a_day_that_is_read_anyway_takes_no_part_of_the_budget() -> None:
+    found = look_back(
+        YESTERDAY,
+        [looked(35, read=20, changed=20)],
+        today=TODAY,
+        lookback_days=35,
+        budget=0,
+        rotation=1,
+        gap=0,
+    )
+    assert found.windows == [Window(ago(35), ago(1))]
+    assert found.over_budget == 0
+
+
+def test_an_open_day_is_read_on_the_day_that_it_is_due() -> None:
+    rotated = looked(60, read=5, changed=5, open_invoices=0)
+    due_today = looked(50, read=1, changed=1)
+    due_tomorrow = looked(40, read=1, changed=3)
+    assert read_days(*whole([rotated, due_today, due_tomorrow])) == [60, 50]
+
+
+def test_the_rotation_leaves_out_days_that_were_read_today() -> None:
+    assert read_days(*whole([looked(50, read=0, changed=0, open_invoices=0)])) == []
+
+
 def test_near_days_become_one_request() -> None:
     windows = [Window(ago(50), ago(50)), Window(ago(47), ago(47)), Window(ago(40), ago(40))]
     assert join(windows, gap=2) == [Window(ago(50), ago(47)), Window(ago(40), ago(40))]

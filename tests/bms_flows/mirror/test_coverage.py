@@ -45,6 +45,17 @@ def test_a_row_that_was_edited_may_have_moved_and_joins_nothing() -> None:
     assert coverage.edited
 
 
+def test_an_answer_tells_how_many_of_its_rows_were_not_seen_alike_before() -> None:
+    coverage = Coverage()
+    assert not coverage.edited
+    assert coverage.add(stretch("ABC", first=True)) == 3
+    assert coverage.add(stretch("BCD", 1)) == 1
+    assert coverage.add(stretch("ABC", first=True)) == 0
+    assert not coverage.edited
+    assert coverage.add(Stretch([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
+    assert coverage.edited
+
+
 def test_rows_in_two_orders_prove_nothing() -> None:
     coverage = Coverage()
     coverage.add(stretch("ABC", first=True))
@@ -63,6 +74,18 @@ def test_an_empty_list_is_covered_by_its_one_page() -> None:
 def test_a_page_across_a_place_holds_it_well_inside(position: int) -> None:
     number, size = straddling(position, 100)
     assert (number - 1) * size + size // 4 <= position <= number * size - size // 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 10, 23, 100])
+def test_the_largest_page_is_chosen_that_holds_a_place_well_inside(size: int) -> None:
+    """No page is smaller than half of the size; without a good one it is the page of that size."""
+    for position in range(6 * size):
+        good = [
+            (position // each + 1, each)
+            for each in range(size // 2 + 1, size + 1)
+            if each // 4 <= position % each <= each - each // 4
+        ]
+        assert straddling(position, size) == (good[-1] if good else (position // size + 1, size))
 
 
 def test_nothing_that_stayed_is_missed_in_ten_thousand_shifted_passes() -> None:

@@ -13,7 +13,11 @@ from bms_flows.mirror.decisions import (
     Rotation,
     absent,
     details_to_read,
+    in_rotation,
     members,
+    no_longer_listed,
+    place_of,
+    to_confirm,
     too_many,
 )
 
@@ -78,6 +82,35 @@ def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:
     known: dict[Key, Known] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
     assert absent(known, {1}, None) == [2]
     assert absent(known, {1}, 7) == [4]
+
+
+def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged() -> None:
+    known: dict[Key, Known] = {
+        1: THERE,
+        2: GONE,
+        3: replace(THERE, detailed=False),
+        4: replace(THERE, scope=7),
+        5: replace(THERE, gone="flagged"),
+    }
+    assert in_rotation(known, None) == [1, 5]
+    assert in_rotation(known, 7) == [4]
+
+
+def test_the_place_of_a_row_stays_the_same_from_release_to_release() -> None:
+    """A run stores the place that it reached, and the next one goes on from there."""
+    assert place_of(1001) == "41cf3c54b6edb00d"
+    assert place_of("1001") == place_of(1001)
+
+
+UNLISTED = replace(THERE, list_hash=None)
+UNREAD = replace(UNLISTED, detailed=False)
+
+
+def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
+    known: dict[Key, Known] = {1: THERE, 2: UNLISTED, 3: UNREAD}
+    assert no_longer_listed(known, [1, 2, 3]) == [1]
+    assert to_confirm(known, [1, 2, 3], rotates=False) == [1, 2, 3]
+    assert to_confirm(known, [1, 2, 3], rotates=True) == [1, 3]
 
 
 @pytest.mark.parametrize(
