@@ -17,14 +17,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import psycopg
 
-from bench.stand import PROJECT, load_average, machine
+from bench.published import stamp
+from bench.stand import PROJECT, load_average
 from stack.launcher import Running, running
 
 RESULTS = PROJECT / "bench/results"
@@ -193,7 +194,7 @@ def main() -> None:
         [
             "# What Airflow adds, and what of it is ours",
             (
-                f"{date.today():%Y-%m-%d}, {machine()}; {given.repeat} repetitions, medians; "  # noqa: DTZ011 - a heading
+                f"{stamp()} {given.repeat} repetitions, medians; "
                 f"load average at the start {load:.1f}."
             ),
             "## One day of one entity, through the real scheduler",

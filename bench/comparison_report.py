@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bench.bars import SHADES, Bar, draw
 from bench.peers.environment import versions_of
-from bench.stand import machine
+from bench.published import stamp
 
 OURS, CEILING, SCAN = "bms-airflow", "ceiling", "ceiling: decode and scan"
 FIRST, AGAIN = "first load", "second, nothing changed"
@@ -93,7 +93,7 @@ def text(
     )
     loads = [each.load for each in found]
     made = (
-        f"{machine()}. Peers: {versions}. {size.minutes:.0f} minutes; load average at the starts "
+        f"{stamp()} Peers: {versions}. {size.minutes:.0f} minutes; load average at the starts "
         f"{min(loads):.1f} to {max(loads):.1f}."
     )
     if max(loads) > 2 * (os.cpu_count() or 1):

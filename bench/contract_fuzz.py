@@ -16,11 +16,11 @@ import tempfile
 import time
 import urllib.request
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from bench.peers.environment import python_of, versions_of
+from bench.published import stamp
 from bms_sandbox.operations import OPERATIONS
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
@@ -242,7 +242,7 @@ def report(outcomes: dict[str, Outcome]) -> str:
         "Both readings leave fields without value out, and create with 200.",
         f"Otherwise: {otherwise}.",
         "",
-        f"{date.today().isoformat()}, {os.cpu_count()} cores.",  # noqa: DTZ011 -> the day where it ran
+        stamp(),
         "",
     ]
     return "\n".join(lines)

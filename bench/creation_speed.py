@@ -20,7 +20,8 @@ from typing import Any
 
 import aiohttp
 
-from bench.stand import Stand, load_average, machine, stand
+from bench.published import stamp
+from bench.stand import Stand, load_average, stand
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.creation import proposal, rules
@@ -172,7 +173,7 @@ def main() -> None:
                 f"# Creation: {given.rows} rows at {given.latency_ms:.0f} ms, {given.concurrency} in flight,"
                 f" chunks of {given.chunk_rows}"
             ),
-            f"{date.today():%Y-%m-%d}, {machine()}; {given.repeat} rounds.",  # noqa: DTZ011 - a heading
+            f"{stamp()} {given.repeat} rounds.",
             report(rounds, given.rows),
             "",
         ]

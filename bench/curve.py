@@ -7,17 +7,16 @@ Tables go into `docs/proof.md` between their marks, plots to `docs/pictures/`. T
 
 import argparse
 import logging
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from bench import lookback_invoices as lookback
 from bench.curve_creation import creations
 from bench.plots import PICTURES, Axis, plot, table
+from bench.published import stamp
 from bench.simulation.clock import play
 from bench.simulation.mirror import ORDERS
 from bench.simulation.moving_list import MovingList, read
@@ -40,13 +39,21 @@ class Churn:
     readings: int = 0
     one_pass: int = 0
     two_passes: int = 0
-    lacking: int = 0
-    """Rows still there that a reading of ours, believed to be whole, lacks: their details are asked."""
     unstable: int = 0
+    """Readings that the mirror discards as unstable; their rows are not among the next two counts."""
+    complete_rows: int = 0
+    """Rows that readings accepted as complete had to contain."""
+    missed: int = 0
+    """Of these rows, those that the reading lacks. A mirror asks for their details before it deletes."""
 
     def per_thousand(self, count: int) -> str:
         """Return a count as a share of a thousand rows."""
         return f"{1000 * count / self.rows:.2f}"
+
+    @property
+    def missed_per_thousand(self) -> float:
+        """Of a thousand rows that complete readings had to contain, those that they lack."""
+        return 1000 * self.missed / self.complete_rows if self.complete_rows else 0.0
 
 
 def churn(chance: float, readings: int) -> Churn:
@@ -67,8 +74,11 @@ def churn(chance: float, readings: int) -> Churn:
         found.rows += len(here)
         found.one_pass += len(here - passes[0])
         found.two_passes += len(here - passes[0] - passes[1])
-        found.unstable += not reading.agreed
-        found.lacking += len(here - seen) if reading.agreed else 0
+        if not reading.agreed:
+            found.unstable += 1
+            return
+        found.complete_rows += len(here)
+        found.missed += len(here - seen)
 
     for seed in range(readings):
         play(once(seed))
@@ -79,7 +89,7 @@ def churns(readings: int) -> str:
     """Return the table of mirrors, and draw its picture."""
     rows = [churn(chance, readings) for chance in CHURN]
     lines = {
-        "what ours lacks": [(each.chance, 1000 * each.lacking / each.rows) for each in rows],
+        "what ours lacks": [(each.chance, each.missed_per_thousand) for each in rows],
         "what one pass lacks": [(each.chance, 1000 * each.one_pass / each.rows) for each in rows],
         "what two passes lack": [
             (each.chance, 1000 * each.two_passes / each.rows) for each in rows
@@ -94,17 +104,20 @@ def churns(readings: int) -> str:
     )
     (PICTURES / "mirror-churn.svg").write_text(picture)
     return table(
-        ["requests that find changes", "rows", "one pass", "two passes", "ours, where it is believed", "readings called unstable"],
+        ["requests that find changes", "rows", "one pass", "two passes", "readings discarded as unstable", "rows of complete readings", "of these missed"],
         [
             [f"{each.chance:.0%} of each kind", f"{each.rows:,}", each.per_thousand(each.one_pass),
-             each.per_thousand(each.two_passes), each.per_thousand(each.lacking),
-             f"{each.unstable} of {each.readings}"]
+             each.per_thousand(each.two_passes), f"{each.unstable} of {each.readings}",
+             f"{each.complete_rows:,}", f"{each.missed}"]
             for each in rows
         ],
     )  # fmt: skip
 
 
 # Late changes of invoices
+
+OPEN: Final = f"{lookback.NEVER_PAID:.0%} of invoices never paid"
+PAID: Final = "every invoice paid in the end"
 
 
 def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
@@ -114,6 +127,8 @@ def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
         for each in budgets
     ]
     fixed = [lookback.simulate(f"last {each} days", lookback.fixed(each)) for each in windows]
+    default = lookback.simulate("look back, defaults", lookback.ours(), never_paid=0)
+    companies = {OPEN: [*mine, *fixed], PAID: [default]}
 
     def points(outcomes: Sequence[lookback.Outcome], runs: int) -> list[tuple[float, float]]:
         return [(each.requests_per_run, each.seen[runs]) for each in outcomes]
@@ -132,12 +147,12 @@ def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
     )
     (PICTURES / "late-changes.svg").write_text(picture)
     return table(
-        ["policy", "days a run", "requests a run", "seen after 7 runs", "seen after 32 runs", "seen after 32 runs, for each request of a run"],
+        ["company", "policy", "days a run", "requests a run", "seen after 7 runs", "seen after 32 runs", "seen after 32 runs, for each request of a run"],
         [
-            [each.name, f"{each.days_per_run:.0f}", f"{each.requests_per_run:.0f}",
+            [company, each.name, f"{each.days_per_run:.0f}", f"{each.requests_per_run:.0f}",
              f"{each.seen[7]:.0%}", f"{each.seen[32]:.0%}",
              f"{each.seen[32] / each.requests_per_run:.1%}"]
-            for each in [*mine, *fixed]
+            for company, outcomes in companies.items() for each in outcomes
         ],
     )  # fmt: skip
 
@@ -168,8 +183,7 @@ def main() -> None:
     for name, draw in curves.items():
         if given.only in (None, name):
             text = draw()
-            taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores."
-            put(f"curve {name}", f"{text}\n\n{taken}")
+            put(f"curve {name}", f"{text}\n\n{stamp()}")
             print(text, end="\n\n", flush=True)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import openpyxl
 
+from bench.published import stamp
 from bms_flows.creation.employees import EMPLOYEE
 from bms_flows.drops.reading import read
 from bms_flows.drops.sheet import Limits
@@ -126,7 +127,7 @@ def most_memory() -> int:
 def main() -> None:
     """Print the table."""
     print("# What a hostile file costs", end="\n\n")
-    print("`python -m bench.hostile_files`: files as large as the limits let through.", end="\n\n")
+    print(f"Files as large as the limits let through. {stamp()}", end="\n\n")
     print("| File | MB | Outcome | s of a core | MB of memory |\n|---|--:|---|--:|--:|")
     for what, (name, made) in FILES.items():
         content = made()

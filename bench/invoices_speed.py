@@ -19,7 +19,8 @@ from typing import Any
 
 import psycopg
 
-from bench.stand import Stand, cpu_seconds, load_average, machine, measured, stand
+from bench.published import stamp
+from bench.stand import Stand, cpu_seconds, load_average, measured, stand
 from bms_sandbox.serve import Sandbox, running
 
 TODAY = date(2026, 4, 1)
@@ -154,7 +155,7 @@ def main() -> None:
     options.add_argument("--unit-per-day", type=int, default=200)
     given = options.parse_args()
     flat = ("--fast", "--flat", "--invoices-per-day", str(given.per_day), "--entities", "1")
-    made = f"{date.today():%Y-%m-%d}, {machine()}; {given.repeat} rounds."  # noqa: DTZ011 - a heading
+    made = f"{stamp()} {given.repeat} rounds."
     parts = [f"# Invoices: {given.days} days of {given.per_day}", made]
     for latency in LATENCIES:
         waits = ("--latency", str(latency), "--today", TODAY.isoformat())

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from bench.published import stamp
 from bms_flows.invoices import lookback
 from bms_flows.invoices.lookback import Looked, join, look_back
 from bms_flows.invoices.window import DAY, Window
@@ -273,8 +274,11 @@ def main() -> None:
         "fixed 90": fixed(90),
     }
     outcomes = [simulate(name, plan) for name, plan in policies.items()]
+    print(f"# The look back beside fixed windows\n\n{stamp()}\n")
+    print("## 2 % of the invoices are never paid", end="\n\n")
     print(table(outcomes), end="\n\n")
     chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
+    print("## Every invoice is paid in the end", end="\n\n")
     print(table([simulate(name, policies[name], never_paid=0) for name in chosen]))
     shown = [each for each in outcomes if each.name.startswith(("defaults", "fixed"))]
     given.picture.parent.mkdir(parents=True, exist_ok=True)

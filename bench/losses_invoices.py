@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
+from bench.published import stamp
 from bms_flows.invoices.check import (
     SATURDAY,
     Found,
@@ -199,6 +200,7 @@ def false_alarms(per_day: int, first: date, *, lulls: bool) -> tuple[int, dict[s
 def main() -> None:
     """Print both tables."""
     argparse.ArgumentParser(description=__doc__).parse_args()
+    print(f"# Losses in answers of invoices\n\n{stamp()}\n")
     heads = [f"{n} a day, {where}" for n in VOLUMES for where in ("older answer", "newest")]
     print("| loss |", " | ".join(heads), "|\n| --- |" + " ---: |" * len(heads))
     for loss in LOSSES:

@@ -11,14 +11,14 @@ figures: what others do on it moves seconds, and ratios less.
 import argparse
 import os
 import time
-from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import psycopg
 
-from bench.stand import Stand, cpu_seconds, load_average, machine, measured, stand
+from bench.published import stamp
+from bench.stand import Stand, cpu_seconds, load_average, measured, stand
 from bms_sandbox.serve import Sandbox, running
 
 RESULTS = Path(__file__).parent / "results"
@@ -150,7 +150,7 @@ def main() -> None:
         f"# Contacts: {given.contacts:,}, and {given.details:,} details, "
         f"at {LATENCY * 1000:.0f} ms, 16 in flight"
     )
-    made = f"{date.today():%Y-%m-%d}, {machine()}; {given.repeat} rounds."  # noqa: DTZ011 - a heading
+    made = f"{stamp()} {given.repeat} rounds."
     text = "\n\n".join([heading, made, report(rounds), ""])
     print(text)
     (RESULTS / "mirror.md").write_text(text)

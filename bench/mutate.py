@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench import published
 from stack.postgres import Postgres
 from stack.processes import Children, until
 
@@ -95,7 +96,9 @@ def copied() -> Iterator[Path]:
     """Yield a copy of the tree in the layout that mutmut knows: packages below `src`."""
     with tempfile.TemporaryDirectory(prefix="bms-mutation-") as folder:
         tree = Path(folder)
-        for name in filter(None, git("ls-files", "-z", "-co", "--exclude-standard").split("\0")):
+        for name in filter(
+            None, published.git("ls-files", "-z", "-co", "--exclude-standard").split("\0")
+        ):
             if (PROJECT / name).is_file():
                 copy = tree / (f"src/{name[8:]}" if name.startswith("include/") else name)
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +146,9 @@ def mutate(tree: Path, module: Module, workers: int, environment: dict[str, str]
     unknown = {code for code in codes.values() if code not in (*KILLED, *SURVIVED)}
     if unknown:
         raise RuntimeError(f"mutmut ended with codes {unknown} in {module.file}:\n{log[-3000:]}")
-    result = Result(module.file, commit(), datetime.now(UTC).date().isoformat(), total=len(codes))
+    result = Result(
+        module.file, published.commit(), datetime.now(UTC).date().isoformat(), total=len(codes)
+    )
     result.killed = sum(code in KILLED for code in codes.values())
     result.survivors = sorted(
         survivor(name, mutmut(tree, environment, "show", name))
@@ -188,23 +193,6 @@ def mutmut(tree: Path, environment: dict[str, str], *arguments: str) -> str:
     return done.stdout
 
 
-def git(*arguments: str) -> str:
-    """Run git in the project and return its output."""
-    return subprocess.run(  # noqa: S603 - constant commands
-        ["git", *arguments],  # noqa: S607 - the git that the checkout came with
-        cwd=PROJECT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-
-
-def commit() -> str:
-    """Return the commit of the tree, with `+` where files differ from it."""
-    changed = git("status", "--porcelain", "--", "include", "tests")
-    return git("rev-parse", "--short=8", "HEAD").strip() + ("+" if changed else "")
-
-
 def load() -> dict[str, Result]:
     """Return the stored results, by file."""
     stored: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
@@ -220,8 +208,10 @@ def page(results: dict[str, Result]) -> str:
     lines = [
         "# Mutation tests",
         "",
-        f"`{COMMAND}` changes one expression of a decision module at a time (mutmut) and runs the",
-        f"module's tests. Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
+        f"{published.stamp()} Each module at the commit of its row.",
+        "",
+        "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
+        f"Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
         "survivor has a reason. Not mutated: constants, properties and context managers.",
         "",
         "| Module | Mutants | Killed | Score | Commit | Measured |",

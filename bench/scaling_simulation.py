@@ -19,7 +19,8 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from bench.stand import Stand, load_average, machine, measured, stand
+from bench.published import stamp
+from bench.stand import Stand, load_average, measured, stand
 from bms_flows.settings import Settings
 from bms_sandbox.serve import running
 
@@ -256,7 +257,7 @@ def main() -> None:
         [
             "# How a backfill grows",
             (
-                f"{date.today():%Y-%m-%d}, {machine()}; load average at the start {load:.1f}. "  # noqa: DTZ011 - a heading
+                f"{stamp()} Load average at the start: {load:.1f}. "
                 f"Core seconds say what work costs, whatever else the machine does."
             ),
             (

@@ -28,7 +28,8 @@ from sqlalchemy import Engine, text
 from bench import flows, levels, truth
 from bench.flows import ContactSync, Creation, Extraction, Flow
 from bench.kill_invoices import UNIT
-from bench.stand import Stand, machine, stand
+from bench.published import stamp
+from bench.stand import Stand, stand
 from bms_flows.drops import claim
 from bms_flows.drops.inbox import Seen
 from bms_sandbox.serve import Sandbox, running
@@ -238,8 +239,7 @@ class Soak:
             [
                 "# Soak",
                 "",
-                f"`python -m bench.soak --minutes {self.minutes:g}`: {minutes:.0f} minutes.",
-                f"{datetime.now(UTC):%Y-%m-%d}, {machine()}.",
+                f"{stamp(f'python -m bench.soak --minutes {self.minutes:g}')} {minutes:.0f} minutes.",
                 "",
                 "| What | Count |",
                 "| --- | ---: |",

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.creation.onboarding import AGAIN, Run, child, onboard
 
@@ -133,6 +135,15 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
     if cell.fault != "none" and not sandbox.truth()["faults"].get(cell.fault):
         found.append("the fault never struck")
     return Result(cell, time.monotonic() - started, tuple(found), killed)
+
+
+def skip_unless_killed(result: Result) -> None:
+    """Skip a cell whose run ended before the step at which it was to be killed.
+
+    So the tests that pass are as many as the kills.
+    """
+    if not result.killed:
+        pytest.skip(f"the run ended before step {result.cell.kill_at}")
 
 
 def wrong(

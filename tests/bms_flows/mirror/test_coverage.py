@@ -64,6 +64,13 @@ def test_rows_in_two_orders_prove_nothing() -> None:
     assert not coverage.complete
 
 
+def test_a_row_that_an_answer_repeats_says_nothing_about_the_order() -> None:
+    coverage = Coverage()
+    coverage.add(stretch("ABC", first=True))
+    coverage.add(stretch("BBC", 1))
+    assert not coverage.disordered
+
+
 def test_an_empty_list_is_covered_by_its_one_page() -> None:
     coverage = Coverage()
     coverage.add(stretch("", first=True, last=True))
