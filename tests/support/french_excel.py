@@ -21,7 +21,7 @@ MONTHS = ("janv", "févr", "mars", "avr", "mai", "juin", "juil", "août", "sept"
 _BLANK = "[ \xa0\u202f]"
 _NUMBER = re.compile(rf"[+-]?(?:\d+|\d{{1,3}}(?:{_BLANK}\d{{3}})+)(?:,\d*)?|[+-]?,\d+")
 _POWER = re.compile(r"[+-]?\d+(?:,\d+)?E([+-]?\d+)", re.IGNORECASE)
-_WHOLE_DATE = re.compile(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4}|\d{2})")
+_WHOLE_DATE = re.compile(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4}|\d{1,2})")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?: 00:00(?::00)?)?")
 _PART_OF_DATE = re.compile(r"(\d{1,2})[/.-](\d{1,2})")
 _NAMED_MONTH = re.compile(rf"({'|'.join(MONTHS)})\.?[ -]?(\d{{1,2}})", re.IGNORECASE)
@@ -85,7 +85,7 @@ def typed(text: str, *, year: int = 2026) -> Cell:
 
 def _dated(text: str, year: int) -> Cell | None:
     if found := _WHOLE_DATE.fullmatch(text):
-        full = int(found[3]) + (2000 if int(found[3]) < 30 else 1900 if len(found[3]) == 2 else 0)
+        full = int(found[3]) + (2000 if int(found[3]) < 30 else 1900 if len(found[3]) < 3 else 0)
         return _cell(full, int(found[2]), int(found[1]), DAY)
     if found := _ISO.fullmatch(text):
         return _cell(int(found[1]), int(found[2]), int(found[3]), DAY)

@@ -107,7 +107,8 @@ def _noted(cells: Sequence[str], form: Form) -> str:
     noted: dict[str, str] = {}
     for header, cell in zip(form.headers, cells, strict=False):
         noted |= originals.read(cell) if header.strip().casefold() == ORIGINAL else {}
-    values = {name: cell.strip() for name, cell in zip(form.columns, cells, strict=False) if name}
+    fields = zip(form.columns, cells, strict=False)
+    values = {name: cell.strip() for name, cell in fields if name in form.texts}
     return originals.note(values, noted)
 
 

@@ -50,7 +50,7 @@ class Form:
     """How a file is written, so that it can be answered in kind.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
-    is passed over. `proven` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
+    is passed over; `texts` are the fields that hold texts. `proven` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
     """
 
     kind: Literal["csv", "xlsx"] | None
@@ -61,6 +61,7 @@ class Form:
     header_line: int = 1
     headers: tuple[str, ...] = ()
     columns: tuple[str | None, ...] = ()
+    texts: frozenset[str] = frozenset()
     proven: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 

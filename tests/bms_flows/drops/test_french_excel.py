@@ -32,7 +32,7 @@ SAVES: dict[str, Callable[[bytes], bytes]] = {
 HEADERS = ("Matricule", "Nom", "Entité", "Code postal", "Mobile personnel", "N° de sécu", "Position",
            "Date d'entrée", "Salaire", "Taux d'activité", "Compétences")  # fmt: skip
 HARMFUL = {
-    "Matricule": ["004217", "4217", "00", "EMP-42", "1E5", "3/4", "MARS1", "12 345", "123456789012", "1,50"],
+    "Matricule": ["004217", "4217", "00", "EMP-42", "1E5", "3/4", "MARS1", "12 345", "12-05-99", "1/2/3", "123456789012", "1,50"],
     "Code postal": ["01000", "2A004", "75001", "97 400"],
     "Mobile personnel": ["0612345678", "+33612345678", "06 12 34 56 78", "+33 6 12 34 56 78", "0033612345678"],
     "N° de sécu": ["294050105300100", "2 94 05 01 053 001 00", "2940501053001"],

@@ -1,7 +1,7 @@
-"""Values that Excel turns into numbers, noted in a reject file, so that their loss is seen.
+"""Texts that Excel turns into numbers or dates, noted in a reject file, so that their loss is seen.
 
-A user who opens a CSV in Excel and saves it turns `004217` into 4217 and `+33612345678` into
-33612345678: other values, and as keys other people. Each rejected row's `_original` names such
+A user who opens a CSV in Excel and saves it turns `004217` into 4217 and `12-05-99` into
+12/05/1999: other values, and as keys other people. Each rejected row's `_original` names such
 values, as `payroll_number=004217`, which Excel leaves alone.
 """
 
@@ -14,6 +14,9 @@ from bms_flows.drops.reading.misread import Misread
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 \xa0\u202f]*(?:[.,][0-9]*)?|[.,][0-9]+)")
 _AS_EXCEL_WRITES: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.,][0-9]*[1-9])?")
+_DATE: Final = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}")
+_DAY: Final = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4}")
+"""As French Excel shows it, and English Excel outside America."""
 _NOTE: Final = re.compile(r"(\w+)=([^|]+)", re.ASCII)
 _LONGEST: Final = 300
 
@@ -26,7 +29,9 @@ def note(values: Mapping[str, str], noted: Mapping[str, str]) -> str:
             continue
         if is_lost(noted.get(name, ""), value):
             notes[name] = noted[name]
-        elif _number(value) is not None and not _AS_EXCEL_WRITES.fullmatch(value):
+        elif _AS_EXCEL_WRITES.fullmatch(value) or _DAY.fullmatch(value):
+            continue
+        elif _number(value) is not None or _DATE.fullmatch(value):
             notes[name] = value
     return " | ".join(f"{name}={value}" for name, value in notes.items())
 
@@ -43,7 +48,9 @@ def check(original: str, value: object) -> None:
 
 
 def is_lost(original: str, value: str) -> bool:
-    """Return whether `value` is what Excel makes of `original`: the same number, written otherwise."""
+    """Return whether `value` is what Excel makes of `original`: the same number, or a date."""
+    if _DAY.fullmatch(value):
+        return value != original and _DATE.fullmatch(original) is not None
     number = _number(value) if _AS_EXCEL_WRITES.fullmatch(value) else None
     return number is not None and value != original and number == _number(original)
 

@@ -212,7 +212,10 @@ def _below_header(
     faults = list(found.faults)
     if not rows and not faults:
         faults.append(Fault("empty_file", line))
-    form = dataclasses.replace(form, header_line=line, headers=tuple(header), columns=found.fields)
+    texts = frozenset(each.name for each in resource.fields if each.kind == "text")
+    form = dataclasses.replace(
+        form, header_line=line, headers=tuple(header), columns=found.fields, texts=texts
+    )
     # In a workbook a text of several lines is one; in the answer to a CSV it may still be rows.
     marks = (form.delimiter,) if form.kind == "csv" else tokens.DELIMITERS if ours else ()
     return Table(form, rows, faults, found.unnamed, marks, hidden)

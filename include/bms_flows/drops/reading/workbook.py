@@ -29,6 +29,7 @@ from bms_flows.drops.reading.parts import (
 from bms_flows.drops.sheet import Limits
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
+_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Book:
@@ -131,8 +132,7 @@ def _exact(text: str) -> int | Decimal | None:
     """Return a stored number with the digits that Excel shows; the rest is binary noise."""
     if _WHOLE.fullmatch(text):
         return int(text)
-    number = float(text)
-    if not isfinite(number):
+    if not _FLOAT.fullmatch(text) or not isfinite(number := float(text)):
         return None
     exact = Decimal(f"{number:.15g}")
     return int(exact) if exact == exact.to_integral_value() else exact

@@ -412,6 +412,13 @@ def test_texts_that_cells_share_are_counted() -> None:
     assert codes(read(many, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
 
 
+@pytest.mark.parametrize("stored", ["x", "NaN", "1_000", "1e999", "-"])
+def test_what_is_stored_as_a_number_and_is_none_is_refused(stored: str) -> None:
+    name = '<row><c t="inlineStr"><is><t>Salaire</t></is></c></row>'
+    content = workbook(f"<sheetData>{name}<row><c><v>{stored}</v></c></row></sheetData>")
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["excel_error"]
+
+
 def shared(texts: Sequence[str]) -> bytes:
     """Return a workbook as Excel writes it: texts once, named by their places."""
     strings = "".join(f"<si><t>{text}</t></si>" for text in texts)
