@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from bms.records import Record
 
+OPERATOR_FILES: Final = "operators"
+"""Folder below the data root of the files that operators write by default."""
+
 MANIFEST_VERSION: Final = 1
 """Version of the manifests that this version of the provider writes and reads."""
 

@@ -59,3 +59,10 @@ def viewer(user: GetUserDep) -> Viewer:
 
 
 ViewerDep = Annotated[Viewer, Depends(viewer)]
+UserDep = GetUserDep
+"""The user of a valid token; 401 without one."""
+
+
+def may_edit(user: Any, dag_id: str) -> bool:
+    """Return whether a user may edit a DAG, the project's or any other."""
+    return dag_id in get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from bms_provider import addresses
 from bms_provider.board.flows import task_of
-
-PREFIX = "/bms"
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class Links:
     @property
     def airflow(self) -> str:
         """Where Airflow is, with no slash at the end."""
-        return self.board.removesuffix(PREFIX)
+        return self.board.removesuffix(addresses.BOARD)
 
     def static(self, name: str) -> str:
         """Return a static file of the board."""

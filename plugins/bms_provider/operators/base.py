@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
 
-from bms_provider import files, policy, workplace
+from bms_provider import files, lineage, policy, workplace
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
+from bms_provider.operators.links import BmsBoardLink, BmsFileLink
 from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Collection, Sequence
 
-    from airflow.sdk import Context, RetryPolicy
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from airflow.sdk import BaseOperatorLink, Context, RetryPolicy
     from upath import UPath
 
     from bms.answers import Detail, Rows
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 SERVICE_RETRIES = policy.ServiceRetryPolicy()
 
 FOLDER = (
-    "operators/{{ dag.dag_id }}/{{ run_id | replace(':', '') | replace('+', '_') }}/"
+    f"{files.OPERATOR_FILES}/"
+    "{{ dag.dag_id }}/{{ run_id | replace(':', '') | replace('+', '_') }}/"
     "{{ task.task_id }}{{ '-%d' % ti.map_index if ti.map_index >= 0 }}"
 )
 """Path below the data root of the file of one task of one run; a retry replaces the file."""
@@ -48,6 +51,7 @@ class BmsOperator(BaseAsyncOperator):
     endpoint: ClassVar[Endpoint]
     """The operation."""
     template_fields: Sequence[str] = ("bms_conn_id",)
+    operator_extra_links: Collection[BaseOperatorLink] = (BmsBoardLink(),)
 
     def __init__(
         self,
@@ -103,6 +107,12 @@ class BmsReadingOperator(BmsOperator):
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "path")
+    operator_extra_links: Collection[BaseOperatorLink] = (
+        *BmsOperator.operator_extra_links,
+        BmsFileLink(),
+    )
+    rows_read: int | None = None
+    """Rows that the task has read, for lineage; None before they are complete."""
 
     def __init__(
         self,
@@ -140,6 +150,15 @@ class BmsReadingOperator(BmsOperator):
         zone = self.hook.settings.time_zone
         return files.manifest(self.endpoint.name, zone, **file.summary())
 
+    def get_openlineage_facets_on_complete(
+        self, _task_instance: Any
+    ) -> OperatorLineage[Any, Any] | None:
+        """Return the datasets of a completed task, with their rows, for OpenLineage."""
+        if self.rows_read is None:
+            return None
+        target = None if self.to_xcom else self.target
+        return lineage.read(self.endpoint, self.hook.settings.base_url, self.rows_read, target)
+
 
 class BmsListOperator(BmsReadingOperator):
     """Base of the operators that read a list: a JSON object per line, in the service's order."""
@@ -158,12 +177,15 @@ class BmsListOperator(BmsReadingOperator):
                 async for page in pages:
                     page.require_all()
                     selection.add(page.records)
+                self.rows_read = len(selection.values)
                 return selection.values
             with export.rows_file(self.target) as file:
                 async for page in pages:
                     page.require_all()
                     await asyncio.to_thread(file.add, page.records, page.extra)
-            return self.manifest(file)
+            manifest = self.manifest(file)
+            self.rows_read = manifest["rows"]
+            return manifest
 
 
 class BmsReadOperator(BmsReadingOperator):
@@ -179,6 +201,7 @@ class BmsReadOperator(BmsReadingOperator):
     async def call(self, client: Client) -> Any:
         """Read the record."""
         detail = await self.read(client)
+        self.rows_read = 1
         if selection := self.selection():
             selection.add([detail.record])
             return selection.values[0]

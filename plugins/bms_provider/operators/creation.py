@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
-from bms_provider import files
+from bms_provider import files, lineage
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.operators import export
 from bms_provider.operators.base import BmsOperator
@@ -25,6 +25,7 @@ from bms_provider.operators.export import BadBody
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
     from upath import UPath
 
@@ -58,6 +59,8 @@ class BmsCreateOperator(BmsOperator):
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")
+    created = False
+    """Whether the task has created the record, for lineage."""
     _evaluated: Mapping[str, Any] | None = None
 
     def __init__(
@@ -107,8 +110,17 @@ class BmsCreateOperator(BmsOperator):
         body = self._evaluated
         if self.source is not None:
             body = await asyncio.to_thread(export.read_body, self.source)
-        created: dict[str, Any] = msgspec.to_builtins(await self.create(client, body or {}))
-        return created
+        ids: dict[str, Any] = msgspec.to_builtins(await self.create(client, body or {}))
+        self.created = True
+        return ids
+
+    def get_openlineage_facets_on_complete(
+        self, _task_instance: Any
+    ) -> OperatorLineage[Any, Any] | None:
+        """Return the dataset of the created record, for OpenLineage."""
+        if not self.created:
+            return None
+        return lineage.created(self.endpoint, self.hook.settings.base_url)
 
     async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedEmployee | CreatedId:
         """Create the record and return its ids."""

@@ -45,8 +45,8 @@ def visit(
     from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-    from bms_plugin import BmsPlugin
     from bms_provider.board import warehouse as board_warehouse
+    from bms_provider.plugin import BmsPlugin
 
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", SECRET)
     monkeypatch.setenv(

@@ -1,0 +1,25 @@
+"""Addresses of the provider's pages below Airflow's own address."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+BOARD = "/bms"
+"""Where Airflow mounts the board."""
+
+TASK_FILES = "/bms-files"
+"""Where Airflow mounts the downloads of files that operators wrote."""
+
+
+def board_run(dag_id: str, run_id: str) -> str:
+    """Return the board's page of a run of one of the project's DAGs."""
+    return f"{BOARD}/flows/{_part(dag_id)}/runs/{_part(run_id)}"
+
+
+def task_file(dag_id: str, path: str) -> str:
+    """Return the download of a file below ``operators/<dag_id>/``."""
+    return f"{TASK_FILES}/{_part(dag_id)}/{quote(path)}"
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")

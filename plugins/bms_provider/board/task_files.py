@@ -1,0 +1,63 @@
+"""Downloads of files that operators wrote, for users who may edit the DAG of the task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from fastapi import FastAPI, HTTPException, status
+from fastapi.responses import StreamingResponse
+from upath import UPath
+
+from bms_provider.board.access import UserDep, may_edit
+from bms_provider.files import OPERATOR_FILES
+from bms_provider.workplace import data_root
+
+log = logging.getLogger(__name__)
+
+CHUNK = 1 << 20
+HEADERS = {
+    # A browser saves the file and never runs what is in it.
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+}
+
+app = FastAPI(title="BMS task files", docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@app.get("/{dag_id}/{path:path}")
+def task_file(dag_id: str, path: str, user: UserDep) -> StreamingResponse:
+    """Return a file below ``operators/<dag_id>/``."""
+    if not may_edit(user, dag_id):
+        raise HTTPException(
+            status.HTTP_403_FORBIDDEN,
+            "The file holds personal data. Only users who may edit the DAG can download it.",
+        )
+    parts = PurePosixPath(path).parts
+    file = data_root() / OPERATOR_FILES / dag_id / path
+    if not parts or ".." in (dag_id, *parts) or "\0" in path or not file.is_file():
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND, "The file does not exist. It may be past its retention."
+        )
+    log.info("%s downloads a file of the DAG %s", user.get_name(), dag_id)
+    disposition = f'attachment; filename="{_ascii(file.name)}"'
+    return StreamingResponse(
+        _chunks(file),
+        media_type="application/octet-stream",
+        headers={**HEADERS, "Content-Disposition": disposition},
+    )
+
+
+def _chunks(file: UPath) -> Iterator[bytes]:
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def _ascii(name: str) -> str:
+    """Return a file name that needs no quoting in a header."""
+    return "".join(
+        each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name
+    )

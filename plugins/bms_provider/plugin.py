@@ -1,0 +1,49 @@
+"""Airflow plugin: the board and the downloads of task files.
+
+The entry point ``airflow.plugins`` of the distribution names it, so that the wheel and a checkout
+load it once. Every Airflow process imports this module, so the web apps are imported with the first
+request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from bms_provider import addresses
+
+
+async def board(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a request to the board."""
+    from bms_provider.board.app import app  # noqa: PLC0415 - see above
+
+    await app(scope, receive, send)
+
+
+async def task_files(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a request for a file of a task."""
+    from bms_provider.board.task_files import app  # noqa: PLC0415 - see above
+
+    await app(scope, receive, send)
+
+
+class BmsPlugin(AirflowPlugin):
+    """Adds the board to Airflow's navigation."""
+
+    name = "bms"
+    fastapi_apps = [  # noqa: RUF012 - Airflow's form
+        {"app": board, "url_prefix": addresses.BOARD, "name": "BMS board"},
+        {"app": task_files, "url_prefix": addresses.TASK_FILES, "name": "BMS task files"},
+    ]
+    external_views = [  # noqa: RUF012
+        {
+            "name": "BMS board",
+            "href": "bms/",  # relative to Airflow's address, which may have a path
+            "destination": "nav",
+            "url_route": "bms",
+            "nav_top_level": True,
+            "icon": "bms/static/icon-light.svg",
+            "icon_dark_mode": "bms/static/icon-dark.svg",
+        }
+    ]

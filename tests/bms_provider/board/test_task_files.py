@@ -1,0 +1,70 @@
+"""Downloads of files that operators wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bms_provider.board.conftest import Visit
+
+FILE = "/bms-files/employee_onboarding/manual__1/list.jsonl.gz"
+
+
+@pytest.fixture(autouse=True)
+def files(data_root: Path) -> None:
+    """A file of a task, one of another DAG, and one outside the folder of the operators."""
+    for name in ("operators/employee_onboarding/manual__1/list.jsonl.gz", "operators/other/x.json"):
+        file = data_root / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"personal data in {name}")
+    (data_root / "secret.json").write_text("secret")
+
+
+@pytest.mark.parametrize(
+    ("user", "status"),
+    [
+        (None, 401),
+        ("nobody", 403),
+        ("viewer", 403),
+        ("clerk", 403),
+        ("recruiter", 200),
+        ("admin", 200),
+    ],
+)
+def test_only_users_who_may_edit_the_dag_download_its_files(
+    visit: Visit, user: str | None, status: int
+) -> None:
+    response = visit(user).get(FILE)
+    assert response.status_code == status
+    assert ("personal data in" in response.text) is (status == 200)
+
+
+def test_a_download_is_saved_and_never_shown(visit: Visit) -> None:
+    response = visit("recruiter").get(FILE)
+    assert response.headers["content-disposition"] == 'attachment; filename="list.jsonl.gz"'
+    assert response.headers["content-type"] == "application/octet-stream"
+    assert response.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert response.headers["cache-control"] == "private, no-store"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "employee_onboarding/absent.json",
+        "employee_onboarding/",
+        "employee_onboarding/manual__1",
+        "employee_onboarding/..%2F..%2Fsecret.json",
+        "employee_onboarding/%00",
+        "employee_onboarding/%2e%2e/other/x.json",
+        "..%2F/secret.json",
+        "%2e%2e/secret.json",
+    ],
+)
+def test_nothing_else_is_served(visit: Visit, path: str) -> None:
+    response = visit("admin").get(f"/bms-files/{path}")
+    assert response.status_code in {403, 404}
+    assert "secret" not in response.text
+    assert "personal data in" not in response.text
+
+
+def test_a_dag_that_airflow_does_not_know_has_no_files(visit: Visit) -> None:
+    assert visit("admin").get("/bms-files/other/x.json").status_code == 403

@@ -1,0 +1,44 @@
+"""The plugin of the installed distribution, loaded as Airflow loads it."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOAD = """
+import json
+from airflow.plugins_manager import _get_plugins
+plugins, errors = _get_plugins()
+print(json.dumps([[each.name for each in plugins], errors]))
+"""
+
+
+@pytest.mark.parametrize("checkout", [True, False], ids=["checkout", "no plugins folder"])
+@pytest.mark.parametrize("lazy", ["True", "False"])
+def test_airflow_loads_the_plugin_once(
+    project: Path, tmp_path: Path, checkout: bool, lazy: str
+) -> None:
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__LAZY_DISCOVER_PROVIDERS": lazy,
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins" if checkout else tmp_path),
+    }
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", LOAD], env=environment, capture_output=True, text=True, check=True
+    )
+    names, errors = json.loads(done.stdout.splitlines()[-1])
+    assert names.count("bms") == 1
+    assert [each for each in errors if "bms" in each] == []
+
+
+def test_the_entry_point_names_the_plugin() -> None:
+    from bms_provider.plugin import BmsPlugin
+
+    [entry] = importlib.metadata.entry_points(group="airflow.plugins", name="bms")
+    assert entry.load() is BmsPlugin
