@@ -73,7 +73,9 @@ def test_changed_rows_come_before_those_whose_turn_it_is_and_each_once() -> None
 def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
     keys: set[Key] = {*range(10)}
     due = Rotation(2, 1).due(keys)
-    reached = Rotation(2, 1).after(due[:2])["reached"]
+    after = Rotation(2, 1).after(due[:2])
+    assert after == {"turn": 1, "reached": place_of(due[1])}
+    reached = after["reached"]
     assert Rotation(2, 2, reached).due(keys)[:3] == due[2:]
     assert Rotation(2, 1, "ab").after([])["reached"] == "ab"
 
