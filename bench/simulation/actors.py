@@ -20,6 +20,7 @@ from bms_flows.creation.matching import by_rules
 FORMS: Final = {
     "same": 4,
     "other_number": 2,
+    "other_form": 2,
     "no_number": 1,
     "namesake": 2,
     "mistyped": 1,
@@ -56,6 +57,8 @@ class Actors:
         who = n
         if form == "other_number":
             given = {"payroll_number": f"9{n:05}{self.strangers}"}
+        elif form == "other_form":
+            given = {"payroll_number": f"{n:08}"}
         elif form == "no_number":
             given = {"payroll_number": None}
         elif form == "namesake":

@@ -75,6 +75,7 @@ async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
         lag=lambda: random.uniform(0, lag * settle),
         latency=random.choice((0.01, 0.5, 25.0)),
         retry_after=random.choice((None, 1.0, 90.0)),
+        stored=random.choice((str, str, lambda number: number.lstrip("0"))),
     )
     people = range(random.randint(1, 4))
     for n in people:

@@ -44,6 +44,8 @@ class SimulatedService:
     lag: Callable[[], float] = lambda: 0.0
     """Draws the seconds until a created record shows in the lists."""
     latency: float = 0.05
+    stored: Callable[[str], str] = str
+    """Returns the form in which the service stores a payroll number."""
     behind_gateway_s: float = 29.0
     """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
     retry_after: float | None = None
@@ -141,7 +143,8 @@ class SimulatedService:
             self.in_flight[key] -= 1
 
     def _commit(self, body: Mapping[str, Any]) -> Made:
-        known, at = self._known(body), now()
+        stored = {**body, "payroll_number": self.stored(body["payroll_number"])}
+        known, at = self._known(stored), now()
         listed_from = at + timedelta(seconds=self.lag())
         self.records.append(Record(known, at, listed_from, int(body["payroll_number"])))
         return Made(known.remote_id, known.number, True)
@@ -162,14 +165,15 @@ class SimulatedService:
             is_standby=True,
             key=IDENTITY.key(body),
             others=IDENTITY.others(body),
+            loose=IDENTITY.loose(body),
             marks=IDENTITY.mark(body),
             values={"id_entity": body["id_entity"]},
         )
 
     def doubles(self) -> list[str]:
-        """Keys with more than one record."""
-        made = Counter(r.known.key for r in self.records if not r.typed)
-        return [key or "" for key, n in made.items() if n > 1]
+        """Return the people of whom more than one record was created."""
+        made = Counter(r.who for r in self.records if not r.typed)
+        return [str(who) for who, n in made.items() if n > 1]
 
 
 def person(n: int, **given: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Finding:
 
 
 def compare(
-    entries: Mapping[str, Entry], shown: Iterable[Known], *, named: bool = False
+    entries: Mapping[str, Entry], shown: Sequence[Known], *, named: bool = False
 ) -> list[Finding]:
     """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure.
 
@@ -48,27 +48,57 @@ def compare(
         marks = tuple(sorted(known.marks.items())) if named else ()
         for key in entries.keys() & {known.key or "", *known.others}:
             by_key[key][marks].add(known.remote_id)
+    loose = _loose_doubles(entries, shown)
     found = []
-    for key, groups in by_key.items():
-        entry = entries[key]
-        ids = next(
-            (group for group in groups.values() if entry.remote_id in group),
-            max(groups.values(), key=len),
-        )
+    for key in by_key.keys() | loose.keys():
+        entry, groups = entries[key], by_key[key]
         if not entry.attempt or entry.state in OPEN:
             continue
+        ids = next(
+            (group for group in groups.values() if entry.remote_id in group),
+            max(groups.values(), key=len, default=set()),
+        )
+        ids |= loose.get(key, set())
         if entry.state in HERE and entry.remote_id is not None:
             ids.add(entry.remote_id)
         if len(ids) > 1:
             found.append(Finding("double", entry.id, key, tuple(sorted(ids))))
         elif entry.state not in HERE:
             found.append(Finding("surfaced", entry.id, key, tuple(ids)))
-    return found
+    return sorted(found, key=lambda each: each.row)
+
+
+def _loose_doubles(entries: Mapping[str, Entry], shown: Iterable[Known]) -> dict[str, set[str]]:
+    """Return, by row, records that are the row's with its key in a looser form: `4217` for `004217`."""
+    alike: dict[str, set[str]] = defaultdict(set)
+    for group in _loose_groups(shown):
+        for remote_id in group:
+            alike[remote_id] |= group
+    ours = {entry.remote_id: entry for entry in entries.values() if entry.state in HERE}
+    found = {
+        entry.key: alike[remote_id] - ours.keys() - set(entry.dismissed)
+        for remote_id, entry in ours.items()
+        if remote_id in alike
+    }
+    return {key: others for key, others in found.items() if others}
+
+
+def _loose_groups(shown: Iterable[Known]) -> list[set[str]]:
+    """Return groups of records with one loose key and the same comparison fields, by remote id."""
+    groups: dict[tuple[str, Marks], set[str]] = defaultdict(set)
+    for known in shown:
+        if None not in known.marks.values():
+            marks = tuple(sorted(known.marks.items()))
+            for digest in known.loose:
+                groups[digest, marks].add(known.remote_id)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 async def audit(bench: Workbench, shown: Sequence[Known]) -> list[Finding]:
     """Compare, and enter what is found in the rows' history, once."""
     keys = {key for known in shown for key in (known.key, *known.others) if key}
+    alike = {remote_id for group in _loose_groups(shown) for remote_id in group}
+    keys |= {*(await bench.ledger.owners(alike)).values()}
     entries = await bench.ledger.by_key(keys)
     found = compare(entries, shown, named=not bench.identity.alone)
     if found:

@@ -8,7 +8,14 @@ only where the name is the same too; by name and year of birth a person is asked
 
 from collections.abc import Iterator, Sequence
 
-from bms_flows.creation.contacts import mailbox, mobile, person_name, sent, switch
+from bms_flows.creation.contacts import (
+    LOOSE_MAILBOX,
+    mailbox,
+    mobile,
+    person_name,
+    sent,
+    switch,
+)
 from bms_flows.creation.identity import Finder, Identity, plain
 from bms_flows.creation.resource import Field, Kind, Resource
 
@@ -53,6 +60,7 @@ def consultant_identity(resource: Resource) -> Identity:
             Finder(birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]),
         ],
         marks={"name": person_name},
+        likeness=[LOOSE_MAILBOX],
     )
 
 

@@ -7,7 +7,7 @@ name is the same too; by name and company a person is asked.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bms_flows.creation.addresses import email_address, mobile_number, region_of
@@ -72,12 +72,26 @@ def contact_identity(resource: Resource) -> Identity:
             ),
         ],
         marks={"name": person_name},
+        likeness=[LOOSE_MAILBOX],
     )
 
 
 def mailbox(values: Mapping[str, Any]) -> str | None:
     """Read a row's or record's e-mail address as it is compared."""
     return email_address(values.get("email"))
+
+
+def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
+    """Read every e-mail address in a row's or record's field, in lower case: `A@x.fr; Bob <b@x.fr>`."""
+    parts = re.split(r"[\s<>,;:()\[\]\"]+", str(values.get("email") or ""))
+    found = (email_address(part) for part in parts if "@" in part)
+    return sorted({address.casefold() for address in found if address})
+
+
+LOOSE_MAILBOX = Finder(
+    ("email",), "never", "same_email_other_form", [loose_mailboxes], loosely=True
+)
+"""The local part of an address may tell two mailboxes apart by its case: a reviewer decides."""
 
 
 def mobile(resource: Resource) -> Reading:

@@ -22,9 +22,12 @@ def scopes_of(bench: Workbench, sheet: Sheet) -> frozenset[Any]:
 
 
 async def take(bench: Workbench, sheet: Sheet) -> Numbered:
-    """Read the lists of the service whole."""
+    """Read the lists of the service whole: the parts that the rows name, and all of the connection."""
     at = await bench.ledger.now()
-    return await bench.remote.read_all(scopes_of(bench, sheet), at), None
+    scopes = {*scopes_of(bench, sheet)}
+    if bench.identity.scope is not None:
+        scopes |= {*bench.entities}
+    return await bench.remote.read_all(scopes, at), None
 
 
 async def refresh(bench: Workbench, drop_id: int, sheet: Sheet) -> Numbered:

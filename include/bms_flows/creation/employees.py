@@ -7,9 +7,12 @@ with 2, 3 and 4 the next ones. `manager_payroll_number` and `manager_email` are 
 other ways to say `id_manager`.
 """
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from bms_flows.creation.identity import Finder, Identity, plain
+from bms_flows.creation.contacts import person_name
+from bms_flows.creation.identity import Finder, Identity, folded, plain
 from bms_flows.creation.resource import Field, Kind, Resource
 
 MISSIONS = 6
@@ -231,13 +234,41 @@ EMPLOYEE = Resource(
 )
 """Required fields are our assumption (the interface shows none) and a setting."""
 
+
+def loose_number(values: Mapping[str, Any]) -> str | None:
+    """Read a payroll number without leading zeros, signs and case: `EMP-0042` is `emp 42`."""
+    parts = re.findall(r"[^\W\d_]+|\d+", folded(values.get("payroll_number")) or "")
+    return " ".join(part.lstrip("0") or "0" for part in parts) or None
+
+
 EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
     keys=[Finder(EMPLOYEE.key)],
-    marks={"name": plain("last_name", "first_name"), "start_date": plain("start_date")},
+    marks={"name": person_name, "start_date": plain("start_date")},
     likeness=[
-        Finder(("last_name", "first_name", "start_date"), "never", "same_person_other_key"),
+        Finder(
+            EMPLOYEE.key,
+            "never",
+            "same_number_other_form",
+            [plain("id_entity"), loose_number],
+            loosely=True,
+        ),
+        Finder(
+            ("last_name", "first_name", "start_date"),
+            "never",
+            "same_person_other_key",
+            [person_name, plain("start_date")],
+        ),
+        Finder(
+            ("last_name", "first_name", "payroll_number"),
+            "never",
+            "same_name_and_number",
+            [person_name, loose_number],
+        ),
     ],
 )
-"""The payroll number tells employees apart; who has the same name and first day is asked about."""
+"""The payroll number tells the employees of an entity apart. The number in another form, the same name
+and start date, or the same name and number may be the same person, also in another entity: a reviewer
+decides.
+"""

@@ -25,6 +25,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Digest of its natural key, None where the list doesn't show it."""
     others: tuple[str, ...] = ()
     """Digests of what else it may be found by."""
+    loose: tuple[str, ...] = ()
+    """Those of them that are its key in a looser form."""
     marks: Mapping[str, str | None] = {}
     """Digests of the fields that are compared beside the key: name, start date, …"""
     deleted: bool = False

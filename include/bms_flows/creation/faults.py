@@ -128,6 +128,21 @@ CREATION_FAULTS: Final[Mapping[str, Answer]] = {
         "Same name and start date under another identity.",
         DECIDE,
     ),
+    "same_number_other_form": Answer(
+        "Une fiche de l'entité porte ce matricule sous une autre forme.",
+        "A record of the entity has this payroll number in another form.",
+        DECIDE,
+    ),
+    "same_name_and_number": Answer(
+        "Même nom et même matricule, dans une autre entité ou à une autre date d'entrée.",
+        "Same name and payroll number, in another entity or with another start date.",
+        DECIDE,
+    ),
+    "same_email_other_form": Answer(
+        "Une fiche porte cette adresse e-mail en d'autres majuscules, ou parmi d'autres.",
+        "A record has this e-mail address in another case, or among others.",
+        DECIDE,
+    ),
     "same_key_other_data": Answer(
         "Une fiche saisie entre-temps porte cette identité, avec un autre nom ou une autre date.",
         "A record typed in meanwhile has this identity with another name or date.",

@@ -6,10 +6,11 @@ without holding names or numbers.
 
 import hashlib
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import product
 from typing import Any, Final, Literal
 
 import msgspec
@@ -20,8 +21,9 @@ _ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 
-Reading = Callable[[Mapping[str, Any]], str | None]
-"""Reads what is compared from a row's or a record's values; None where they don't say."""
+Reading = Callable[[Mapping[str, Any]], str | Collection[str] | None]
+"""Reads what is compared from a row's or a record's values: several forms where a field holds several
+values, None where it holds none."""
 
 Trust = Literal["alone", "named", "never"]
 """How far a key is believed: it tells a record `alone`; only where the marks are the same too; or
@@ -33,17 +35,25 @@ class Finder:
     """One way to find a row's record: the fields it rests on, and how they are read.
 
     `asks` is the code of what a person is asked where it finds a record and can't be believed.
+    `loosely`: it compares a key's fields in a looser form, so that a record found by it, with the
+    same comparison fields, is a double.
     """
 
     fields: tuple[str, ...]
     trust: Trust = "alone"
     asks: str = ""
     read: Sequence[Reading] = ()
+    loosely: bool = False
+
+    def digests(self, resource: str, values: Mapping[str, Any]) -> list[str]:
+        """Return the digests by which equal values are known, none where a value is missing."""
+        label = [resource, *self.fields, *(["loosely"] if self.loosely else [])]
+        parts = (_forms(read(values)) for read in self.read or map(plain, self.fields))
+        return [_digest([*label, *chosen]) for chosen in product(*parts)]
 
     def digest(self, resource: str, values: Mapping[str, Any]) -> str | None:
         """Return the digest by which equal values are known, None where one is missing."""
-        parts = [read(values) for read in self.read or map(plain, self.fields)]
-        return None if None in parts else _digest([resource, *self.fields, *parts])
+        return next(iter(self.digests(resource, values)), None)
 
 
 @dataclass(frozen=True)
@@ -74,13 +84,21 @@ class Identity:
 
     def finders(self, values: Mapping[str, Any]) -> dict[str, Finder]:
         """Return all that finds the record of `values`, by digest, strongest first."""
-        found = ((each.digest(self.resource, values), each) for each in self._finders)
-        return {digest: finder for digest, finder in found if digest is not None}
+        return {
+            digest: finder
+            for finder in self._finders
+            for digest in finder.digests(self.resource, values)
+        }
 
     def others(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the digests beside the key by which `values` may be found."""
         key = self.key(values)
         return tuple(digest for digest in self.finders(values) if digest != key)
+
+    def loose(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the digests of the key of `values` in a looser form."""
+        finders = self.finders(values)
+        return tuple(digest for digest, finder in finders.items() if finder.loosely)
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the part of the service in which `values` belong; None where it has no parts."""
@@ -88,8 +106,8 @@ class Identity:
 
     def mark(self, values: Mapping[str, Any]) -> dict[str, str | None]:
         """Return digests of the marks of `values`; None where a field is missing."""
-        found = ((name, read(values)) for name, read in self.marks.items())
-        return {name: None if mark is None else _digest([mark]) for name, mark in found}
+        found = ((name, *_forms(read(values))) for name, read in self.marks.items())
+        return {name: _digest(forms) if forms else None for name, *forms in found}
 
     @property
     def _finders(self) -> Sequence[Finder]:
@@ -137,6 +155,12 @@ def unpacked(text: str) -> dict[str, Any]:
     """Read what `packed` wrote."""
     body: dict[str, Any] = _DECODER.decode(text)
     return body
+
+
+def _forms(read: str | Collection[str] | None) -> Collection[str]:
+    if read is None:
+        return ()
+    return (read,) if isinstance(read, str) else read
 
 
 def _digest(parts: Sequence[str | None]) -> str:

@@ -94,6 +94,7 @@ class Employees:
             is_standby=item.is_standby,
             key=self.identity.key(values),
             others=self.identity.others(values),
+            loose=self.identity.loose(values),
             marks=self.identity.mark(values),
             values=values,
         )
@@ -193,6 +194,7 @@ class Crm(ABC):
             number=record.id,
             key=self.identity.key(values),
             others=self.identity.others(values),
+            loose=self.identity.loose(values),
             marks=self.identity.mark(values),
             deleted=bool(values.get("deleted")),
         )

@@ -1,5 +1,6 @@
 """What the steps of a creation work with."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,8 @@ class Workbench:
     remote: Remote
     rules: Rules
     settings: Settings
+    entities: Collection[int] = ()
+    """The entities of the connection: employees are compared across all of them."""
 
     @property
     def resource(self) -> Resource:

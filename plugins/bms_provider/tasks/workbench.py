@@ -59,7 +59,11 @@ def run(
         remote = REMOTES[name]
         async with reader, writer:
             bench = Workbench(
-                place.warehouse, remote(reader, writer, settings), rules(name), settings
+                place.warehouse,
+                remote(reader, writer, settings),
+                rules(name),
+                settings,
+                hook.entities,
             )
             return await work(bench)
 

@@ -59,6 +59,8 @@ class Run:
     resource: str = "employee"
     kept: str = ""
     """File of what its steps have returned; without one every step is done anew."""
+    entities: tuple[int, ...] = ()
+    """The entities of the connection."""
 
 
 class Kept:
@@ -147,7 +149,7 @@ async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
     sheet = read(run.content, "drop.csv", resource)
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
         remote = REMOTES[run.resource](reader, writer, run.settings)
-        bench = Workbench(engine, remote, rules.read(resource), run.settings)
+        bench = Workbench(engine, remote, rules.read(resource), run.settings, run.entities)
         return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
 
 

@@ -203,3 +203,25 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     assert ended(outcomes) == {"adopted": 2}
     assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
     assert made(sandbox, f"{resource}s") == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ALICE@depot.example",
+        "Alice <alice@depot.example>",
+        "bob@depot.example; alice@depot.example",
+        "alice@depot.example, bob@depot.example",
+    ],
+)
+@pytest.mark.parametrize("resource", TWO)
+def test_an_address_in_another_form_is_asked_about(
+    resource: str, address: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    given = {"last_name": "Girard", "first_name": "Alice", "email": address}
+    known = sandbox.insert(f"{resource}s", **given)
+    row = people(resource, "Girard;Alice;alice@depot.example;;;")
+    [outcome] = run(drop(row, resource))
+    assert (outcome.state, codes([outcome])) == ("needs_review", ["same_email_other_form"])
+    assert [candidate.guid for candidate in outcome.candidates] == [str(known["id"])]
+    assert made(sandbox, f"{resource}s") == 0

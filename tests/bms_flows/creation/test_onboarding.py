@@ -188,3 +188,75 @@ def test_a_create_that_waited_too_long_for_its_turn_is_not_sent(
         what = Counter(connection.scalars(text("select what from bms.creation_event")))
     assert what["withdrawn"] > 0
     assert "unknown" not in what
+
+
+FORMS_OF_NUMBERS = {"without_zeros": "4217", "zeros:8": "00004217", "padded": "004217 "}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_NUMBERS)
+def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_record(
+    form: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(stored_forms=[f"create_employee.payroll_number={form}"])
+    sandbox.set_fault("commit_then_lose_reply", "create_employee")
+    this = drop(csv("004217;Lefèvre;Aurélie;2026-05-01;"))
+    [outcome] = run(this, create_timeout_s=4, lease_s=4)
+    assert made(sandbox) == {"004217": 1}, "as it was sent"
+    stored = FORMS_OF_NUMBERS[form]
+    [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == stored]
+    if form == "padded":
+        assert outcome.state == "adopted", "spaces around a number are none"
+        return
+    assert outcome.state == "needs_review"
+    assert [candidate.guid for candidate in outcome.candidates] == [record["guid_employee"]]
+
+
+@pytest.mark.parametrize("number", ["4217", "00004217", "EMP-4217"])
+def test_a_number_in_another_form_is_asked_about(number: str, sandbox: Sandbox, drop: Drop) -> None:
+    there = sandbox.insert("employees", id_entity=1, payroll_number=number, last_name="Autre")
+    ours = "emp 04217" if number.startswith("E") else "004217"
+    [outcome] = run(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
+    assert [fault.code for fault in outcome.faults] == ["same_number_other_form"]
+    assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert made(sandbox) == {}
+
+
+@pytest.mark.parametrize("number", ["4217", "04217"])
+def test_the_next_audit_names_a_double_under_another_form_of_its_number(
+    number: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    sandbox.set_dialect(stored_forms=["create_employee.payroll_number=without_zeros"])
+    person = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026-05-01"}
+    [created] = run(drop(csv("004217;Lefèvre;Aurélie;2026-05-01;")))
+    double = sandbox.insert("employees", id_entity=1, payroll_number=number, **person)
+    other = person | {"last_name": "Autre"}
+    sandbox.insert("employees", id_entity=1, payroll_number="0004217", **other)
+    run(drop(csv("900003;Autre;Zoé;2026-05-15;")))
+    with warehouse.connect() as connection:
+        found = connection.scalars(
+            text("select detail from bms.creation_event where what = 'double'")
+        ).all()
+    assert found == [" ".join(sorted([created.guid or "", double["guid_employee"]]))]
+
+
+PERSON = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026-05-01"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"payroll_number": "700001"}, "same_person_other_key"),
+        ({"payroll_number": "900001", "start_date": "2020-01-01"}, "same_name_and_number"),
+    ],
+    ids=["start date", "number"],
+)
+def test_a_person_of_another_entity_is_asked_about(
+    given: dict[str, str], code: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    there = sandbox.insert("employees", id_entity=2, **PERSON | given)
+    this = drop(csv("900001;LEFEVRE;Aurelie;2026-05-01;"))
+    [outcome] = run(replace(this, entities=(1, 2, 3)))
+    assert [fault.code for fault in outcome.faults] == [code]
+    assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert made(sandbox) == {}
