@@ -1,6 +1,6 @@
-"""What Airflow's provider discovery reads: the connection form as data.
+"""Metadata for Airflow's provider discovery, the connection form included.
 
-This module imports nothing: an exception here would keep every provider of Airflow from loading.
+This module imports nothing: an exception here would keep Airflow from loading any provider.
 """
 
 
@@ -21,7 +21,7 @@ def _yes_no(label: str, description: str, *, default: bool) -> dict[str, object]
 
 
 def _field(label: str, description: str, kind: str, schema: dict[str, object]) -> dict[str, object]:
-    # Null beside the type: what Airflow's form sends for a field left empty.
+    # Airflow's form sends null for an empty field.
     return {
         "label": label,
         "description": description,
@@ -30,76 +30,82 @@ def _field(label: str, description: str, kind: str, schema: dict[str, object]) -
 
 
 CONNECTION_FIELDS = {
-    "application_id": _text("Application ID", "Sent with client id and secret to get a token."),
+    "application_id": _text("Application ID", "Sent with client ID and secret in a token request."),
     "entities": _text(
         "Entities",
-        "Numbers of the entities whose invoices and employees are read: 1, 2, 5.",
+        "Numbers of the entities whose invoices and employees are read, for example 1, 2, 5.",
     ),
     "expires_in_unit": _text(
         "Unit of expires_in",
-        "In what the token's life is given; not shown by the interface. A readable JWT exp wins.",
+        "Unit of expires_in (not shown by the interface). The exp of a readable JWT takes precedence.",
         default="seconds",
         enum=["seconds", "milliseconds", "minutes"],
     ),
-    "concurrency": _count("Concurrency", "Requests in flight at most, for one task.", default=8),
-    "timeout": _seconds("Timeout", "Seconds that one request may take.", default=60),
+    "concurrency": _count(
+        "Concurrency", "Maximum number of requests in flight per task.", default=8
+    ),
+    "timeout": _seconds("Timeout", "Seconds until a request fails.", default=60),
     "attempts": _count(
         "Attempts",
-        "Tries of a request that may be repeated, the first included.",
+        "Attempts of a request that may be retried, the first included.",
         default=6,
     ),
     "backoff_cap": _seconds(
-        "Longest wait", "Seconds between two tries at most, whatever the service asks.", default=30
+        "Longest wait",
+        "Maximum seconds between two attempts, even if the service asks for more.",
+        default=30,
     ),
     "page_size": _count(
         "Page size",
-        "Contacts and consultants asked for in one page; the service may give fewer.",
+        "Contacts or consultants requested per page. The service may return fewer.",
         default=100,
     ),
     "time_zone": _text(
         "Time zone",
-        "Of the service's date-times that come without a zone; not shown by the interface.",
+        "Time zone of the service's date-times without one (not shown by the interface).",
         default="Europe/Paris",
     ),
     "end_date_inclusive": _yes_no(
         "end_date is inclusive",
-        "Whether the service's invoice list takes the day end_date in; not shown by the interface.",
+        "Whether the service's invoice list includes the day end_date (not shown by the interface).",
         default=True,
     ),
     "create_refused_by_429": _yes_no(
-        "A create answered 429 was not executed",
-        "Then it is sent again; not shown by the interface, so off.",
+        "A creation answered 429 was not executed",
+        "Whether such a creation is sent again (not shown by the interface).",
         default=False,
     ),
     "token_bearer_secret": _text(
-        "Bearer of the token operation",
-        "Only where the service wants a bearer for POST /v1/token itself.",
+        "Bearer token for token requests",
+        "Only if the service requires a bearer token for POST /v1/token.",
         format="password",
     ),
     "verify": _text(
-        "Verify TLS", "true, false, or the path of a CA file or folder.", default="true"
+        "Verify TLS",
+        "true, false, or the path of a file or folder of certificate authorities.",
+        default="true",
     ),
-    "cert": _text("Client certificate", "Path of a PEM file with certificate and key."),
+    "cert": _text("Client certificate", "Path of a PEM file with the certificate and its key."),
     "proxies": _field(
         "Proxies",
-        'By scheme, as JSON: {"https": "http://proxy.example:3128"}.',
+        'Proxies by scheme, as JSON: {"https": "http://proxy.example:3128"}.',
         "object",
         {},
     ),
     "trust_env": _yes_no(
         "Proxies from the environment",
-        "Take proxies from HTTPS_PROXY and NO_PROXY, and CA files from REQUESTS_CA_BUNDLE, where "
-        "none are given here.",
+        "Use HTTPS_PROXY, NO_PROXY and REQUESTS_CA_BUNDLE where proxies and certificate authorities "
+        "are not set here.",
         default=True,
     ),
 }
-"""The extras of a connection of type bms by their name: what the form asks and the hook reads."""
+"""Extras of a connection of type bms, by name."""
 
 
 def stored_extras(**given: object) -> dict[str, object]:
-    """Return every extra with its default, or what is `given`: a connection to be stored.
+    """Return every extra with the `given` value or its default, for a connection to be stored.
 
-    Airflow 3.3.2's Edit form shows the extras that are stored and no other.
+    The Edit form of Airflow 3.3.2 shows only the extras that are stored.
     """
     defaults = {name: _default(field) for name, field in CONNECTION_FIELDS.items()}
     return {**defaults, **given}
@@ -111,16 +117,41 @@ def _default(field: dict[str, object]) -> object:
 
 
 def get_provider_info() -> dict[str, object]:
-    """Return the provider's metadata; `package-name` is the distribution's own name."""
+    """Return the provider's metadata; `package-name` must be the name of the distribution.
+
+    The plugin is not listed: Airflow loads it by the entry point ``airflow.plugins``.
+    """
+    name = "Business Management Service"
     return {
         "package-name": "bms-airflow",
-        "name": "Business Management Service",
-        "description": "Hook and operators for the Business Management Service (HR, CRM, invoices).",
+        "name": name,
+        "description": "Hook, operators and triggers for a Business Management Service: HR, CRM, invoices.",
+        "integrations": [{"integration-name": name, "tags": ["service"]}],
+        "hooks": [{"integration-name": name, "python-modules": ["bms_provider.hooks.bms"]}],
+        "operators": [
+            {
+                "integration-name": name,
+                "python-modules": [
+                    "bms_provider.operators.access",
+                    "bms_provider.operators.approval",
+                    "bms_provider.operators.consultants",
+                    "bms_provider.operators.contacts",
+                    "bms_provider.operators.employees",
+                    "bms_provider.operators.invoices",
+                ],
+            }
+        ],
+        "triggers": [{"integration-name": name, "python-modules": ["bms_provider.triggers.inbox"]}],
+        "extra-links": [
+            "bms_provider.operators.links.BmsBoardLink",
+            "bms_provider.operators.links.BmsFileLink",
+        ],
+        "asset-uris": [{"schemes": ["bms"], "handler": None}],
         "connection-types": [
             {
                 "connection-type": "bms",
                 "hook-class-name": "bms_provider.hooks.bms.BmsHook",
-                "hook-name": "Business Management Service",
+                "hook-name": name,
                 "ui-field-behaviour": {
                     "hidden-fields": ["schema"],
                     "relabeling": {
@@ -131,7 +162,7 @@ def get_provider_info() -> dict[str, object]:
                     "placeholders": {
                         "host": "https://bms.example.com:443/api",
                         "login": "client_id",
-                        "port": "443: give it, Airflow 3.3.2's Test answers 400 without a port",
+                        "port": "443: required, without a port the Test of Airflow 3.3.2 fails with 400",
                     },
                 },
                 "conn-fields": CONNECTION_FIELDS,

@@ -1,13 +1,26 @@
+"""Metadata that Airflow's provider discovery reads."""
+
+import importlib
 import importlib.metadata
 import json
+import pkgutil
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
+import airflow
+import jsonschema
+import pytest
+from airflow.sdk import BaseHook, BaseOperator, BaseOperatorLink
+from airflow.triggers.base import BaseTrigger
+
+import bms_provider
 from bms_provider.provider_info import CONNECTION_FIELDS, get_provider_info
 
 
-def test_the_package_name_is_the_distribution_s_own() -> None:
-    """Another name keeps every provider of Airflow from loading."""
+def test_the_package_name_is_the_name_of_the_distribution() -> None:
+    """Airflow loads no provider if it differs."""
     [entry] = [
         entry
         for entry in importlib.metadata.entry_points(group="apache_airflow_provider")
@@ -18,8 +31,8 @@ def test_the_package_name_is_the_distribution_s_own() -> None:
     assert get_provider_info()["package-name"] == entry.dist.metadata["Name"]
 
 
-def test_importing_it_imports_nothing() -> None:
-    """An exception there would keep every provider of Airflow from loading."""
+def test_the_module_imports_nothing() -> None:
+    """Airflow loads no provider if its import fails."""
     code = (
         "import sys; before = set(sys.modules); import bms_provider.provider_info;"
         "print(sorted(set(sys.modules) - before))"
@@ -49,8 +62,8 @@ def test_airflow_builds_the_form_without_importing_the_hook() -> None:
     assert "400" in form["standard_fields"]["port"]["placeholder"]
 
 
-def test_a_secret_among_the_extras_is_named_so_that_airflow_masks_it() -> None:
-    """Airflow masks an extra by its name; the form's password format alone doesn't hide it."""
+def test_airflow_masks_secret_extras_by_their_names() -> None:
+    """The form's password format does not hide the value of an extra."""
     from airflow.sdk._shared.secrets_masker import should_hide_value_for_key
 
     secrets = {
@@ -60,4 +73,65 @@ def test_a_secret_among_the_extras_is_named_so_that_airflow_masks_it() -> None:
     }
     masked = {name for name in CONNECTION_FIELDS if should_hide_value_for_key(name)}
     assert secrets == {"token_bearer_secret"}
-    assert masked == {*secrets, "proxies"}  # Airflow's own list has them: they may hold a password
+    assert masked == {
+        *secrets,
+        "proxies",
+    }  # by Airflow's own list, since proxies may have a password
+
+
+def test_the_metadata_fit_airflow_s_schema() -> None:
+    schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
+    jsonschema.validate(get_provider_info(), schema)
+
+
+def classes(base: type) -> set[str]:
+    """Return the modules of the provider that define a public subclass of a base class."""
+    modules = [
+        importlib.import_module(each.name)
+        for folder in ("hooks", "operators", "triggers")
+        for each in pkgutil.iter_modules(
+            [f"{next(iter(bms_provider.__path__))}/{folder}"], f"bms_provider.{folder}."
+        )
+    ]
+    return {
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name, found in vars(module).items()
+        if isinstance(found, type)
+        and issubclass(found, base)
+        and found.__module__ == module.__name__
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "base"), [("hooks", BaseHook), ("operators", BaseOperator), ("triggers", BaseTrigger)]
+)
+def test_every_module_with_a_public_class_is_listed(key: str, base: type) -> None:
+    found = {name.rpartition(".")[0] for name in classes(base)}
+    found -= {"bms_provider.operators.base", "bms_provider.operators.creation"}  # base classes
+    info: dict[str, Any] = get_provider_info()
+    listed = [module for each in info[key] for module in each["python-modules"]]
+    assert sorted(listed) == sorted(found)
+    names = {each["integration-name"] for each in info["integrations"]}
+    assert {each["integration-name"] for each in info[key]} == names
+
+
+def test_every_link_is_listed() -> None:
+    assert set(get_provider_info()["extra-links"]) == classes(BaseOperatorLink)  # type: ignore[call-overload]  # plain data
+
+
+def test_airflow_discovers_links_and_asset_uris() -> None:
+    code = (
+        "import json\n"
+        "from airflow.providers_manager import ProvidersManager\n"
+        "manager = ProvidersManager()\n"
+        "manager.initialize_providers_asset_uri_resources()\n"
+        "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
+        "print(json.dumps([links, 'bms' in manager.asset_uri_handlers]))\n"
+    )
+    found = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    links, registered = json.loads(found.stdout.splitlines()[-1])
+    assert links == get_provider_info()["extra-links"]
+    assert registered

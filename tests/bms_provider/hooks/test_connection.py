@@ -160,7 +160,7 @@ def test_the_port_applies_only_if_the_url_has_none(
         ({"extra": {"proxies": "{" + CANARY}}, "extra proxies (Proxies) takes a JSON object"),
         (
             {"extra": {"token_bearer_secret": f"{CANARY}\n"}},
-            "extra token_bearer_secret (Bearer of the token operation) must be printable ASCII",
+            "extra token_bearer_secret (Bearer token for token requests) must be printable ASCII",
         ),
     ],
     ids=lambda value: str(value)[:60],
