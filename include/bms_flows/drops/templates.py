@@ -32,6 +32,7 @@ _DATES = {
     "mdy": "12/31/2026, 2026-12-31",
     "ymd": "2026-12-31",
 }
+_STRFTIME = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y-%m-%d"}
 _INTRODUCTION = """\
 {title}
 {underline}
@@ -96,24 +97,37 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
         here.chmod(0o770)
     for name, content in (
         (READ_ME, read_me(resource, declared)),
-        (csv_name(resource), csv_template(resource)),
-        (xlsx_name(resource), xlsx_template(resource)),
+        (csv_name(resource), csv_template(resource, declared)),
+        (xlsx_name(resource), xlsx_template(resource, declared)),
     ):
         update(inbox / name, content, READABLE)
 
 
-def csv_template(resource: Resource) -> bytes:
+def csv_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
     """Return a CSV as French Excel writes and opens it: `;`, UTF-8 with its mark, CRLF."""
-    rows = [[each.label for each in resource.fields], [each.example for each in resource.fields]]
+    rows = _rows(resource, declared)
     text = "".join(";".join(tokens.quoted(cell, ";") for cell in row) + "\r\n" for row in rows)
     return ENCODINGS["utf-8-sig"].encode(text)
 
 
-def xlsx_template(resource: Resource) -> bytes:
+def xlsx_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
     """Return a workbook whose columns are text, so that Excel changes no number and no date."""
-    rows = [[each.label for each in resource.fields], [each.example for each in resource.fields]]
-    lines = [Line([text(cell, TEXT) for cell in row]) for row in rows]
+    lines = [Line([text(cell, TEXT) for cell in row]) for row in _rows(resource, declared)]
     return xlsx_file(resource.inbox, lines, ALL_TEXT)
+
+
+def _rows(resource: Resource, declared: Format) -> list[list[str]]:
+    """Return the header and the example row, written as the inbox declares."""
+    fields = resource.fields
+    return [[each.label for each in fields], [_example(each, declared) for each in fields]]
+
+
+def _example(field: Field, declared: Format) -> str:
+    if field.kind == "date" and field.example:
+        return f"{dates.parse(field.example, 'dmy'):{_STRFTIME[declared.date_order]}}"
+    if field.kind == "decimal" and declared.decimal_mark == ".":
+        return field.example.replace(",", ".")
+    return field.example
 
 
 def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:

@@ -250,3 +250,4 @@ def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
     )
     cell = again.worksheets[0]["A2"]
     assert (cell.value, cell.data_type) == ("=HYPERLINK(1)", "s")
+    assert cell.quotePrefix  # it stays a text when a user edits it

@@ -9,7 +9,10 @@ import openpyxl
 import pytest
 from upath import UPath
 
+from bms_flows.creation.consultants import consultant
+from bms_flows.creation.contacts import contact
 from bms_flows.creation.employees import EMPLOYEE
+from bms_flows.creation.resource import Resource
 from bms_flows.drops import templates
 from bms_flows.drops.inbox import look
 from bms_flows.drops.reading import read
@@ -31,6 +34,17 @@ def test_a_template_has_every_column_and_an_example_that_is_read(name: str, cont
     assert set(EMPLOYEE.required) <= set(example.values)
     assert example.values["payroll_number"] == "004217"
     assert read(content, name, EMPLOYEE).rows[0].values == example.values
+
+
+@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+@pytest.mark.parametrize("declared", [Format(), Format("mdy", "."), Format("ymd", ",")])
+def test_the_example_is_written_as_the_inbox_declares(resource: Resource, declared: Format) -> None:
+    for name, content in (
+        ("a.csv", templates.csv_template(resource, declared)),
+        ("a.xlsx", templates.xlsx_template(resource, declared)),
+    ):
+        found = read(content, name, resource, declared)
+        assert [fault.code for fault in found.faults] == ["example_row"]
 
 
 def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: Path) -> None:

@@ -422,7 +422,7 @@ def test_what_is_stored_as_a_number_and_is_none_is_refused(stored: str) -> None:
 def shared(texts: Sequence[str]) -> bytes:
     """Return a workbook as Excel writes it: texts once, named by their places."""
     strings = "".join(f"<si><t>{text}</t></si>" for text in texts)
-    rows = "".join(f'<row><c t="s"><v>{n}</v></c></row>' for n in range(len(texts)))
+    rows = "".join(f'<row><c t="s"><v>{n}</v></c></row>' for n in range(2))
     return workbook(f"<sheetData>{rows}</sheetData>", strings=strings)
 
 
