@@ -205,10 +205,12 @@ def load() -> dict[str, Result]:
 def page(results: dict[str, Result]) -> str:
     """Return the page of the results, in the order of `mutation.toml`."""
     known = [(each, results[each.file]) for each in modules() if each.file in results]
+    latest = max((found for _, found in known), key=lambda found: found.measured)
     lines = [
         "# Mutation tests",
         "",
-        f"{published.stamp()} Each module at the commit of its row.",
+        f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or each module at the",
+        "commit of its row.",
         "",
         "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
         f"Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
@@ -270,6 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"{module.file}: {found.killed} of {found.total} killed, {found.score:.1f} %",
                 flush=True,
             )
+            for each in module.explained.keys() - set(found.survivors):
+                print(f"  killed by now, so needs no explanation: {each.after}", flush=True)
             for each in unexplained:
                 print(f"  {each.function}:\n    - {each.before}\n    + {each.after}", flush=True)
             failed |= bool(unexplained) or found.score < GOAL

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.mutate import PROJECT, Module, Survivor, modules, survivor
+from bench.mutate import GOAL, PAGE, PROJECT, Module, Survivor, load, modules, page, survivor
 
 DIFFERENCE = """\
 --- src/bms/retry.py
@@ -21,10 +21,19 @@ DIFFERENCE = """\
 def test_a_module_and_its_tests_exist(module: Module) -> None:
     for name in (module.file, *module.tests):
         assert (PROJECT / name).is_file()
-    source = (PROJECT / module.file).read_text()
-    for each in module.explained:
-        for line in each.before.splitlines():
-            assert line in source, f"{module.file} no longer holds the line of a survivor"
+
+
+def test_the_page_shows_the_stored_results() -> None:
+    assert PAGE.read_text() == page(load())
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.file)
+def test_a_measured_module_reaches_the_goal_and_its_survivors_are_explained(module: Module) -> None:
+    result = load().get(module.file)
+    if result is None:
+        pytest.skip("not measured yet")
+    assert result.score >= GOAL
+    assert set(result.survivors) <= module.explained.keys()
 
 
 @pytest.mark.parametrize(
