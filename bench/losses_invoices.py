@@ -80,7 +80,7 @@ class Company:
         pieces = tail.cut(Settings.window_days)
         return [Answer(piece, {day: self.truth[day] for day in piece}) for piece in pieces]
 
-    def doubts(self, answers: list[Answer]) -> list[str]:
+    def doubts(self, today: date, answers: list[Answer]) -> list[str]:
         """Return what the checks make of a run's answers."""
         found_days = {day: count for each in answers for day, count in each.days.items()}
         rows = sum(found_days.values())
@@ -94,22 +94,25 @@ class Company:
             )
             for each in answers
         ]
-        duplicates = sum(each.duplicates for each in answers)
+        duplicates = [frozenset(each.window) for each in answers for _ in range(each.duplicates)]
         found = Found(
-            rows_read=rows + duplicates,
-            quarantined=duplicates,
+            rows_read=rows + len(duplicates),
+            quarantined=len(duplicates),
             not_accepted=duplicates,
             duplicates=duplicates,
-            outside=0,
-            amounts_differ=sum(each.amounts_differ for each in answers),
+            amounts_differ=[
+                frozenset(each.window) for each in answers for _ in range(each.amounts_differ)
+            ],
             days=found_days,
             windows=windows,
-            currencies=self._currencies(rows),
+            currencies={name: {*found_days} for name in self._currencies(rows)},
         )
-        stood = sum(self.stored.get(day, 0) for day in found_days)
-        known = History(self.stored, frozenset(CURRENCIES), self._currencies(stood))
-        breaches = check(found, known, holidays=self.free, tolerance=Tolerance())
-        return [breach.code for breach in breaches]
+        before = sum(self.stored.get(day, 0) for day in found_days)
+        day = min(found_days)
+        stored = {name: {day: count} for name, count in self._currencies(before).items()}
+        known = History(self.stored, frozenset(CURRENCIES), stored)
+        violations = check(found, known, holidays=self.free, today=today, tolerance=Tolerance())
+        return [violation.code for violation in violations]
 
     def keep(self, answers: list[Answer]) -> None:
         """Publish."""
@@ -175,12 +178,12 @@ def noticed(per_day: int, loss: Loss, *, newest: bool) -> float:
     draws = random.Random(f"{per_day} {loss.__name__}")  # noqa: S311 - a simulation
     company = Company(per_day, draws)
     seen = trials = 0
-    for _, answers in runs(company, BEGIN + 90 * DAY, TRIALS):
+    for today, answers in runs(company, BEGIN + 90 * DAY, TRIALS):
         hit = answers[-1] if newest else draws.choice(answers[:-1])
         if any(hit.days.values()):
             loss(hit, draws)
             trials += 1
-            seen += bool(company.doubts(answers))
+            seen += bool(company.doubts(today, answers))
     return seen / trials
 
 
@@ -189,8 +192,8 @@ def false_alarms(per_day: int, first: date, *, lulls: bool) -> tuple[int, dict[s
     alarms, codes = 0, dict[str, int]()
     for seed in range(SEEDS):
         company = Company(per_day, random.Random(seed), lulls)  # noqa: S311 - a simulation
-        for _, answers in runs(company, first, CLEAN_RUNS):
-            doubts = company.doubts(answers)
+        for today, answers in runs(company, first, CLEAN_RUNS):
+            doubts = company.doubts(today, answers)
             alarms += bool(doubts)
             for code in doubts:
                 codes[code] = codes.get(code, 0) + 1

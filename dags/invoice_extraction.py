@@ -7,8 +7,8 @@ them into `bms.client_invoice` with every change as a version.
   of its data interval, else the last complete day, in the company's time zone. Beside these the
   last 35 days are read again, older days that hold an open invoice, at growing intervals, and days
   between that no run has read yet.
-- **Doubts**: a load that can't be believed is kept and not published; the task says why and what
-  to do, the other entities go on.
+- **Checks**: days that look implausible are held for review, the others are published; the task
+  fails and says which days, why and what to do. The other entities go on.
 - **Entities**: those of the connection `bms_default` unless the run names some.
 - **Again**: every run can be run again; what stands already is not written.
 """
@@ -48,7 +48,7 @@ from bms_provider import policy
         "accept_suspect": Param(
             False,
             type="boolean",
-            title="Publish suspect loads as they are",
+            title="Publish days held for review as they are",
             description="Of the entities, and of the days where given; nothing is read again.",
         ),
     },

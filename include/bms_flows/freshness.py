@@ -225,18 +225,21 @@ from unnest(cast(:flows as text[])) as each(flow)
 """)
 
 # A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
-# reaches the last whole day and the list was whole. A flow owes the entities of its latest scheduled
+# reaches the last whole day and the list was whole. Where some of its days are held for review, the
+# others are published and count all the same. A flow owes the entities of its latest scheduled
 # run, and of the one before it: the latest may not have come to all of them yet. One that a person
 # once tried by hand, or that was taken off the connection, is owed nothing.
 _COURSES = text("""
 with try as (
-    select distinct on (dag_run_id, step, id_entity, window_start)
-        dag_run_id, id_entity, id, state, started_at, finished_at, details,
-        not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches
+    select dag_run_id, id_entity, id, state, started_at, finished_at, details,
+        not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches,
+        rank() over (
+            partition by dag_run_id, step, id_entity, window_start
+            order by coalesce(held_by, id) desc
+        ) as nth
     from bms.run
     where flow = :flow and started_at >= :since
         and step = coalesce(cast(:step as text), step)
-    order by dag_run_id, step, id_entity, window_start, id desc
 ), load as (
     select dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at,
@@ -247,8 +250,11 @@ with try as (
             when bool_or(state = 'unstable') then 'unstable'
             when bool_or(state = 'partial') then 'partial'
             else 'complete'
-        end as state
+        end as state,
+        bool_or(state in ('running', 'failed', 'unstable', 'partial')) as broken,
+        bool_or(state = 'complete' and reaches) as published
     from try
+    where nth = 1
     group by dag_run_id, id_entity
     having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
 ), latest as (
@@ -262,7 +268,7 @@ with try as (
     from load join latest using (dag_run_id)
 )
 select :flow as flow, id_entity, min(started_at) as first_at,
-    max(finished_at) filter (where state = 'complete') as complete_at,
+    max(finished_at) filter (where published and not broken) as complete_at,
     (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
     (array_agg(dag_run_id order by id desc))[1] as dag_run_id
 from owing

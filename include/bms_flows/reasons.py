@@ -47,7 +47,7 @@ BREACHES = {
         "the values stay in _extra.",
     ),
 }
-"""What makes a load of invoices suspect."""
+"""Why days of a load of invoices are held for review."""
 
 ROW_FAULTS = {
     "not_an_object": Reason("The row is no JSON object.", "Report it to the service's owner."),
@@ -63,7 +63,7 @@ ROW_FAULTS = {
     "bad_datetime": Reason("A time that can't be read.", "Report it to the service's owner."),
     "bad_json": Reason("A structure that can't be kept.", "Report it to the service's owner."),
     "bad_text": Reason("A text with a NUL in it.", "Correct the field in the service."),
-    "duplicate_id": Reason("The same identifier came twice; the first stays.", COMPARE),
+    "duplicate_id": Reason("The same identifier came more than once; one row is loaded.", COMPARE),
 }
 """What puts a single row into quarantine."""
 
@@ -92,7 +92,7 @@ ALARMS = {
         "Read the end of the task's log, mend what it names, then clear the task.",
     ),
     "suspect": Reason(
-        "The service answered, and the answer can't be believed: it was kept back.",
+        "The service answered, and a part of the answer is implausible: it is held for review.",
         "Compare with the service; if it is right, run with accept_suspect (of lists: accept_gone), "
         "else run again.",
     ),

@@ -29,11 +29,11 @@ from sqlalchemy import (
 from upath import UPath
 
 from bms_flows import storage
-from bms_flows.invoices.load import Load
+from bms_flows.invoices.again import Stored, load_again
 from bms_flows.invoices.merging import RESOURCE, Languages, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import publish
-from bms_flows.invoices.raw import AnswersMissing, answered, replay
+from bms_flows.invoices.raw import AnswersMissing
 from bms_flows.settings import Settings
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
@@ -78,7 +78,9 @@ def rebuild(
         # Readers go on with what stands; a load that would publish waits, and then starts anew.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection, settings)
-        gone = [number for number, kept in steps if not _answered(data_root, kept)]
+        gone = [
+            number for number, kept in steps if _stored(data_root, kept).lacks(Unit.from_dict(kept))
+        ]
         if gone:
             raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
         before = fingerprint(connection, client_invoice)
@@ -129,9 +131,10 @@ def _listed_otherwise(connection: Connection, range_date: str) -> list[int]:
     return [*connection.scalars(denying)]
 
 
-def _answered(data_root: UPath, kept: dict[str, Any]) -> bool:
-    """Tell whether the answers about every day of a step are there."""
-    return Unit.from_dict(kept).days <= answered(data_root / kept["raw"])
+def _stored(data_root: UPath, kept: dict[str, Any]) -> Stored:
+    """Return the stored answers of a step."""
+    read_at = datetime.fromisoformat(kept.get("read_at", kept["seen_at"]))
+    return Stored(data_root / kept["raw"], kept["zone"], kept["range_date"], read_at)
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
@@ -151,14 +154,10 @@ def _again(
 ) -> None:
     unit = Unit.from_dict(kept)
     names = Languages(kept["language"], settings.language)
-    at = datetime.fromisoformat(kept["seen_at"])
-    raw, date_of = data_root / kept["raw"], kept["range_date"]
-    without = answered(raw) - unit.days
-    read_at = datetime.fromisoformat(kept.get("read_at", kept["seen_at"]))
-    load = Load(connection, unit.id_entity, kept["zone"], date_of, read_at, without=without)
-    merging = Merging(connection, number, names, at)
-    for window, answer in replay(raw):
-        merging.add(load.take(window, answer).differing)
+    merging = Merging(connection, number, names, datetime.fromisoformat(kept["seen_at"]))
+    load = load_again(
+        connection, merging, unit, _stored(data_root, kept), later=unit.accepts is not None
+    )
     publish(load, merging, unit)
 
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Context, Decimal, Inexact
 from typing import Any
 
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Engine, delete, insert, literal, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -57,6 +57,19 @@ class Total:
         return {name: Decimal(f"{sum_.normalize(EXACT):f}") for name, sum_ in self.amounts.items()}
 
 
+def less(totals: Mapping[str, Total], others: Mapping[str, Total]) -> dict[str, Total]:
+    """Return what `totals` hold beyond `others`, a part of them; by currency."""
+    left = {}
+    for currency, total in totals.items():
+        other = others.get(currency, Total())
+        amounts = {
+            name: EXACT.subtract(total.amounts[name], other.amounts[name]) for name in AMOUNTS
+        }
+        if total.invoices > other.invoices:
+            left[currency] = Total(total.invoices - other.invoices, amounts)
+    return left
+
+
 @dataclass
 class Counts:
     """Rows of a step; a complete one satisfies read = inserted + changed + unchanged + quarantined."""
@@ -67,6 +80,10 @@ class Counts:
     unchanged: int = 0
     quarantined: int = 0
     vanished: int = 0
+
+    def less(self, others: "Counts") -> "Counts":
+        """Return the counts of the rows that `others`, a part of these, leave."""
+        return Counts(**{name: max(0, n - getattr(others, name)) for name, n in vars(self).items()})
 
     @property
     def balanced(self) -> bool:
@@ -108,6 +125,27 @@ def begin(engine: Engine, step: Step) -> int:
             .returning(run.c.id)
         )
         return int(entered.scalar_one())
+
+
+def begin_held(connection: Connection, run_id: int, last_day: date) -> int:
+    """Enter a step for the days that step `run_id` read and holds for review; return its number.
+
+    Step `run_id` then reaches to `last_day`, the last one that it publishes. Both belong to the same
+    try: a later try of the task takes the place of both.
+    """
+    copied = [
+        run.c[name]
+        for name in (
+            *("flow", "dag_run_id", "step", "id_entity"),
+            *("window_start", "window_end", "started_at"),
+        )
+    ]
+    read = select(literal("running"), run.c.id, *copied).where(run.c.id == run_id)
+    columns = ["state", "held_by", *(column.name for column in copied)]
+    held = insert(run).from_select(columns, read).returning(run.c.id)
+    number = int(connection.execute(held).scalar_one())
+    connection.execute(update(run).where(run.c.id == run_id).values(window_end=last_day))
+    return number
 
 
 def finish(

@@ -20,6 +20,7 @@ from bms_flows.runs import Step
 from bms_flows.settings import Settings
 from bms_flows.workplace import Workplace
 from bms_sandbox.serve import Sandbox, running
+from tests.bms_flows.invoices.listed import Company, ListedInvoices, serving
 
 TODAY = date(2026, 3, 31)
 
@@ -85,3 +86,18 @@ def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) 
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def listing_service() -> Iterator[ListedInvoices]:
+    """The service of the whole session that lists what a test gives it."""
+    with serving() as service:
+        yield service
+
+
+@pytest.fixture
+def company(listing_service: ListedInvoices, warehouse: Engine, tmp_path: Path) -> Company:
+    """A company whose service lists nothing yet, and an empty warehouse."""
+    listing_service.rows, listing_service.order = [], None
+    listing_service.lost, listing_service.asked = set(), []
+    return Company(warehouse, tmp_path, listing_service)

@@ -62,8 +62,9 @@ def contact(
         """insert into bms.contact_agreement values (cast(:id as int), 'email', to_jsonb(cast(:mail as text)), now())""",
         """insert into bms.contact_difference values (cast(:id as int), 'email', null,
         to_jsonb(cast(:mail as text)), null, 1, now(), null)""",
-        """insert into bms.quarantine values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, null, 1, now(), now()),
-        ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', null, 1, now(), now())""",
+        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            last_seen_at) values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, 1, now(), now()),
+        ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', 1, now(), now())""",
     )
     with warehouse.begin() as connection:
         for statement in statements:
@@ -147,8 +148,9 @@ def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
     with warehouse.begin() as connection:
         connection.execute(
             text(
-                """insert into bms.quarantine values ('consultant', 0, '9', 'bad_text', null,
-                '{"id": 9, "skills": [{"id": 12}]}', null, 1, now(), now())"""
+                """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
+                '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
             )
         )
     found = erase(warehouse, UPath(tmp_path), RESOURCES["consultant"], "12")

@@ -1,14 +1,15 @@
-"""Whether a load can be believed; pure.
+"""Check a load of invoices before it is published, day by day; pure.
 
-The service gives no totals, so a load is held against itself, against what stands here, and
-against what that weekday usually brings. A row that was published as it is, because a person
-accepted it or because it was one of few, is not doubted again.
+The service gives no totals, so a load is compared with itself, with what the warehouse holds, and
+with what the same weekday usually brings. A violation names the days that it concerns: these are
+held for review, the others are published. Rows that were published as they are, because an operator
+accepted them or because they were few, are no violation again.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from statistics import median
 
 from bms.dates import parse_date
@@ -16,70 +17,92 @@ from bms_flows.invoices.window import DAY, Window
 from bms_flows.reasons import BREACHES
 
 WEEKS = 8
+"""Working days of the same weekday that say what is usual."""
+REACH = 2 * WEEKS
+"""Weeks in which they are looked up: days that were held for review, and holidays, are missing."""
 SATURDAY = 5
 SCATTER = 0.2
 """Standard deviation of a weekday's usual count, as a share of it."""
+CONFIRMED = timedelta(days=7)
+"""A day that was held for few invoices, and came with no fewer so much later, is as it is."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How much is too much."""
+    """Limits beyond which a difference is a violation."""
 
     drop_share: float = 0.05
-    """Share of a window's stored invoices that may vanish at once."""
+    """Share of a window's stored invoices that may be missing at once."""
     drop_rows: int = 3
-    """Fewer may always vanish; a whole day of so many never."""
+    """Fewer may always be missing; a whole day of so many never."""
     quarantined_share: float = 0.05
-    """Share of rows read that may be set aside."""
+    """Share of rows read that may be quarantined."""
     quarantined_rows: int = 2
-    """So few may always be: one bad row of a small day holds nobody up."""
+    """So many may always be: one invalid row of a small day holds nothing."""
     chance: float = 5e-4
-    """A day with fewer invoices than usual is doubted when chance makes that rarer than this."""
+    """A day with fewer invoices than usual is a violation when chance makes that rarer than this."""
 
 
 @dataclass(frozen=True)
 class WindowFound:
-    """One window's answer beside what stood here of its days."""
+    """One window's answer, compared with the invoices stored for its days."""
 
     window: Window
     stored: int
     missing: int
+    outside: int = 0
+    """Rows of other days, new or changed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a load holds, as far as a check needs it."""
+    """What a load holds, as far as a check needs it; of single rows the days that each may belong to."""
 
     rows_read: int
     quarantined: int
-    not_accepted: int
-    """Of these, new or otherwise than in any load that was published."""
-    duplicates: int
-    """Rows not accepted that repeat an identifier."""
-    outside: int
-    amounts_differ: int
-    """Rows whose amounts don't add up, new or otherwise than they stand here."""
-    days: Mapping[date, int]
+    not_accepted: Sequence[frozenset[date]] = ()
+    """Quarantined rows that are new, or other than in every published load."""
+    duplicates: Sequence[frozenset[date]] = ()
+    """Of these, rows that repeat an identifier."""
+    amounts_differ: Sequence[frozenset[date]] = ()
+    """New or changed rows whose amounts don't add up."""
+    days: Mapping[date, int] = field(default_factory=dict)
     """Invoices of each day that was over when it was read."""
-    windows: Sequence[WindowFound]
-    currencies: Mapping[str, int]
+    windows: Sequence[WindowFound] = ()
+    currencies: Mapping[str, Collection[date]] = field(default_factory=dict)
+    """Days of each currency."""
+    invalid: Collection[date] = ()
+    """Days that quarantined rows may belong to."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a day came when it was held for few invoices."""
+
+    invoices: int
+    read_on: date
 
 
 @dataclass(frozen=True)
 class History:
-    """What is known from before: invoices per day read, currencies ever seen and in these days."""
+    """What is known from before: published days, currencies ever seen and stored for these days."""
 
     days: Mapping[date, int] = field(default_factory=dict)
+    """Invoices of each published day. A day that is held for review is not among them."""
     currencies: frozenset[str] = frozenset()
-    stored_currencies: Mapping[str, int] = field(default_factory=dict)
+    stored_currencies: Mapping[str, Mapping[date, int]] = field(default_factory=dict)
+    """Stored invoices by currency and day."""
+    held: Mapping[date, Sequence[Held]] = field(default_factory=dict)
+    """How days came that were held for few invoices."""
 
 
 @dataclass(frozen=True)
-class Breach:
-    """A doubt: its code in `reasons.BREACHES`, and where it shows."""
+class Violation:
+    """A failed check: its code in `reasons.BREACHES`, where it shows, the days that it concerns."""
 
     code: str
     where: str
+    days: frozenset[date]
 
     def __str__(self) -> str:
         reason = BREACHES[self.code]
@@ -87,49 +110,84 @@ class Breach:
 
 
 def check(
-    found: Found, history: History, *, holidays: Collection[date], tolerance: Tolerance
-) -> list[Breach]:
-    """Return every doubt about a load; none means that it can be published."""
-    breaches = []
+    found: Found,
+    history: History,
+    *,
+    holidays: Collection[date],
+    today: date,
+    tolerance: Tolerance,
+) -> list[Violation]:
+    """Return the violations of a load, none if all of it can be published."""
+    return [
+        *_rows(found, tolerance),
+        *_missing(found, history, tolerance),
+        *_few(found, history, holidays, today, tolerance),
+        *_currencies(found, history, tolerance),
+    ]
 
-    def doubt(code: str, where: str, holds: object) -> None:
-        if holds:
-            breaches.append(Breach(code, where))
 
-    doubt("amounts_differ", f"{found.amounts_differ} rows", found.amounts_differ)
-    doubt("duplicate_ids", f"{found.duplicates} rows", found.duplicates)
-    doubt("outside_window", f"{found.outside} rows", found.outside)
-    many = found.quarantined > max(
-        tolerance.quarantined_rows, tolerance.quarantined_share * found.rows_read
-    )
-    many = many and found.not_accepted > 0
-    doubt("many_quarantined", f"{found.quarantined} of {found.rows_read} rows", many)
+def _rows(found: Found, tolerance: Tolerance) -> Iterator[Violation]:
+    """Yield violations that single rows show."""
+    for code, rows in (
+        ("amounts_differ", found.amounts_differ),
+        ("duplicate_ids", found.duplicates),
+    ):
+        if rows:
+            yield Violation(code, f"{len(rows)} rows", frozenset().union(*rows))
     for each in found.windows:
-        dropped = (
-            each.missing >= tolerance.drop_rows
-            and each.missing > tolerance.drop_share * each.stored
-        )
-        doubt("drop", f"{each.missing} of {each.stored} in {each.window}", dropped)
-        for day in [] if dropped else each.window:
-            stood = history.days.get(day, 0)
-            lost = stood >= tolerance.drop_rows and not found.days.get(day)
-            doubt("drop", f"all {stood} on {day}", lost)
+        if each.outside:
+            where = f"{each.outside} rows in the answer for {each.window}"
+            yield Violation("outside_window", where, frozenset(each.window))
+    limit = max(tolerance.quarantined_rows, tolerance.quarantined_share * found.rows_read)
+    if found.not_accepted and found.quarantined > limit:
+        where = f"{found.quarantined} of {found.rows_read} rows"
+        yield Violation("many_quarantined", where, frozenset().union(*found.not_accepted))
+
+
+def _missing(found: Found, history: History, tolerance: Tolerance) -> Iterator[Violation]:
+    """Yield windows that lost too many of their invoices, and days that lost all."""
+    for each in found.windows:
+        limit = tolerance.drop_share * each.stored
+        if each.missing >= tolerance.drop_rows and each.missing > limit:
+            where = f"{each.missing} of {each.stored} in {each.window}"
+            yield Violation("drop", where, frozenset(each.window))
+            continue
+        for day in each.window:
+            before = history.days.get(day, 0)
+            if before >= tolerance.drop_rows and not found.days.get(day):
+                yield Violation("drop", f"all {before} on {day}", frozenset([day]))
+
+
+def _few(
+    found: Found,
+    history: History,
+    holidays: Collection[date],
+    today: date,
+    tolerance: Tolerance,
+) -> Iterator[Violation]:
+    """Yield days with far fewer invoices than usual, unless they were published or confirmed so."""
     for day, invoices in sorted(found.days.items()):
         usual = usual_count(day, history.days, holidays)
         if usual is None or invoices >= history.days.get(day, math.inf):
             continue
-        rare = at_most(invoices, usual) < tolerance.chance
-        doubt("fewer_than_usual", f"{invoices} on {day}, usually about {usual:g}", rare)
+        if any(
+            invoices >= held.invoices and today - held.read_on >= CONFIRMED
+            for held in history.held.get(day, ())
+        ):
+            continue
+        if at_most(invoices, usual) < tolerance.chance:
+            where = f"{invoices} on {day}, usually about {usual:g}"
+            yield Violation("fewer_than_usual", where, frozenset([day]))
+
+
+def _currencies(found: Found, history: History, tolerance: Tolerance) -> Iterator[Violation]:
+    """Yield currencies that are new to the entity, and those that are gone from its days."""
     if len(history.days) >= WEEKS * 7:
-        new = sorted(found.currencies.keys() - history.currencies)
-        doubt("currency_new", ", ".join(new), new)
-    gone = sorted(
-        currency
-        for currency, rows in history.stored_currencies.items()
-        if rows >= tolerance.drop_rows and currency not in found.currencies
-    )
-    doubt("currency_gone", ", ".join(gone), gone)
-    return breaches
+        for currency in sorted(found.currencies.keys() - history.currencies):
+            yield Violation("currency_new", currency, frozenset(found.currencies[currency]))
+    for currency, days in sorted(history.stored_currencies.items()):
+        if sum(days.values()) >= tolerance.drop_rows and currency not in found.currencies:
+            yield Violation("currency_gone", currency, frozenset(days))
 
 
 def empty_end(found: Found, holidays: Collection[date]) -> date | None:
@@ -144,11 +202,12 @@ def empty_end(found: Found, holidays: Collection[date]) -> date | None:
         and each.window.end.weekday() < SATURDAY
         and each.window.end not in holidays
     ]
-    return max(ends) if ends and not any(found.days[day] for day in ends) else None
+    came = any(found.days[day] or day in found.invalid for day in ends)
+    return None if came else max(ends, default=None)
 
 
 def among(day: date, dates: Iterable[str | None], zone: str) -> bool:
-    """Tell whether `dates`, as they came, name a day; one that can't be read names none."""
+    """Return whether `dates`, as they came, name a day; one that can't be read names none."""
 
     def names(given: str | None) -> bool:
         try:
@@ -160,17 +219,16 @@ def among(day: date, dates: Iterable[str | None], zone: str) -> bool:
 
 
 def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:
-    """Return what that weekday usually brings, by the median of the eight before.
+    """Return what that weekday usually brings: the median of the eight working ones known last.
 
-    None on a weekend or holiday, and as long as fewer than eight weeks of history are there.
+    Days that were never published, as those held for review, are passed over, up to sixteen weeks
+    back. None on a weekend or holiday, and where fewer than eight are known.
     """
     if day.weekday() >= SATURDAY or day in holidays:
         return None
-    before = [day - 7 * week * DAY for week in range(1, WEEKS + 1)]
-    if any(each not in history for each in before):
-        return None
-    working = [history[each] for each in before if each not in holidays]
-    return median(working) if working else None
+    before = [day - 7 * week * DAY for week in range(1, REACH + 1)]
+    working = [history[each] for each in before if each in history and each not in holidays]
+    return median(working[:WEEKS]) if len(working) >= WEEKS else None
 
 
 def at_most(count: int, mean: float) -> float:

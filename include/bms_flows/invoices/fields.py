@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 
 import msgspec
 import pyarrow as pa
@@ -90,6 +90,20 @@ def compare(
             new_mistyped=tally.new_mistyped[name],
             usual_rows=usual_rows,
             usual=usual.get(name, 0),
+        )
+        for name in names
+    }
+
+
+def days_without(merging: Merging, names: Sequence[str]) -> dict[str, set[date]]:
+    """Return, for each field of `names`, the days of the rows written by a load without a value."""
+    return {
+        name: stored.days_without(
+            merging.connection,
+            client_invoice_version,
+            name,
+            run_id=merging.run_id,
+            observed_at=merging.at,
         )
         for name in names
     }

@@ -1,5 +1,6 @@
 """What the warehouse knows from before, for plans and checks."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import date, datetime
 from functools import cache
@@ -8,21 +9,21 @@ from zoneinfo import ZoneInfo
 from holidays import country_holidays
 from sqlalchemy import Connection, func, select
 
-from bms_flows.invoices.check import WEEKS, History
+from bms_flows.invoices.check import REACH, Held, History
 from bms_flows.invoices.lookback import Looked
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import DAY
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, run
 
 
-def of(connection: Connection, unit: Unit, days: Iterable[date]) -> History:
+def of(connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo) -> History:
     """Return what a check of `unit`, which read `days`, needs to know from before."""
     read = set(days)
     day = client_invoice_day.c
     counts = connection.execute(
         select(day.day, day.invoices).where(
             day.id_entity == unit.id_entity,
-            day.day.between(min(read) - 7 * WEEKS * DAY, max(read)),
+            day.day.between(min(read) - 7 * REACH * DAY, max(read)),
         )
     )
     known = connection.scalars(
@@ -33,21 +34,40 @@ def of(connection: Connection, unit: Unit, days: Iterable[date]) -> History:
     ).all()
     invoice = client_invoice.c
     stored = connection.execute(
-        select(func.coalesce(invoice.currency, ""), func.count())
+        select(func.coalesce(invoice.currency, ""), invoice["_day"], func.count())
         .where(
             invoice.id_entity == unit.id_entity,
             invoice["_vanished_at"].is_(None),
             invoice["_day"].in_(read),
         )
-        .group_by(invoice.currency)
+        .group_by(invoice.currency, invoice["_day"])
     )
-    found = History(
+    by_currency: dict[str, dict[date, int]] = defaultdict(dict)
+    for currency, each, invoices in stored:
+        by_currency[currency][each] = invoices
+    return History(
         {each: invoices for each, invoices in counts},  # noqa: C416 - rows, which dict() doesn't take
         frozenset(known),
-        {currency: invoices for currency, invoices in stored},  # noqa: C416
+        by_currency,
+        _held(connection, unit.id_entity, zone),
     )
-    connection.commit()
-    return found
+
+
+def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[Held]]:
+    """Return how days came that were held for few invoices."""
+    steps = connection.execute(
+        select(run.c.details["few"], run.c.started_at).where(
+            run.c.flow == "invoice_extraction",
+            run.c.id_entity == id_entity,
+            run.c.state == "suspect",
+            run.c.details.has_key("few"),
+        )
+    )
+    held: dict[date, list[Held]] = defaultdict(list)
+    for few, at in steps:
+        for day, invoices in few.items():
+            held[date.fromisoformat(day)].append(Held(invoices, on(at, zone)))
+    return held
 
 
 def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> set[str]:

@@ -1,4 +1,4 @@
-"""How a load ends: complete and published, or suspect and kept for a person to look at."""
+"""How a load ends: published, or held for review, in full or in part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,13 @@ from sqlalchemy import Connection
 
 from bms.counters import Counters
 from bms_flows import quarantine, runs
-from bms_flows.field_checks import FieldViolation
 from bms_flows.invoices import report
-from bms_flows.invoices.check import Breach
 from bms_flows.invoices.load import Load
 from bms_flows.invoices.merging import RESOURCE, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import publish
+from bms_flows.invoices.review import Review
 from bms_flows.landing import Landing
-from bms_flows.quarantine import Bad
-from bms_warehouse.database import clock
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,7 @@ class Outcome:
         totals, history = landing.report("totals.csv"), landing.report("history.csv")
         report.keep_totals(totals, self.unit.id_entity, days, load.tally.totals)
         report.keep_history(connection, history, self.run_id, at, company)
+        accepted = {"fields_accepted": [*self.fields_accepted]} if self.fields_accepted else {}
         runs.finish(
             connection,
             self.run_id,
@@ -64,47 +62,54 @@ class Outcome:
             counts=load.counts,
             service=counters,
             details={
-                **self._details(load),
-                **({"fields_accepted": self.fields_accepted} if self.fields_accepted else {}),
+                **self._details(self.unit, load),
+                **accepted,
                 "report": landing.reports,
                 "seen_at": at.isoformat(),
             },
         )
 
-    def suspect(
+    def hold(
         self,
         connection: Connection,
         load: Load,
-        bad: list[Bad],
-        doubts: list[Breach],
-        fields: list[FieldViolation],
+        review: Review,
         counters: Counters,
+        published: Load | None,
     ) -> None:
-        """Record the step of `load` as suspect, within the caller's transaction.
+        """Record the days of `load` that are held, within the caller's transaction.
 
-        `bad` are those of its rows set aside that nobody has accepted: they show in quarantine as
-        seen by this step, and leave with the next good read.
+        Where the other days were `published`, the held ones get a step of their own. Quarantined
+        rows that nobody has accepted show as seen by it, and leave with the next good read.
         """
+        unit = review.held or self.unit
+        run_id, counts, totals = self.run_id, load.counts, load.tally.totals
+        passed = review.passed
+        if published is not None and passed is not None:
+            run_id = runs.begin_held(connection, self.run_id, passed.span.end)
+            counts = counts.less(published.counts)
+            totals = runs.less(totals, published.tally.totals)
         quarantine.set_aside(
             connection,
-            bad,
+            [bad for bad in review.bad if unit.days.issuperset(bad.days)],
             resource=RESOURCE,
-            id_entity=self.unit.id_entity,
-            run_id=self.run_id,
-            at=clock(connection),
+            id_entity=unit.id_entity,
+            run_id=run_id,
+            at=load.read_at,
         )
-        runs.keep_totals(connection, self.run_id, self.unit.id_entity, load.tally.totals)
+        runs.keep_totals(connection, run_id, unit.id_entity, totals)
         runs.finish(
             connection,
-            self.run_id,
+            run_id,
             state="suspect",
-            counts=load.counts,
-            service=counters,
-            reason="\n".join(str(doubt) for doubt in doubts),
+            counts=counts,
+            service=counters if published is None else None,
+            reason="\n".join(str(violation) for violation in review.violations),
             details={
-                **self._details(load),
-                "doubts": [doubt.code for doubt in doubts],
-                "fields_held": [each.field for each in fields],
+                **self._details(unit, load),
+                "violations": sorted({violation.code for violation in review.violations}),
+                "fields_held": [*review.fields],
+                "few": {day.isoformat(): count for day, count in review.few.items()},
             },
         )
 
@@ -120,24 +125,14 @@ class Outcome:
             "totals": {currency: each.as_dict() for currency, each in load.tally.totals.items()},
         }
 
-    def told(self, doubts: list[Breach]) -> str:
-        """Return what a person reads when the load is suspect."""
-        return "\n".join(
-            [
-                f"entity {self.unit.id_entity}, {self.unit.span}: suspect, nothing published.",
-                *(f"- {doubt}" for doubt in doubts),
-                "To publish it as it is, without reading again: trigger with accept_suspect.",
-            ]
-        )
-
-    def _details(self, load: Load) -> dict[str, Any]:
+    def _details(self, unit: Unit, load: Load) -> dict[str, Any]:
         return {
-            "fields": load.fields.counts.as_dict(),
-            "read_at": load.read_at.isoformat(),
-            **self.unit.as_dict(),
+            **unit.as_dict(),
             "raw": self.raw,
             "parquet": self.parquet,
             "language": self.language,
             "zone": self.zone,
             "range_date": self.range_date,
+            "read_at": load.read_at.isoformat(),
+            "fields": load.fields.counts.as_dict(),
         }

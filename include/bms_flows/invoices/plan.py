@@ -1,11 +1,11 @@
 """How a run's days are shared out: units of one entity, each read and loaded by one task; pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from bms_flows.invoices.window import Window
+from bms_flows.invoices.window import DAY, Window
 from bms_flows.mapping import MAPPED
 
 
@@ -27,6 +27,14 @@ class Unit:
     def days(self) -> set[date]:
         """The days of all its windows."""
         return {day for window in self.windows for day in window}
+
+    def only(self, days: Iterable[date]) -> "Unit | None":
+        """Return the unit with those of its days alone that are among `days`, None where none is."""
+        left = self.days.intersection(days)
+        starts = sorted(day for day in left if day - DAY not in left)
+        ends = sorted(day for day in left if day + DAY not in left)
+        windows = tuple(Window(*each) for each in zip(starts, ends, strict=True))
+        return replace(self, windows=windows) if windows else None
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON can hold it; `from_dict` reads it back."""

@@ -37,7 +37,7 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
         client_invoice,
         client_invoice_version,
         where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
-        given={"id_entity": unit.id_entity, "ids": load.vanished, "days": [*load.tally.days]},
+        given={"id_entity": unit.id_entity, "ids": load.vanished(), "days": [*load.tally.days]},
         run_id=run_id,
         observed_at=at,
     )
@@ -45,14 +45,7 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
     quarantine.set_aside(
         connection, load.bad, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id, at=at
     )
-    for window in unit.windows:
-        quarantine.release(
-            connection,
-            resource=RESOURCE,
-            id_entity=unit.id_entity,
-            days=(window.start, window.end),
-            run_id=run_id,
-        )
+    quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id)
     runs.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
 
 

@@ -6,11 +6,13 @@ from datetime import date
 import pyarrow as pa
 from upath import UPath
 
-from bms_flows.invoices.columns import AnswerReader
+from bms_flows.invoices.columns import Answer, AnswerReader
 from bms_flows.invoices.read import Answered
 from bms_flows.invoices.window import Window
 
 SUFFIX = ".json.zst"
+ASKED, NEARBY = "entity", "nearby"
+"""What names begin with: answers for a unit's days, and for days that missing invoices may have moved to."""
 
 
 class AnswersMissing(RuntimeError):
@@ -19,26 +21,35 @@ class AnswersMissing(RuntimeError):
     retriable = False
 
 
-def raw_name(id_entity: int, window: Window) -> str:
-    """Return the name of the file that keeps an entity's answer for a window."""
-    return f"entity-{id_entity}_{window.start}_{window.end}{SUFFIX}"
+def raw_name(id_entity: int, window: Window, kind: str = ASKED) -> str:
+    """Return the name of the file that stores an entity's answer for a window."""
+    return f"{kind}-{id_entity}_{window.start}_{window.end}{SUFFIX}"
 
 
 def replay(folder: UPath) -> Iterator[Answered]:
-    """Yield the answers kept in `folder`, in the order of their days."""
+    """Yield the answers for a unit's days stored in `folder`, in the order of their days."""
+    return _read(folder, ASKED)
+
+
+def replay_nearby(folder: UPath) -> Iterator[Answer]:
+    """Yield the answers stored in `folder` in which invoices missing from their days were found."""
+    return (answer for _, answer in _read(folder, NEARBY))
+
+
+def answered(folder: UPath) -> set[date]:
+    """Return the days whose answers are stored in `folder`; none where there is no such folder."""
+    return {day for window, _ in _stored(folder, ASKED) for day in window}
+
+
+def _read(folder: UPath, kind: str) -> Iterator[Answered]:
     reader = AnswerReader()
-    for window, path in _kept(folder):
+    for window, path in _stored(folder, kind):
         with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
             yield window, reader.read(unpacked.read())
 
 
-def answered(folder: UPath) -> set[date]:
-    """Return the days whose answers are kept in `folder`; none where there is no such folder."""
-    return {day for window, _ in _kept(folder) for day in window}
-
-
-def _kept(folder: UPath) -> Iterator[tuple[Window, UPath]]:
+def _stored(folder: UPath, kind: str) -> Iterator[tuple[Window, UPath]]:
     for path in sorted(folder.iterdir() if folder.exists() else (), key=lambda path: path.name):
-        if path.name.endswith(SUFFIX):
+        if path.name.startswith(f"{kind}-") and path.name.endswith(SUFFIX):
             start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
             yield Window.parse(f"{start}/{end}"), path

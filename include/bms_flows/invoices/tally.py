@@ -27,30 +27,27 @@ class Tally:
     """Sums over all rows taken in."""
 
     totals: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    currencies: dict[str, set[date]] = field(default_factory=lambda: defaultdict(set))
+    """Days of each currency."""
     days: dict[date, Day] = field(default_factory=lambda: defaultdict(Day))
-    outside: int = 0
 
     def add(self, rows: pa.Table, window: Window) -> None:
-        """Add the rows of one window's answer (with `_day`); each of its days counts as read."""
-        by_currency = rows.group_by("currency", use_threads=False).aggregate(
-            [("id_invoice", "count"), *((amount, "sum") for amount in AMOUNTS)]
-        )
-        for row in by_currency.to_pylist():
-            amounts = {amount: row[f"{amount}_sum"] for amount in AMOUNTS}
-            self.totals[row["currency"] or ""].add(row["id_invoice_count"], amounts)
+        """Add the rows of one window's answer, with `_day` and `_filed`; each of its days counts as read."""
         for day in window:
             self.days[day]
-        opened = rows.append_column("open", is_open(rows))
-        by_day = opened.group_by("_day", use_threads=False).aggregate(
-            [("id_invoice", "count"), ("open", "sum")]
+        rows = rows.append_column("open", is_open(rows))
+        groups = rows.group_by(["currency", "_day", "_filed"], use_threads=False).aggregate(
+            [("id_invoice", "count"), ("open", "sum"), *((amount, "sum") for amount in AMOUNTS)]
         )
-        for row in by_day.to_pylist():
-            if row["_day"] is None or row["_day"] not in window:
-                self.outside += row["id_invoice_count"]
-                continue
-            found = self.days[row["_day"]]
-            found.invoices += row["id_invoice_count"]
-            found.open_invoices += row["open_sum"] or 0
+        for group in groups.to_pylist():
+            currency, invoices = group["currency"] or "", group["id_invoice_count"]
+            amounts = {amount: group[f"{amount}_sum"] for amount in AMOUNTS}
+            self.totals[currency].add(invoices, amounts)
+            self.currencies[currency].add(group["_filed"])
+            if group["_day"] == group["_filed"]:
+                found = self.days[group["_day"]]
+                found.invoices += invoices
+                found.open_invoices += group["open_sum"] or 0
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:
@@ -61,14 +58,11 @@ def is_open(rows: pa.Table) -> pa.ChunkedArray:
     return pc.and_(pc.invert(canceled), pc.or_(owed, pc.invert(sent)))
 
 
-def amounts_differ(rows: pa.Table) -> int:
-    """Count the invoices of which net and VAT fail to make up the gross amount, to the cent."""
+def amounts_differ(rows: pa.Table) -> pa.ChunkedArray:
+    """Return for each invoice whether net and VAT fail to make up the gross amount, to the cent."""
     sum_ = pc.add(rows.column("total_excl_vat"), rows.column("total_vat"))
     difference = pc.abs(pc.subtract(sum_, rows.column("total_incl_vat")))
-    found: int | None = pc.sum(
-        pc.greater_equal(difference, pa.scalar(CENT, difference.type))
-    ).as_py()
-    return found or 0
+    return pc.greater_equal(difference, pa.scalar(CENT, difference.type))
 
 
 def listed_days(rows: pa.Table, range_date: str, zone: str) -> pa.Array:

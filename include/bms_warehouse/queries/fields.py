@@ -35,6 +35,20 @@ def emptied(
     return {name: count for name, count in zip(names, counts, strict=True) if count}
 
 
+def days_without(
+    connection: Connection, versions: Table, name: str, *, run_id: int, observed_at: datetime
+) -> set[date]:
+    """Return the days of the invoices that step `run_id` wrote without a value in field `name`."""
+    statement = f"""
+        select distinct _day from {versions}
+        where _run_id = %(run_id)s and _observed_at = %(at)s and "{name}" is null
+            and _day is not null
+    """
+    with loads.driver(connection).cursor() as cursor:
+        found = cursor.execute(statement.encode(), {"run_id": run_id, "at": observed_at})
+        return {day for (day,) in found}
+
+
 def filled(
     connection: Connection,
     table: Table,

@@ -22,10 +22,15 @@ LOADS = text("""
         select run.*, run.step = coalesce(recent.step, run.step) as loads
         from recent
         join bms.run on run.flow = recent.flow and run.dag_run_id = recent.dag_run_id
-    ), latest as (
-        select distinct on (flow, dag_run_id, step, id_entity, window_start) *
+    ), try as (
+        -- Days that a step read and held belong to its try.
+        select *, rank() over (
+            partition by flow, dag_run_id, step, id_entity, window_start
+            order by coalesce(held_by, id) desc
+        ) as nth
         from step
-        order by flow, dag_run_id, step, id_entity, window_start, id desc
+    ), latest as (
+        select * from try where nth = 1
     ), asked as (
         select flow, dag_run_id, sum(requests) as requests, sum(retries) as retries,
             sum(throttles) as throttles, sum(token_fetches) as token_fetches,

@@ -28,13 +28,19 @@ def fingerprint(connection: Connection, table: Table) -> str:
 def run_summary(connection: Connection, dag_run_id: str) -> list[dict[str, Any]]:
     """Return the reading steps of a run, the latest try of each: entity, days, counts, totals.
 
+    Days that a step held for review are a step of their own.
     `totals` maps a currency to its control totals.
     """
-    latest = (
-        select(func.max(run.c.id))
-        .where(run.c.dag_run_id == dag_run_id, run.c.id_entity.is_not(None))
-        .group_by(run.c.flow, run.c.step, run.c.id_entity, run.c.window_start)
+    nth = func.rank().over(
+        partition_by=[run.c[name] for name in ("flow", "step", "id_entity", "window_start")],
+        order_by=func.coalesce(run.c.held_by, run.c.id).desc(),
     )
+    ranked = (
+        select(run.c.id, nth.label("nth"))
+        .where(run.c.dag_run_id == dag_run_id, run.c.id_entity.is_not(None))
+        .subquery()
+    )
+    latest = select(ranked.c.id).where(ranked.c.nth == 1)
     tries = select(run).where(run.c.id.in_(latest)).order_by(run.c.id)
     steps = [dict(row) for row in connection.execute(tries).mappings()]
     for step in steps:

@@ -48,7 +48,7 @@ QUARANTINE = text("""
 """)
 
 QUARANTINED = text("""
-    select id_entity, row_key, code, field, day, run_id, first_seen_at, last_seen_at
+    select id_entity, row_key, code, field, first_day, last_day, run_id, first_seen_at, last_seen_at
     from bms.quarantine where resource = :resource
     order by last_seen_at desc, row_key limit :limit
 """)

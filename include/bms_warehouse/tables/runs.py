@@ -51,6 +51,11 @@ run = Table(
     _count("token_fetches", "Tokens fetched."),
     Column("latency_p50_ms", Float, comment="Median time of an answer, milliseconds."),
     Column("latency_p95_ms", Float, comment="95th percentile of the same, milliseconds."),
+    Column(
+        "held_by",
+        BIGINT,
+        comment="The step that read these days and held them for review; empty for a step of its own.",
+    ),
     Column("details", JSONB, comment="What belongs to this kind of step only."),
     Column("started_at", TIMESTAMP, nullable=False, comment="When it began."),
     Column("finished_at", TIMESTAMP, comment="When it ended; empty while running."),
@@ -107,9 +112,14 @@ quarantine = Table(
     Column("field", TEXT, comment="The field that is wrong."),
     Column("raw", TEXT, nullable=False, comment="The row as it came."),
     Column(
-        "day",
+        "first_day",
         Date,
-        comment="The day it is listed under, or the first of its answer where that can't be read.",
+        comment="The day it is listed under; where that can't be read, the first of the window that returned it.",
+    ),
+    Column(
+        "last_day",
+        Date,
+        comment="The same day, or the last of that window: once all are read again, the row leaves.",
     ),
     Column("run_id", BigInteger, nullable=False, comment="The step that last saw it."),
     Column("first_seen_at", TIMESTAMP, nullable=False, comment="When it was set aside."),

@@ -1,4 +1,4 @@
-"""Suspect loads: kept, not published; published as they are once a person says so."""
+"""Days held for review: stored and not published; published as they are once an operator accepts them."""
 
 from collections.abc import Callable
 from datetime import date
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 from sqlalchemy import Engine, text
 from upath import UPath
 
@@ -27,12 +28,27 @@ MARCH = ("2026-03-01", "2026-03-31")
 
 @pytest.fixture
 def suspect(sandbox: Sandbox, extract: Extract) -> str:
-    """A load of March in which an amount is off by a cent; the doubts as told."""
+    """A load of March in which an amount is off by a cent; what its task says."""
     extract(*MARCH)
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
     with pytest.raises(Suspect) as told:
         extract(*MARCH)
     return str(told.value)
+
+
+@pytest.fixture
+def held(sandbox: Sandbox, extract: Extract) -> None:
+    """A load of March that is held for all days with invoices: their currency is gone."""
+    extract(*MARCH)
+    sandbox.set_dialect(shown_forms="currency=null")
+    with pytest.raises(Suspect, match="currency_gone"):
+        extract(*MARCH)
+
+
+def day_of(sandbox: Sandbox, id_invoice: int) -> date:
+    rows = sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))
+    [row] = [row for row in rows if row["id_invoice"] == id_invoice]
+    return date.fromisoformat(row["invoice_date"])
 
 
 def states(warehouse: Engine) -> list[str]:
@@ -52,6 +68,12 @@ def set_aside(warehouse: Engine) -> dict[str, int]:
         return {row_key: run_id for row_key, run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
 
 
+def last(warehouse: Engine) -> int:
+    """The number of the last step."""
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select max(id) from bms.run")) or 0)
+
+
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
     """Publish a suspect load as a later run does; return its manifest, None without one."""
     place = Workplace(warehouse, UPath(data_root), Settings())
@@ -59,11 +81,12 @@ def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] |
     return accept_unit(place, unit, step)
 
 
-def test_a_suspect_load_publishes_nothing_and_says_what_to_do(
+def test_a_held_day_is_not_published_and_the_task_says_what_to_do(
     warehouse: Engine, suspect: str
 ) -> None:
-    assert states(warehouse) == ["complete", "suspect"]
+    assert states(warehouse) == ["complete", "complete", "suspect"]
     assert versions(warehouse) == 1
+    assert "1 of 31 days held for review, the other days are published" in suspect
     assert "amounts_differ (1 rows)" in suspect
     assert "accept_suspect" in suspect
 
@@ -78,16 +101,17 @@ def test_an_accepted_load_is_published_without_reading_again(
     assert manifest is not None
     assert manifest["changed"] == 1
     assert versions(warehouse) == 2
-    assert states(warehouse) == ["complete", "suspect", "complete"]
+    assert states(warehouse) == ["complete", "complete", "suspect", "complete"]
     assert sandbox.truth()["requests"] == {}
     assert suspects(warehouse, [1]) == [], "accepted once is enough"
+    assert parquet.read_table(tmp_path / manifest["parquet"]).num_rows == manifest["rows_read"]
 
 
 @pytest.mark.usefixtures("suspect")
 def test_the_reports_of_an_accepted_load_are_where_its_step_says(
     warehouse: Engine, tmp_path: Path
 ) -> None:
-    """Its answers are the doubted step's, its reports its own."""
+    """Its answers are the held step's, its reports its own."""
     (unit,) = suspects(warehouse, [1])
     assert accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
@@ -117,12 +141,13 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
         for day in (2, 3)
     )
     for night, asked in enumerate(days):
-        sandbox.edit_invoice(1, alone, invoice_subject=f"night {night}")
-        sandbox.edit_invoice(1, both, invoice_subject=f"night {night}")
+        for key in (alone, both):
+            sandbox.edit_invoice(1, key, invoice_subject=f"night {night}")
         if night and later == "complete":
+            sandbox.set_dialect(shown_forms="")
             extract(*asked)
         else:
-            sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1, after=1)
+            sandbox.set_dialect(shown_forms="currency=null")
             with pytest.raises(Suspect):
                 extract(*asked)
     units = suspects(warehouse, [1])
@@ -140,7 +165,7 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
     assert made.before == made.after
 
 
-@pytest.mark.usefixtures("suspect")
+@pytest.mark.usefixtures("held")
 def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
 ) -> None:
@@ -154,9 +179,11 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
     extract("2026-03-10", "2026-03-31")
     made = accepted(warehouse, tmp_path, planned)
     assert made is not None
-    assert made["days"] == "2026-03-01/2026-03-09"
+    left = [day for day in planned.days if day < date(2026, 3, 10)]
+    assert made["days"] == f"{min(left)}/{max(left)}"
     assert accepted(warehouse, tmp_path, planned) is None
-    assert states(warehouse) == ["complete", "suspect", "complete", "complete"]
+    assert states(warehouse).count("suspect") == 1
+    assert states(warehouse)[-1] == "complete"
     with warehouse.connect() as connection:
         since = text("select _day from bms.client_invoice where invoice_subject = 'sent since'")
         assert {*connection.scalars(since)} == days
@@ -166,30 +193,36 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
 @pytest.mark.usefixtures("suspect")
 def test_a_load_whose_answers_are_gone_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
     (unit,) = suspects(warehouse, [1])
-    (kept,) = (tmp_path / "raw").rglob(f"step-{unit.accepts}")
-    next(kept.iterdir()).unlink()
+    raw = next(
+        path for path in (tmp_path / "raw").rglob("step-2/*") if holds(path.name, unit.span.start)
+    )
+    raw.unlink()
     with pytest.raises(AnswersMissing, match="run these days again"):
         accepted(warehouse, tmp_path, unit)
-    assert states(warehouse) == ["complete", "suspect", "failed"]
+    assert states(warehouse) == ["complete", "complete", "suspect", "failed"]
     assert versions(warehouse) == 1
 
 
-def test_of_a_load_in_doubt_just_the_days_asked_for_are_published(
-    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+def holds(name: str, day: date) -> bool:
+    """Whether a stored answer is about a day, by its name."""
+    start, end = name.removesuffix(".json.zst").split("_")[-2:]
+    return day in Window.parse(f"{start}/{end}")
+
+
+@pytest.mark.usefixtures("held")
+def test_of_a_held_load_just_the_days_asked_for_are_published(
+    warehouse: Engine, tmp_path: Path
 ) -> None:
-    """A person has looked at one day; the others, lost by the same load, stay as they stand."""
-    extract(*MARCH)
-    sandbox.set_fault("missing_day", operation="list_client_invoices", count=5)
-    with pytest.raises(Suspect):
-        extract(*MARCH)
+    """An operator has looked at one day; the others of the same load stay held."""
+    (whole,) = suspects(warehouse, [1])
     looked_at = date(2026, 3, 30)
     (unit,) = suspects(warehouse, [1], [looked_at])
     accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
-        gone = text("select distinct _day from bms.client_invoice where _vanished_at is not null")
-        assert connection.scalars(gone).all() == [looked_at]
+        changed = text("select distinct _day from bms.client_invoice where currency is null")
+        assert connection.scalars(changed).all() == [looked_at]
     (rest,) = suspects(warehouse, [1])
-    assert rest.days == {*Window(date(2026, 3, 1), date(2026, 3, 31))} - {looked_at}
+    assert rest.days == whole.days - {looked_at}
     made = rebuild(warehouse, UPath(tmp_path), Settings())
     assert made.before == made.after
 
@@ -220,20 +253,26 @@ def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_acce
     *many, one = [row["id_invoice"] for row in rows]
     for key in many:
         sandbox.edit_invoice(1, key, invoice_subject="a\0b")
-    for night in (2, 3):
+    for _night in range(2):
         with pytest.raises(Suspect, match="many_quarantined"):
             extract(*MARCH)
-        assert set_aside(warehouse) == {str(key): night for key in many}
+        assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
     (unit,) = suspects(warehouse, [1])
     accepted(warehouse, tmp_path, unit)
     extract(*MARCH)
+    seen = last(warehouse)
     sandbox.edit_invoice(1, one, invoice_subject="a\0b")
     with pytest.raises(Suspect, match="many_quarantined"):
         extract(*MARCH)
-    assert set_aside(warehouse) == {**{str(key): 5 for key in many}, str(one): 6}
+    held, published = last(warehouse), last(warehouse) - 1
+    held_day = day_of(sandbox, one)
+    assert set_aside(warehouse) == {
+        **{str(key): seen if day_of(sandbox, key) == held_day else published for key in many},
+        str(one): held,
+    }
     sandbox.edit_invoice(1, one, invoice_subject="read")
     extract(*MARCH)
-    assert set_aside(warehouse) == {str(key): 7 for key in many}
+    assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
 
 
 @pytest.mark.usefixtures("suspect")

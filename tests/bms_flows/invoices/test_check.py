@@ -1,4 +1,4 @@
-"""Checks: each kind of loss is doubted, ordinary days are not."""
+"""Checks: each kind of loss is a violation of the days that it concerns, ordinary days are none."""
 
 import random
 from dataclasses import replace
@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from bms_flows.invoices.check import (
+    CONFIRMED,
     Found,
+    Held,
     History,
     Tolerance,
+    Violation,
     WindowFound,
     among,
     at_most,
@@ -25,22 +28,24 @@ MONDAY = date(2026, 3, 16)
 WEEK = Window(MONDAY, MONDAY + timedelta(days=6))
 USUAL = {MONDAY - n * DAY: 0 if (MONDAY - n * DAY).weekday() > 4 else 20 for n in range(1, 71)}
 HISTORY = History(days=USUAL, currencies=frozenset({"EUR", "USD"}))
+TODAY = MONDAY + 8 * DAY
 GOOD = Found(
     rows_read=100,
     quarantined=0,
-    not_accepted=0,
-    duplicates=0,
-    outside=0,
-    amounts_differ=0,
     days={day: 0 if day.weekday() > 4 else 20 for day in WEEK},
     windows=[WindowFound(WEEK, stored=0, missing=0)],
-    currencies={"EUR": 95, "USD": 5},
+    currencies={"EUR": {*WEEK}, "USD": {MONDAY}},
 )
+TUESDAY = frozenset([MONDAY + DAY])
+
+
+def violations(found: Found, history: History = HISTORY, **given: Any) -> list[Violation]:
+    options = {"holidays": frozenset(), "tolerance": Tolerance(), "today": TODAY} | given
+    return check(found, history, **options)
 
 
 def doubts(found: Found, history: History = HISTORY, **given: Any) -> list[str]:
-    options = {"holidays": frozenset(), "tolerance": Tolerance()} | given
-    return [breach.code for breach in check(found, history, **options)]
+    return [each.code for each in violations(found, history, **given)]
 
 
 def test_an_ordinary_week_is_believed() -> None:
@@ -52,25 +57,40 @@ def test_a_first_load_is_believed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "code"),
+    ("change", "code", "days"),
     [
-        ({"amounts_differ": 1}, "amounts_differ"),
-        ({"duplicates": 1}, "duplicate_ids"),
-        ({"outside": 1}, "outside_window"),
-        ({"quarantined": 6, "not_accepted": 1}, "many_quarantined"),
-        ({"windows": [WindowFound(WEEK, stored=50, missing=3)]}, "drop"),
-        ({"days": {MONDAY: 0}}, "fewer_than_usual"),
-        ({"days": {MONDAY: 3}}, "fewer_than_usual"),
-        ({"currencies": {"EUR": 95, "CHF": 1}}, "currency_new"),
+        ({"amounts_differ": [TUESDAY]}, "amounts_differ", TUESDAY),
+        ({"duplicates": [TUESDAY]}, "duplicate_ids", TUESDAY),
+        ({"windows": [WindowFound(WEEK, 0, 0, outside=1)]}, "outside_window", {*WEEK}),
+        ({"quarantined": 6, "not_accepted": [TUESDAY]}, "many_quarantined", TUESDAY),
+        ({"windows": [WindowFound(WEEK, stored=50, missing=3)]}, "drop", {*WEEK}),
+        ({"days": {MONDAY: 0}}, "fewer_than_usual", {MONDAY}),
+        ({"days": {MONDAY: 3}}, "fewer_than_usual", {MONDAY}),
+        ({"currencies": {"EUR": {*WEEK}, "CHF": TUESDAY}}, "currency_new", TUESDAY),
     ],
 )
-def test_a_loss_is_doubted(change: dict[str, Any], code: str) -> None:
-    assert doubts(replace(GOOD, **change)) == [code]
+def test_a_loss_is_a_violation_of_its_days(
+    change: dict[str, Any], code: str, days: set[date]
+) -> None:
+    [violation] = violations(replace(GOOD, **change))
+    assert (violation.code, violation.days) == (code, days)
 
 
-def test_a_currency_that_stood_in_these_days_and_is_gone_is_doubted() -> None:
-    history = replace(HISTORY, stored_currencies={"EUR": 90, "USD": 5})
-    assert doubts(replace(GOOD, currencies={"EUR": 90}), history) == ["currency_gone"]
+def test_a_currency_that_is_gone_is_a_violation_of_the_days_that_had_it() -> None:
+    stored = {"EUR": dict.fromkeys(WEEK, 18), "USD": {MONDAY: 2, MONDAY + DAY: 3}}
+    history = replace(HISTORY, stored_currencies=stored)
+    [violation] = violations(replace(GOOD, currencies={"EUR": {*WEEK}}), history)
+    assert (violation.code, violation.days) == ("currency_gone", {MONDAY, MONDAY + DAY})
+
+
+def test_a_day_that_lost_all_is_a_violation_of_itself_alone() -> None:
+    found = replace(
+        GOOD,
+        days={**GOOD.days, MONDAY: 0},
+        windows=[WindowFound(WEEK, stored=500, missing=20)],
+    )
+    history = replace(HISTORY, days={**USUAL, MONDAY: 20})
+    assert {frozenset(each.days) for each in violations(found, history)} == {frozenset([MONDAY])}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +98,7 @@ def test_a_currency_that_stood_in_these_days_and_is_gone_is_doubted() -> None:
     [
         {"windows": [WindowFound(WEEK, stored=50, missing=2)]},
         {"windows": [WindowFound(WEEK, stored=500, missing=25)]},
-        {"quarantined": 5, "not_accepted": 5},
+        {"quarantined": 5, "not_accepted": [TUESDAY] * 5},
         {"quarantined": 50},
         {"days": {MONDAY: 11}},
         {"days": {MONDAY + 5 * DAY: 0}},
@@ -105,12 +125,46 @@ def test_fewer_than_eight_weeks_say_nothing() -> None:
     assert usual_count(MONDAY, short, ()) is None
 
 
+@pytest.mark.parametrize("weeks", [(1,), (1, 2), (3, 5, 7, 8, 9, 10, 11, 12)])
+def test_days_that_were_held_leave_what_is_usual_to_older_ones(weeks: tuple[int, ...]) -> None:
+    """They are not in the history; eight others are, within sixteen weeks."""
+    days = {MONDAY - 7 * week * DAY: 20 for week in range(1, 17) if week not in weeks}
+    assert usual_count(MONDAY, days, ()) == 20
+    assert doubts(replace(GOOD, days={MONDAY: 3}), replace(HISTORY, days=days)) == [
+        "fewer_than_usual"
+    ]
+    days.popitem()
+    if len(weeks) == 8:
+        assert usual_count(MONDAY, days, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "believed"),
+    [
+        (3, CONFIRMED, True),
+        (2, CONFIRMED, True),
+        (4, CONFIRMED, False),
+        (3, CONFIRMED - DAY, False),
+    ],
+)
+def test_a_quiet_day_that_comes_so_again_a_week_later_is_believed(
+    before: int, later: timedelta, believed: bool
+) -> None:
+    """Else it would be held for ever, and stay out of what is usual."""
+    held = {MONDAY: [Held(before, TODAY - later), Held(50, TODAY - 2 * later)]}
+    found = replace(GOOD, days={MONDAY: 3})
+    assert doubts(found, replace(HISTORY, held=held)) == ([] if believed else ["fewer_than_usual"])
+
+
 def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> None:
     friday = MONDAY + 4 * DAY
     ended = replace(GOOD, windows=[WindowFound(Window(MONDAY, friday), 0, 0)])
     assert empty_end(ended, ()) is None
     assert empty_end(replace(ended, days={**GOOD.days, friday: 0}), ()) == friday
+    assert empty_end(replace(ended, days={MONDAY: 9}), ()) is None, "it was not over"
     assert empty_end(GOOD, ()) is None, "a Sunday says nothing"
+    invalid = replace(ended, days={**GOOD.days, friday: 0}, invalid={friday})
+    assert empty_end(invalid, ()) is None, "a row came that can't be read"
 
 
 def test_chance_is_a_distribution() -> None:
@@ -119,9 +173,9 @@ def test_chance_is_a_distribution() -> None:
 
 
 def test_a_doubt_says_what_to_do() -> None:
-    (breach,) = check(replace(GOOD, duplicates=2), HISTORY, holidays=(), tolerance=Tolerance())
-    assert BREACHES["duplicate_ids"].remedy in str(breach)
-    assert "2 rows" in str(breach)
+    (violation,) = violations(replace(GOOD, duplicates=[TUESDAY, TUESDAY]))
+    assert BREACHES["duplicate_ids"].remedy in str(violation)
+    assert "2 rows" in str(violation)
 
 
 def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:

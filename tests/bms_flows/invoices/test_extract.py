@@ -217,4 +217,4 @@ def test_a_row_set_aside_stays_until_its_own_day_is_read_again(
         sandbox.reset()
         extract(day, day)
         with warehouse.connect() as connection:
-            assert connection.scalars(select(quarantine.c.day)).all() == left
+            assert connection.scalars(select(quarantine.c.first_day)).all() == left

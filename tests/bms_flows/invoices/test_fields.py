@@ -80,7 +80,7 @@ def test_a_field_that_comes_empty_holds_the_load(
     assert table_hash(warehouse) == before
     held = details(warehouse)
     assert held["fields"]["missing"][field] > 0
-    assert "field_emptied" in held["doubts"]
+    assert "field_emptied" in held["violations"]
 
 
 def test_a_type_without_one_reading_holds_the_load(

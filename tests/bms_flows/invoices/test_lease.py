@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from bms_flows.invoices import extract as extracting
 from bms_flows.invoices import lease, merging
+from bms_flows.invoices import review as reviewing
 from bms_flows.invoices.lease import DaysTaken, Lease, LeaseLost, leased
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.window import Window
@@ -126,14 +126,14 @@ def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood still between its last answer and the end: another has read the same days since."""
-    believed = extracting.check
+    believed = reviewing.check
 
     def check_at_last(*given: Any, **named: Any) -> Any:
         with warehouse.begin() as connection:
             connection.execute(text("delete from bms.client_invoice_lease"))
         return believed(*given, **named)
 
-    monkeypatch.setattr(extracting, "check", check_at_last)
+    monkeypatch.setattr(reviewing, "check", check_at_last)
     with pytest.raises(LeaseLost):
         extract("2026-03-02", "2026-03-06")
     with warehouse.connect() as connection:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.load import Load
+from bms_flows.invoices.load import Compared, Load
 from bms_flows.invoices.merging import Languages, Merging
 from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.publish import NotBalanced, publish
@@ -43,7 +43,7 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         moved = "update bms.client_invoice set _day = :day where id_invoice = :id"
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
         load = Load(connection, 1, ZONE, "invoice_date", clock(connection))
-        load.missing.add(int(one or 0))
+        load.windows.append(Compared(UNIT.windows[0], 1, {int(one or 0)}, 0))
         load.tally.days.update(dict.fromkeys(UNIT.windows[0], Day()))
         connection.execute(text(moved), {"day": day, "id": one})
         publish(load, Merging(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)

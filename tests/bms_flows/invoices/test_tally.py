@@ -29,6 +29,7 @@ def answer(amounts: list[tuple[str | None, int]]) -> pa.Table:
             "canceled": pa.array([False] * count, pa.bool_()),
             "sent": pa.array([True] * count, pa.bool_()),
             "_day": pa.array([DAY] * count, pa.date32()),
+            "_filed": pa.array([DAY] * count, pa.date32()),
             **dict.fromkeys(AMOUNTS, column),
         }
     )

@@ -111,9 +111,10 @@ select n, 'city', null, '"Brest"', '"Lyon"', 1, now() - interval '3 days', null 
 """
 
 ASIDE = """
-insert into bms.quarantine
+insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, first_day, last_day, run_id,
+    first_seen_at, last_seen_at)
 select r, 1, n::text, (array['bad_date', 'missing_money', 'bad_text'])[1 + n % 3], 'due_date', '<script>alert(1)</script>',
-    current_date - n, n, now() - n * interval '1 day', now()
+    current_date - n, current_date - n, n, now() - n * interval '1 day', now()
 from unnest(array['client_invoice', 'contact']) as r, generate_series(1, 40) as n
 """
 

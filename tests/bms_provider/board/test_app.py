@@ -35,7 +35,8 @@ def poisoned(warehouse: Engine) -> None:
             """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
             reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1, 2, 'review',
             1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
-            """insert into bms.quarantine values ('client_invoice', 1, :m, :m, :m, :m, null, 1, now(), now())""",
+            """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            last_seen_at) values ('client_invoice', 1, :m, :m, :m, :m, 1, now(), now())""",
             """insert into bms.alarm (subject, code, detail, since, raised_at)
             values (:m, :m, :m, now(), now())""",
             """insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because, found, pending,

@@ -1,0 +1,106 @@
+"""Rows of an answer as typed columns; rows that can't be loaded, each with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import msgspec
+import pyarrow as pa
+
+from bms.answers import Rows
+from bms.dates import parse_date
+from bms.records import ClientInvoice
+from bms_flows.frame import digests, frame, typed
+from bms_flows.invoices.columns import NAMES, Answer, AnswerReader, Columns
+from bms_flows.invoices.tally import listed_days
+from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
+
+_COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
+_SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
+_HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in NAMES] + ["_extra"]
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """A row that can't be loaded: its key or None, what is wrong, its bytes, its day if that is known."""
+
+    key: int | str | None
+    code: str
+    field: str | None
+    raw: bytes
+    day: date | None
+
+
+@dataclass(frozen=True)
+class AnswerRows:
+    """The rows of an answer: those that can be loaded, and the others."""
+
+    table: pa.Table
+    """Fields of the interface, `_extra`, `_day` and `_row_hash`."""
+    places: Sequence[int]
+    """Where in the answer each row of `table` stands, rejected rows not counted."""
+    invalid: Sequence[Invalid]
+    records: Rows[ClientInvoice] | None
+    """The answer row by row, None where every value was as described."""
+
+
+@dataclass
+class RowReader:
+    """Reads answers for an entity; for one thread."""
+
+    id_entity: int
+    zone: str
+    """Zone of the service's date-times that carry none."""
+    range_date: str
+    """The date that the service's range filters."""
+    _reader: AnswerReader = field(default_factory=AnswerReader)
+
+    def read(self, answer: Answer) -> AnswerRows:
+        """Return the rows of an answer: as columns at once if every value fits, else row by row."""
+        if isinstance(answer, Columns):
+            rows = typed(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+            if rows is not None:
+                table = self._completed(rows, pa.nulls(rows.num_rows, pa.string()))
+                return AnswerRows(table, range(rows.num_rows), (), None)
+        records = self._records(answer)
+        framed = frame(records.records, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+        invalid = [
+            Invalid(each.key, each.code, each.field, each.raw, self._day_of(each.raw))
+            for each in records.rejected
+        ]
+        for cell in framed.bad:
+            raw, key = _as_json(records, cell.index), records.records[cell.index].key
+            invalid.append(Invalid(key, cell.code, cell.field, raw, self._day_of(raw)))
+        extra = [_json(records.extra.get(place)) for place in framed.kept]
+        table = self._completed(framed.rows, pa.array(extra, pa.string()))
+        return AnswerRows(table, framed.kept, invalid, records)
+
+    def as_json(self, answer: Answer, read: AnswerRows, rows: Sequence[int]) -> list[bytes]:
+        """Return rows of the table as JSON, equal where their values are."""
+        records = read.records or self._records(answer)
+        return [_as_json(records, read.places[row]) for row in rows]
+
+    def _records(self, answer: Answer) -> Rows[ClientInvoice]:
+        return self._reader.records(answer.body) if isinstance(answer, Columns) else answer
+
+    def _completed(self, rows: pa.Table, extra: pa.Array) -> pa.Table:
+        rows = rows.append_column("_extra", extra)
+        rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
+        return rows.append_column("_row_hash", digests(rows, _HASHED))
+
+    def _day_of(self, raw: bytes) -> date | None:
+        """Return the day that a row is listed under, None where that can't be read."""
+        try:
+            return parse_date(msgspec.json.decode(raw)[self.range_date], self.zone)
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
+            return None
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else _SORTED.encode(value).decode()
+
+
+def _as_json(answer: Rows[ClientInvoice], place: int) -> bytes:
+    """Return a row that could be read, written as JSON again with what was unknown in it."""
+    fields = msgspec.structs.asdict(answer.records[place]) | answer.extra.get(place, {})
+    return _SORTED.encode(fields)

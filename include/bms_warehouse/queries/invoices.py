@@ -1,0 +1,30 @@
+"""What the warehouse knows of single invoices."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from bms_warehouse import loads
+
+CHANGED_SINCE = b"""
+    select i.id_invoice from bms.client_invoice i
+    left join bms.client_invoice_day d on d.id_entity = i.id_entity and d.day = i._day
+    left join bms.run r on r.id = i._run_id
+    where i.id_entity = %(id_entity)s and i.id_invoice = any(%(ids)s) and (
+        coalesce(cast(r.details->>'read_at' as timestamptz), i._changed_at) > %(since)s
+        or (i._vanished_at is null and d.read_at > %(since)s)
+    )
+"""
+
+
+def changed_since(
+    connection: Connection, id_entity: int, ids: Sequence[int], since: datetime
+) -> set[int]:
+    """Return those invoices of which a load that began to read after `since` has learned.
+
+    It wrote the row, or read the day that the row is stored under and found it there.
+    """
+    given = {"id_entity": id_entity, "ids": [*ids], "since": since}
+    with loads.driver(connection).cursor() as cursor:
+        return {key for (key,) in cursor.execute(CHANGED_SINCE, given)}

@@ -1,0 +1,180 @@
+"""A service that lists exactly the invoices that a test gives it: copies, any order, no dates."""
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms_flows.invoices.accept import accept_unit
+from bms_flows.invoices.agenda import suspects
+from bms_flows.invoices.extract import Suspect, extract_unit
+from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.window import Window
+from bms_flows.runs import Step
+from bms_flows.settings import Settings
+from bms_flows.workplace import Workplace
+
+Row = dict[str, Any]
+
+
+def invoice(id_invoice: int, day: date | None, **given: Any) -> Row:
+    """Return an invoice as the service lists it."""
+    return {
+        "id_invoice": id_invoice,
+        "reference_number": f"F{id_invoice}",
+        "invoice_date": day and day.isoformat(),
+        "total_excl_vat": 100,
+        "total_vat": 20,
+        "total_incl_vat": 120,
+        "total_due": 0,
+        "currency": "EUR",
+        "status": "PAID",
+        "canceled": False,
+        "sent": True,
+        **given,
+    }
+
+
+@dataclass
+class ListedInvoices:
+    """The rows of the service; a row without a date is listed whatever days are asked for."""
+
+    rows: list[Row] = field(default_factory=list)
+    order: random.Random | None = None
+    """Shuffles each answer."""
+    lost: set[int] = field(default_factory=set)
+    """Identifiers that answers lack."""
+    asked: list[Window] = field(default_factory=list)
+    url: str = ""
+
+    def listed(self, window: Window) -> list[Row]:
+        """Return the answer for days."""
+        rows = [
+            row
+            for row in self.rows
+            if row["id_invoice"] not in self.lost
+            and (row["invoice_date"] is None or date.fromisoformat(row["invoice_date"]) in window)
+        ]
+        if self.order:
+            self.order.shuffle(rows)
+        return rows
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request."""
+        if request.path.endswith("/token"):
+            token = {"access_token": "t", "token_type": "Bearer", "expires_in": 3600, "scope": []}
+            return web.json_response(token)
+        days = (date.fromisoformat(request.query[name]) for name in ("start_date", "end_date"))
+        window = Window(*days)
+        self.asked.append(window)
+        return web.Response(text=json.dumps(self.listed(window)), content_type="application/json")
+
+
+@contextmanager
+def serving() -> Iterator[ListedInvoices]:
+    """Run the service in a thread of its own."""
+    service, ready, loop = ListedInvoices(), threading.Event(), asyncio.new_event_loop()
+
+    async def start() -> web.AppRunner:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", service.answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        service.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return runner
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        runner = loop.run_until_complete(start())
+        ready.set()
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    ready.wait(10)
+    try:
+        yield service
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+
+
+@dataclass
+class Company:
+    """A warehouse, the data root and the service that they are filled from."""
+
+    warehouse: Engine
+    data_root: Path
+    service: ListedInvoices
+    settings: Settings = field(default_factory=Settings)
+    number: int = 0
+
+    def read(self, start: date, end: date | None = None) -> dict[str, Any]:
+        """Extract days in a run of their own; return the manifest."""
+        window = Window(start, end or start)
+        return asyncio.run(
+            extract_unit(
+                Client(self._client()),
+                self._place(),
+                Unit(1, (window,)),
+                self._step(window),
+                language="FR",
+            )
+        )
+
+    def held(self, start: date, end: date | None = None) -> str:
+        """Extract days, of which some are held; return what the task says."""
+        try:
+            self.read(start, end)
+        except Suspect as error:
+            return str(error)
+        return ""
+
+    def accept(self, *, newest_first: bool = False) -> list[dict[str, Any]]:
+        """Accept all that is held; return the manifests of what was published."""
+        units = suspects(self.warehouse, [1])
+        manifests = []
+        for unit in reversed(units) if newest_first else units:
+            manifest = accept_unit(self._place(), unit, self._step(unit.span))
+            manifests += [manifest] if manifest else []
+        return manifests
+
+    def _place(self) -> Workplace:
+        return Workplace(self.warehouse, UPath(self.data_root), self.settings)
+
+    def _step(self, window: Window) -> Step:
+        self.number += 1
+        run = f"run {self.number}"
+        return Step("invoice_extraction", run, "extract", 1, window.start, window.end)
+
+    def _client(self) -> ClientSettings:
+        return ClientSettings(
+            base_url=self.service.url,
+            client_id="client",
+            application_id="application",
+            secret="secret",
+            timeout=5,
+            backoff_cap=0.02,
+            trust_env=False,
+        )
+
+
+def days(first: date, count: int) -> list[date]:
+    """Return `count` days from `first` on."""
+    return [first + timedelta(days=n) for n in range(count)]

@@ -1,0 +1,135 @@
+"""Invoices that come more than once, or without a day: one copy is loaded, whatever the order."""
+
+import random
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, text
+
+from bms_flows.invoices.copies import surplus
+from tests.bms_flows.invoices.listed import Company, invoice
+
+MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
+DAYS = st.sampled_from([MONDAY, TUESDAY, None])
+COPIES = st.lists(st.tuples(st.integers(1, 3), DAYS, st.binary(min_size=1, max_size=2)), max_size=8)
+
+
+def loaded(copies: Sequence[tuple[int, date | None, bytes]], before: set[int]) -> list[Any]:
+    columns = list(zip(*copies, strict=True)) or [(), (), ()]
+    again = {*surplus(*columns, before)}
+    return sorted(
+        (copy for place, copy in enumerate(copies) if place not in again), key=lambda copy: copy[0]
+    )
+
+
+@given(COPIES, st.sets(st.integers(1, 3)), st.randoms(use_true_random=False))
+def test_the_copy_that_is_loaded_depends_on_content_alone(
+    copies: list[tuple[int, date | None, bytes]], before: set[int], order: random.Random
+) -> None:
+    chosen = loaded(copies, before)
+    assert {key for key, *_ in chosen} == {key for key, *_ in copies} - before
+    assert len(chosen) == len({key for key, *_ in chosen})
+    shuffled = copies[:]
+    order.shuffle(shuffled)
+    assert loaded(shuffled, before) == chosen
+
+
+def stored(warehouse: Engine) -> dict[int, Any]:
+    with warehouse.connect() as connection:
+        rows = connection.execute(
+            text("select id_invoice, invoice_subject, _version from bms.client_invoice")
+        )
+        return {row.id_invoice: (row.invoice_subject, row._version) for row in rows}
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_an_accepted_copy_is_not_held_again_whatever_the_order(
+    company: Company, warehouse: Engine, count: int
+) -> None:
+    others = [invoice(n, FRIDAY) for n in range(10, 20)]
+    copies = [invoice(1, MONDAY, invoice_subject=f"copy {n}") for n in range(count)]
+    company.service.rows = [*others, *copies]
+    company.service.order = random.Random(count)
+    assert "duplicate_ids" in company.held(MONDAY, FRIDAY)
+    assert stored(warehouse).keys() == {*range(10, 20)}, "the other days are published"
+    company.accept()
+    chosen = stored(warehouse)[1]
+    for _night in range(5):
+        assert company.held(MONDAY, FRIDAY) == ""
+        assert stored(warehouse)[1] == chosen
+    copies[0]["total_due"] = 7
+    assert "duplicate_ids" in company.held(MONDAY, FRIDAY), "what was accepted has changed"
+
+
+def test_copies_of_two_days_are_held_once(company: Company, warehouse: Engine) -> None:
+    """The service lists an invoice under its old day and its new one."""
+    company.service.rows = [invoice(1, MONDAY), invoice(1, FRIDAY), invoice(2, TUESDAY)]
+    assert "duplicate_ids" in company.held(MONDAY, FRIDAY)
+    company.accept()
+    assert company.held(MONDAY, FRIDAY) == ""
+    assert company.held(MONDAY) == ""
+    with warehouse.connect() as connection:
+        vanished = text("select count(*) from bms.client_invoice where _vanished_at is not null")
+        assert connection.scalar(vanished) == 0
+
+
+def test_an_unreadable_copy_does_not_keep_a_good_one_out(
+    company: Company, warehouse: Engine
+) -> None:
+    for first, second in (("a\0b", "good"), ("good", "a\0b")):
+        company.service.rows = [
+            invoice(1, MONDAY, invoice_subject=first),
+            invoice(1, MONDAY, invoice_subject=second),
+        ]
+        assert company.held(MONDAY) == ""
+        assert stored(warehouse) == {1: ("good", 1)}
+
+
+def test_every_unreadable_row_of_an_identifier_is_covered_by_an_acceptance(
+    company: Company, warehouse: Engine
+) -> None:
+    """Each with a code of its own."""
+    bad: list[dict[str, Any]] = [
+        {"invoice_subject": "a\0b"},
+        {"total_vat": 0.0000000001},
+        {"due_date": "soon"},
+    ]
+    company.service.rows = [invoice(1, MONDAY, **each) for each in bad]
+    company.service.order = random.Random(1)
+    assert "many_quarantined" in company.held(MONDAY)
+    company.accept()
+    for _night in range(3):
+        assert company.held(MONDAY) == ""
+    with warehouse.connect() as connection:
+        codes = connection.scalars(text("select code from bms.quarantine")).all()
+    assert sorted(codes) == ["bad_amount", "bad_date", "bad_text"]
+
+
+def test_an_accepted_invoice_without_a_day_is_not_held_again(
+    company: Company, warehouse: Engine
+) -> None:
+    """The service lists it whatever days are asked for."""
+    company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
+    assert "outside_window" in company.held(MONDAY, FRIDAY)
+    assert stored(warehouse) == {}
+    company.accept()
+    assert stored(warehouse).keys() == {1, 2}
+    for _night in range(2):
+        assert company.held(MONDAY, FRIDAY) == ""
+    assert company.held(TUESDAY, FRIDAY) == ""
+    company.service.rows[0]["total_due"] = 5
+    assert "outside_window" in company.held(MONDAY, FRIDAY)
+
+
+def test_an_invoice_without_a_day_in_many_answers_is_held_once(
+    company: Company, warehouse: Engine
+) -> None:
+    company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
+    assert company.held(date(2026, 2, 1), date(2026, 3, 31))
+    company.accept()
+    assert company.held(date(2026, 2, 1), date(2026, 3, 31)) == ""
+    assert stored(warehouse).keys() == {1, 2}

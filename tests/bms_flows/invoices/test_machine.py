@@ -1,0 +1,231 @@
+"""Any order of changes, losses, copies, new dates, reads and acceptances: the laws hold after every step."""
+
+import random
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.invoices.window import DAY
+from bms_flows.rebuild import rebuild
+from bms_flows.settings import Settings
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import client_invoice_version
+from tests.bms_flows.invoices.listed import Company, invoice
+
+FIRST = date(2026, 3, 2)
+LAST = FIRST + 13 * DAY
+OFFSETS = st.integers(0, 13)
+CHOICE = st.integers(0, 1_000)
+TABLES = (
+    *("client_invoice", "client_invoice_version", "client_invoice_day", "client_invoice_lease"),
+    *("quarantine", "control_total", "run", "code_name"),
+)
+OTHER_TYPES = {"canceled": int, "sent": lambda sent: str(sent).lower(), "id_client": str}
+
+
+class Nights(RuleBasedStateMachine):
+    """A company whose people work on invoices while runs read them, publish them and hold them."""
+
+    company: Company
+    folders: int = 0
+
+    @initialize(seed=st.integers(0, 99), invoices=st.integers(1, 12))
+    def start(self, seed: int, invoices: int) -> None:
+        Nights.folders += 1
+        self.company.data_root = Path(self.company.data_root).parent / str(Nights.folders)
+        with self.company.warehouse.begin() as connection:
+            names = ", ".join(f"bms.{name}" for name in TABLES)
+            connection.execute(text(f"truncate {names} restart identity cascade"))
+        self.draws = random.Random(seed)
+        self.service.rows, self.service.lost = [], set()
+        self.service.order = self.draws
+        self.revisions: dict[int, int] = {}
+        self.stored: dict[int, int] = {}
+        self.ever_lost: set[int] = set()
+        self.ever_copied: set[int] = set()
+        for _ in range(invoices):
+            self.create(self.draws.randrange(14))
+
+    @property
+    def service(self) -> Any:
+        return self.company.service
+
+    def _any(self, choice: int) -> dict[str, Any] | None:
+        rows = sorted(self.service.rows, key=str)
+        return rows[choice % len(rows)] if rows else None
+
+    def _revise(self, row: dict[str, Any], **changes: Any) -> None:
+        key = row["id_invoice"]
+        self.revisions[key] += 1
+        row.update(invoice_subject=f"rev {self.revisions[key]}", **changes)
+
+    @rule(day=OFFSETS)
+    def create(self, day: int) -> None:
+        key = len(self.revisions) + 1
+        self.revisions[key] = 1
+        self.service.rows.append(
+            invoice(key, FIRST + day * DAY, invoice_subject="rev 1", id_client=7)
+        )
+
+    @rule(choice=CHOICE)
+    def change(self, choice: int) -> None:
+        if row := self._any(choice):
+            self._revise(row)
+
+    @rule(choice=CHOICE, day=OFFSETS)
+    def date_anew(self, choice: int, day: int) -> None:
+        if row := self._any(choice):
+            self._revise(row, invoice_date=(FIRST + day * DAY).isoformat())
+
+    @rule(choice=CHOICE)
+    def take_the_date(self, choice: int) -> None:
+        if row := self._any(choice):
+            self._revise(row, invoice_date=None)
+
+    @rule(choice=CHOICE)
+    def delete(self, choice: int) -> None:
+        if row := self._any(choice):
+            self.service.rows.remove(row)
+
+    @rule(choice=CHOICE)
+    def spoil(self, choice: int) -> None:
+        """A revision that can't be stored."""
+        if row := self._any(choice):
+            self._revise(row)
+            row["invoice_subject"] += "\0"
+
+    @rule(choice=CHOICE, day=OFFSETS)
+    def copy(self, choice: int, day: int) -> None:
+        """The service lists an invoice twice, and the two differ."""
+        if row := self._any(choice):
+            self.ever_copied.add(row["id_invoice"])
+            copy = row | {"invoice_date": (FIRST + day * DAY).isoformat(), "total_due": day}
+            self.service.rows.append(copy)
+
+    @rule(choice=CHOICE)
+    def spell_otherwise(self, choice: int) -> None:
+        """Another release of the service writes other types."""
+        names = sorted(OTHER_TYPES)[: choice % 4]
+        for row in self.service.rows:
+            for name in names:
+                row[name] = OTHER_TYPES[name](row[name]) if row[name] is not None else None
+
+    @rule(first=OFFSETS, days=st.integers(0, 13))
+    def read(self, first: int, days: int) -> None:
+        self.company.held(FIRST + first * DAY, min(LAST, FIRST + (first + days) * DAY))
+
+    @rule(first=OFFSETS, days=st.integers(0, 13), choice=CHOICE)
+    def read_with_losses(self, first: int, days: int, choice: int) -> None:
+        keys = sorted({row["id_invoice"] for row in self.service.rows})
+        self.service.lost = set(keys[: choice % (len(keys) + 1)])
+        self.ever_lost |= self.service.lost
+        self.read(first, days)
+        self.service.lost = set()
+
+    @rule(newest_first=st.booleans())
+    def accept(self, newest_first: bool) -> None:
+        self.company.accept(newest_first=newest_first)
+
+    @rule(first=OFFSETS, days=st.integers(0, 13))
+    def settle(self, first: int, days: int) -> None:
+        """Read, accept what is held, read again: nothing is held a second time."""
+        window = FIRST + first * DAY, min(LAST, FIRST + (first + days) * DAY)
+        if self.company.held(*window):
+            self.company.accept()
+            assert self.company.held(*window) == ""
+
+    @rule()
+    def settle_all(self) -> None:
+        """After all days were read and accepted, the warehouse is what the service lists."""
+        self.settle(0, 13)
+        if self.company.held(FIRST, LAST):
+            self.company.accept()
+        listed: dict[int, list[dict[str, Any]]] = {}
+        for row in self.service.rows:
+            listed.setdefault(row["id_invoice"], []).append(row)
+        rows, quarantined = self._rows(), self._quarantined()
+        for key in self.revisions:
+            copies = listed.get(key, [])
+            good = [row for row in copies if "\0" not in row["invoice_subject"]]
+            if not copies:
+                assert key not in rows or rows[key].vanished
+                assert key not in quarantined
+            elif len(good) < len(copies) or len(copies) > 1:
+                assert key in quarantined
+            if good:
+                same = [
+                    row
+                    for row in good
+                    if row["invoice_subject"] == rows[key].invoice_subject
+                    and row["invoice_date"] == (rows[key]._day and rows[key]._day.isoformat())
+                ]
+                assert same, f"{key} is stored otherwise than it is listed"
+                assert not rows[key].vanished
+
+    @rule()
+    def make_again(self) -> None:
+        """The stored answers make the same tables."""
+        with self.company.warehouse.connect() as connection:
+            before = fingerprint(connection, client_invoice_version)
+        made = rebuild(self.company.warehouse, UPath(self.company.data_root), Settings())
+        assert made.before == made.after
+        with self.company.warehouse.connect() as connection:
+            assert fingerprint(connection, client_invoice_version) == before
+
+    @invariant()
+    def no_older_state_replaces_a_newer_one(self) -> None:
+        for key, row in self._rows().items():
+            if key not in self.ever_copied:
+                revision = int(row.invoice_subject.split()[1])
+                assert revision >= self.stored.get(key, 0), f"{key} became older"
+                self.stored[key] = revision
+
+    @invariant()
+    def nothing_that_is_listed_is_taken_for_deleted(self) -> None:
+        listed = {row["id_invoice"] for row in self.service.rows}
+        vanished = {key for key, row in self._rows().items() if row.vanished}
+        assert not (vanished & listed) - self.ever_lost - self.ever_copied
+
+    def _rows(self) -> dict[int, Any]:
+        with self.company.warehouse.connect() as connection:
+            rows = connection.execute(
+                text(
+                    "select id_invoice, invoice_subject, _day, _vanished_at is not null as vanished "
+                    "from bms.client_invoice"
+                )
+            )
+            return {row.id_invoice: row for row in rows}
+
+    def _quarantined(self) -> set[int]:
+        with self.company.warehouse.connect() as connection:
+            keys = connection.scalars(text("select row_key from bms.quarantine"))
+            return {int(key.partition(" ")[0]) for key in keys}
+
+
+def test_no_order_of_events_breaks_a_law(company: Company, warehouse: Engine) -> None:  # noqa: ARG001 - its own
+    company.data_root = company.data_root / "0"
+
+    class OfThisTest(Nights):
+        pass
+
+    OfThisTest.company = company
+    run_state_machine_as_test(
+        OfThisTest,
+        settings=settings(
+            max_examples=settings().max_examples // 8,
+            stateful_step_count=12,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )

@@ -1,0 +1,91 @@
+"""A quarantined row leaves once every day that it may belong to was read again."""
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import permutations
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.invoices.window import DAY, Window
+from tests.bms_flows.invoices.listed import Company, invoice
+
+MONDAY = date(2026, 3, 2)
+WEEK = Window(MONDAY, MONDAY + 6 * DAY)
+
+
+def quarantined(warehouse: Engine) -> list[tuple[str, date, date]]:
+    with warehouse.connect() as connection:
+        rows = text("select row_key, first_day, last_day from bms.quarantine order by 1")
+        return [tuple(row) for row in connection.execute(rows)]
+
+
+@pytest.fixture
+def undated(company: Company, warehouse: Engine) -> Company:
+    """A row whose day can't be read, among the invoices of a week."""
+    company.service.rows = [invoice(n, day) for n, day in enumerate(WEEK)]
+    odd = invoice(99, None, invoice_date="0000-00-00")
+    listed = company.service.listed
+    company.service.listed = lambda window: [  # type: ignore[method-assign]  # lists a row that no day has
+        *listed(window),
+        *([odd] if MONDAY + 2 * DAY in window and odd else []),
+    ]
+    company.read(WEEK.start, WEEK.end)
+    assert quarantined(warehouse) == [("99", WEEK.start, WEEK.end)]
+    odd.clear()
+    return company
+
+
+@pytest.fixture(autouse=True)
+def _listed_as_before(company: Company) -> None:
+    vars(company.service).pop("listed", None)
+
+
+@pytest.mark.parametrize("first", ["first day alone", "last day alone"])
+def test_a_row_without_a_day_stays_while_a_part_of_its_window_is_read(
+    undated: Company, warehouse: Engine, first: str
+) -> None:
+    undated.read(WEEK.start if first == "first day alone" else WEEK.end)
+    assert quarantined(warehouse) == [("99", WEEK.start, WEEK.end)]
+    undated.read(WEEK.start, WEEK.end)
+    assert quarantined(warehouse) == []
+
+
+@pytest.mark.parametrize("order", [*permutations([0, 1, 2])], ids=str)
+def test_its_window_may_be_read_by_several_runs(
+    undated: Company, warehouse: Engine, order: tuple[int, ...]
+) -> None:
+    parts = [(0, 1), (2, 4), (5, 6)]
+    for count, part in enumerate(order):
+        assert len(quarantined(warehouse)) == 1, f"after {count} of 3 parts"
+        first, last = parts[part]
+        undated.read(MONDAY + first * DAY, MONDAY + last * DAY)
+    assert quarantined(warehouse) == []
+
+
+def test_a_row_of_today_stays_until_today_is_over(company: Company, warehouse: Engine) -> None:
+    """Today can't be read completely."""
+    today = datetime.now(UTC).date()
+    company.service.rows = [invoice(1, today, invoice_subject="a\0b")]
+    company.read(today, today + timedelta(days=2))
+    company.service.rows = []
+    company.read(today, today + timedelta(days=2))
+    assert quarantined(warehouse) == [("1", today, today)]
+
+
+def test_a_row_of_a_held_day_stays_until_that_is_published_or_read_well(
+    company: Company, warehouse: Engine
+) -> None:
+    company.service.rows = [
+        invoice(1, MONDAY, invoice_subject="a\0b"),
+        *(invoice(n, MONDAY) for n in (2, 2, 3)),
+    ]
+    assert "duplicate_ids" in company.held(WEEK.start, WEEK.end)
+    held = quarantined(warehouse)
+    assert len(held) == 2
+    company.read(MONDAY + DAY, WEEK.end)
+    assert quarantined(warehouse) == held
+    company.accept()
+    assert quarantined(warehouse) == held
+    company.service.rows = [invoice(n, MONDAY) for n in (1, 2, 3)]
+    company.read(WEEK.start, WEEK.end)
+    assert quarantined(warehouse) == []

@@ -1,0 +1,168 @@
+"""Invoices that the service dates anew: never older than they were, never taken for deleted."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.invoices.redated import REACH, nearby
+from bms_flows.invoices.window import DAY, Window
+from bms_flows.rebuild import rebuild
+from bms_flows.settings import Settings
+from tests.bms_flows.invoices.listed import Company, invoice
+
+MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
+
+
+def redate(company: Company, id_invoice: int, day: date, **changes: Any) -> None:
+    [row] = [row for row in company.service.rows if row["id_invoice"] == id_invoice]
+    row.update(invoice_date=day.isoformat(), **changes)
+
+
+def state(warehouse: Engine, id_invoice: int) -> tuple[Any, ...]:
+    with warehouse.connect() as connection:
+        row = connection.execute(
+            text(
+                "select _day, invoice_subject, _vanished_at is not null as vanished, _version "
+                "from bms.client_invoice where id_invoice = :id"
+            ),
+            {"id": id_invoice},
+        ).one()
+    return tuple(row)
+
+
+@pytest.fixture
+def march(company: Company) -> Company:
+    """Invoices of each day of March, loaded."""
+    company.service.rows = [
+        invoice(100 * day + n, date(2026, 3, day), invoice_subject="first")
+        for day in range(1, 32)
+        for n in range(3)
+    ]
+    company.read(date(2026, 3, 1), date(2026, 3, 31))
+    return company
+
+
+@pytest.mark.parametrize("days", [1, 4, 20, -2, 31])
+def test_an_invoice_dated_anew_is_found_though_its_new_day_is_not_read(
+    march: Company, warehouse: Engine, days: int
+) -> None:
+    new = date(2026, 3, 10) + days * DAY
+    redate(march, 1001, new, invoice_subject="moved")
+    manifest = march.read(date(2026, 3, 10))
+    assert (manifest["changed"], manifest["vanished"]) == (1, 0)
+    assert state(warehouse, 1001) == (new, "moved", False, 2)
+    assert march.read(date(2026, 3, 1), date(2026, 4, 30))["changed"] == 0
+    made = rebuild(warehouse, UPath(march.data_root), Settings())
+    assert made.before == made.after
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 20])
+def test_an_invoice_dated_today_or_later_is_found(
+    company: Company, warehouse: Engine, ahead: int
+) -> None:
+    """A draft of last month is issued today: no run has read today before tomorrow."""
+    today = datetime.now(UTC).date()
+    old = today - timedelta(days=90)
+    company.service.rows = [invoice(n, old) for n in range(3)]
+    company.read(old)
+    redate(company, 1, today + ahead * DAY)
+    assert company.read(old)["vanished"] == 0
+    assert state(warehouse, 1)[:3] == (today + ahead * DAY, None, False)
+
+
+def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
+    march: Company, warehouse: Engine
+) -> None:
+    del march.service.rows[30]
+    march.service.asked.clear()
+    assert march.read(date(2026, 3, 11))["vanished"] == 1
+    assert state(warehouse, 1100)[2] is True
+    asked = {day for window in march.service.asked for day in window}
+    assert {*Window(date(2026, 2, 8), date(2026, 4, 11))} <= asked
+    with warehouse.connect() as connection:
+        read = text("select count(*) from bms.client_invoice_day where day > '2026-03-31'")
+        assert connection.scalar(read) == 0, "days asked for by the way don't count as read"
+    march.service.asked.clear()
+    assert march.read(date(2026, 3, 11))["vanished"] == 0
+    assert march.service.asked == [Window(date(2026, 3, 11), date(2026, 3, 11))]
+
+
+def test_an_acceptance_leaves_an_invoice_dated_anew_since_as_it_is(
+    march: Company, warehouse: Engine
+) -> None:
+    """Its old day was held; its new day was read and published since."""
+    for row in march.service.rows[27:30]:
+        row.update(currency=None, invoice_subject="held")
+    assert march.held(date(2026, 3, 10))
+    redate(march, 1001, date(2026, 3, 20), currency="EUR", invoice_subject="moved")
+    march.read(date(2026, 3, 20))
+    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    (manifest,) = march.accept()
+    assert (manifest["changed"], manifest["unchanged"]) == (2, 1)
+    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    assert state(warehouse, 1000)[1] == "held"
+    made = rebuild(warehouse, UPath(march.data_root), Settings())
+    assert made.before == made.after
+
+
+def test_an_acceptance_leaves_an_invoice_that_came_back_unchanged_as_it_is(
+    march: Company, warehouse: Engine
+) -> None:
+    """The held answer lists it under another day; the day that it is stored under was read since."""
+    redate(march, 2001, date(2026, 3, 10))
+    for row in march.service.rows[27:30]:
+        row.update(currency=None)
+    assert march.held(date(2026, 3, 10))
+    redate(march, 2001, date(2026, 3, 20))
+    march.read(date(2026, 3, 20))
+    march.accept()
+    assert state(warehouse, 2001) == (date(2026, 3, 20), "first", False, 1)
+
+
+def test_an_acceptance_marks_no_invoice_that_was_dated_to_its_day_since(
+    march: Company, warehouse: Engine
+) -> None:
+    for row in march.service.rows[27:30]:
+        row.update(currency=None)
+    assert march.held(date(2026, 3, 10))
+    redate(march, 2001, date(2026, 3, 10))
+    march.read(date(2026, 3, 20))
+    assert state(warehouse, 2001)[0] == date(2026, 3, 10), "followed to a day that is held"
+    march.accept()
+    assert state(warehouse, 2001)[2] is False
+
+
+def test_many_invoices_dated_anew_are_no_loss(march: Company, warehouse: Engine) -> None:
+    """A whole day is invoiced anew a week later."""
+    for row in march.service.rows[27:30]:
+        row["invoice_date"] = "2026-03-17"
+    assert "drop (all 3 on 2026-03-10)" in march.held(date(2026, 3, 10))
+    march.accept()
+    for n in range(3):
+        assert state(warehouse, 1000 + n)[:3] == (date(2026, 3, 17), "first", False)
+
+
+def test_nothing_is_asked_for_where_nothing_is_missing(march: Company) -> None:
+    march.service.asked.clear()
+    march.read(date(2026, 3, 10))
+    assert march.service.asked == [Window(date(2026, 3, 10), date(2026, 3, 10))]
+
+
+def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
+    today = date(2026, 11, 22)
+    options = {"today": today, "lookback_days": 35, "most": 120}
+    assert nearby([], {today}, **options) == []
+    read = {*Window(today - 35 * DAY, today - DAY)}
+    recent = Window(today - 10 * DAY, today - 9 * DAY)
+    assert nearby([recent], read, **options) == [
+        Window(recent.start - REACH, today - 36 * DAY),
+        Window(today, today + REACH),
+    ]
+    year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
+    assert nearby(year, read, **options) == [
+        Window(today - 155 * DAY, today - 36 * DAY),
+        Window(today, today + REACH),
+    ]
