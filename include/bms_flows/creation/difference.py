@@ -4,7 +4,6 @@ The service can't be told to change a record, so a difference is work for a pers
 both sides last agreed on, says which of them has changed since.
 """
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,7 +12,9 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows.concurrently import results
 from bms_flows.creation import body
+from bms_flows.creation.verify import READS_AT_ONCE
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.outcome import Outcome
 from bms_flows.drops.sheet import Sheet
@@ -117,7 +118,7 @@ async def compare_rows(
         )
 
     known = [outcome for outcome in outcomes if outcome.guid]
-    read = await asyncio.gather(*map(one, known))
+    read = await results(one, known, at_once=READS_AT_ONCE)
     return [each for each in read if each is not None]
 
 

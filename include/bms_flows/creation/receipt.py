@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
+from bms_flows.concurrently import results
 from bms_flows.creation import body, drop_snapshot
 from bms_flows.creation.audit import Finding, audit
 from bms_flows.creation.consent import kept
 from bms_flows.creation.entry import Entry, State
 from bms_flows.creation.faults import RowFault, restored
 from bms_flows.creation.plan import Action
-from bms_flows.creation.verify import bodies_with_managers, verified_fields
+from bms_flows.creation.verify import READS_AT_ONCE, bodies_with_managers, verified_fields
 from bms_flows.creation.workbench import Workbench
 from bms_flows.drops.outcome import Candidate, Difference, Outcome, counts
 from bms_flows.drops.outcome import State as Ended
@@ -49,13 +50,15 @@ async def make_receipt(
     if plan.state == "applied" and entries:
         shown, _ = await drop_snapshot.refresh(bench, drop_id, sheet)
         findings = await audit(bench, list(shown.records.values()))
-    outcomes = []
-    for row in plan.rows:
+
+    async def end(row: Mapping[str, Any]) -> Outcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
         differences = await _differences(bench, outcome, entry, given)
-        outcomes.append(replace(outcome, key=bench.resource.told(given), differences=differences))
+        return replace(outcome, key=bench.resource.told(given), differences=differences)
+
+    outcomes = await results(end, plan.rows, at_once=READS_AT_ONCE)
     return outcomes, receipt(plan, sheet, outcomes, findings)
 
 

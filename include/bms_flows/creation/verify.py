@@ -2,14 +2,22 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+from sqlalchemy import bindparam as bind
 from sqlalchemy import select, update
 
+from bms_flows.concurrently import results
 from bms_flows.creation.body import compare
 from bms_flows.creation.entry import HERE, Entry
 from bms_flows.creation.workbench import Workbench
 from bms_warehouse.tables import creation
+
+BATCH: Final = 200
+"""Rows whose bodies are in memory at once, and whose findings are written together."""
+READS_AT_ONCE: Final = 16
+"""Details that are asked for at once; the client sends fewer where the service is slow."""
 
 
 async def verify(bench: Workbench, rows: Collection[int]) -> None:
@@ -24,23 +32,30 @@ async def verify(bench: Workbench, rows: Collection[int]) -> None:
 
 
 async def _verify(bench: Workbench, rows: Collection[int]) -> None:
-    entries = await _left(bench, rows)
-    bodies = await bodies_with_managers(bench, entries)
+    left = await _left(bench, rows)
+    for first in range(0, len(left), BATCH):
+        entries = left[first : first + BATCH]
+        bodies = await bodies_with_managers(bench, entries)
+        sent = [(entry, bodies[entry.id]) for entry in entries if entry.id in bodies]
+        read = await results(partial(_read, bench), sent, at_once=READS_AT_ONCE)
+        found = {row: names for row, names in read if names is not None}
+        await asyncio.to_thread(_write, bench, found)
 
-    async def one(entry: Entry) -> None:
-        body = bodies.get(entry.id)
-        record = await bench.remote.read(entry.remote_id or "")
-        if body is None or record is None:
-            return
-        compared = compare(bench.resource, body, record)
-        verified = {
-            "equal": list(compared.equal),
-            "different": [each.name for each in compared.different],
-            "unreadable": list(compared.unreadable),
-        }
-        await asyncio.to_thread(_write, bench, entry.id, verified)
 
-    await asyncio.gather(*map(one, entries))
+async def _read(
+    bench: Workbench, sent: tuple[Entry, Mapping[str, Any]]
+) -> tuple[int, Mapping[str, Any] | None]:
+    """Return a row's number and the names of its fields; None where its record is not readable."""
+    entry, body = sent
+    record = await bench.remote.read(entry.remote_id or "")
+    if record is None:
+        return entry.id, None
+    compared = compare(bench.resource, body, record)
+    return entry.id, {
+        "equal": list(compared.equal),
+        "different": [each.name for each in compared.different],
+        "unreadable": list(compared.unreadable),
+    }
 
 
 async def bodies_with_managers(
@@ -73,6 +88,12 @@ def verified_fields(bench: Workbench, rows: Collection[int]) -> dict[int, Mappin
         return dict(found.all())
 
 
-def _write(bench: Workbench, row: int, names: Mapping[str, Any]) -> None:
+def _write(bench: Workbench, found: Mapping[int, Mapping[str, Any]]) -> None:
+    if not found:
+        return
+    rows = [{"row": row, "names": names} for row, names in found.items()]
     with bench.warehouse.begin() as connection:
-        connection.execute(update(creation).where(creation.c.id == row).values(verified=names))
+        connection.execute(
+            update(creation).where(creation.c.id == bind("row")).values(verified=bind("names")),
+            rows,
+        )

@@ -364,7 +364,7 @@ async def in_review(
     place: Workbench, run: Run, sheet: Sheet, sandbox: Sandbox
 ) -> tuple[str, list[int]]:
     """Bring the first of two rows before a person: five POSTs, and never a trace."""
-    sandbox.set_fault("503", "create_employee", retry_after=0)
+    sandbox.set_fault("reset_after_read", "create_employee")
     planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
     plan_id = await applied(place, run, sheet, planned.plan.id)
     sandbox.clear_faults()
@@ -480,7 +480,7 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
     run = drop(TWO)
     async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
-        sandbox.set_fault("503", "create_employee", retry_after=0)
+        sandbox.set_fault("reset_after_read", "create_employee")
         decision = Decision("create", "ada", "manual__1")
         await place.applier().apply(await decide_review(place, [row], decision))
         # It waits for a word again; the run that is tried again has given its own.

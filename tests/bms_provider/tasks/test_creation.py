@@ -3,8 +3,10 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -337,6 +339,43 @@ def test_the_same_content_is_read_anew_once_other_rules_hold(
     assert repeated["state"] == "the same content as drop 1: see its report"
 
 
+@contextmanager
+def longest_transaction(warehouse: Engine) -> Iterator[list[float]]:
+    """Watch how long a transaction of another session waits for its client, in seconds."""
+    seen, ended = [0.0], Event()
+    idle = text("""select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)
+        from pg_stat_activity
+        where state = 'idle in transaction' and pid <> pg_backend_pid()
+            and datname = current_database()""")
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            with warehouse.connect() as connection:
+                seen[0] = max(seen[0], float(connection.execute(idle).scalar_one()))
+
+    with ThreadPoolExecutor(1) as threads:
+        watching = threads.submit(watch)
+        yield seen
+        ended.set()
+        watching.result()
+
+
+def test_no_transaction_is_open_while_the_service_is_read(
+    warehouse: Engine, sandbox: Sandbox, data_root: Path
+) -> None:
+    rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
+    (data_root / "inbox" / "employees").mkdir(parents=True)
+    (data_root / "inbox" / "employees" / "mai.csv").write_text(HEADER + rows)
+    with run(path="mai.csv"):
+        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        for chunk in entered["chunks"]:
+            creation.apply("employee", entered, chunk)
+        sandbox.set_fault("latency", "read_employee", seconds=4.0)
+        with longest_transaction(warehouse) as seen:
+            assert creation.conclude("employee", entered)["created"] == 4
+    assert seen[0] < 3, "it was open for as long as the service took to answer"
+
+
 def test_a_file_held_by_another_run_holds_up_no_other(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
@@ -452,21 +491,21 @@ def test_what_was_erased_is_given_up_and_dropped_again(
 
 
 @pytest.fixture
-def outage(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of four whose creates were answered 503 until every attempt was used."""
+def unanswered(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of four whose creates were not executed or answered until every attempt was used."""
     monkeypatch.setenv("BMS_CREATE_ATTEMPTS", "1")
     monkeypatch.setenv("BMS_SETTLE_S", "0.1")
-    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "0.4")
+    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
     rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
     (data_root / "inbox" / "employees").mkdir(parents=True)
     (data_root / "inbox" / "employees" / "juin.csv").write_text(HEADER + rows)
-    sandbox.set_fault("503", "create_employee", retry_after=0)
+    sandbox.set_fault("reset_after_read", "create_employee")
     with run("manual__1", path="juin.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 4
     sandbox.clear_faults()
 
 
-@pytest.mark.usefixtures("warehouse", "outage")
+@pytest.mark.usefixtures("warehouse", "unanswered")
 def test_one_decision_is_for_many_lines(sandbox: Sandbox) -> None:
     with run("manual__2", drop=1, line="2-3, 5", decision="create"):
         proposed = creation.plan("employee")
@@ -479,7 +518,7 @@ def test_one_decision_is_for_many_lines(sandbox: Sandbox) -> None:
     assert sorted(made) == ["810000", "810001", "810003"]
 
 
-@pytest.mark.usefixtures("warehouse", "outage")
+@pytest.mark.usefixtures("warehouse", "unanswered")
 def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -497,7 +536,7 @@ def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
         assert carry_through(creation.plan("employee"))["created"] == 4
 
 
-@pytest.mark.usefixtures("warehouse", "outage")
+@pytest.mark.usefixtures("warehouse", "unanswered")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -521,9 +560,9 @@ def test_a_decision_for_lines_that_do_not_wait_moves_none(
 
 
 def test_lines_that_wait_for_different_reasons_are_not_created_as_one(
-    sandbox: Sandbox, warehouse: Engine, outage: None, data_root: Path
+    sandbox: Sandbox, warehouse: Engine, unanswered: None, data_root: Path
 ) -> None:
-    del outage
+    del unanswered
     known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
     started = str(known["start_date"])[:10]
     twin = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
