@@ -1,5 +1,6 @@
 """Audits of a long list from one seed: faults come and go, rows move, loads run; no alarm closes too early."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
@@ -12,7 +13,7 @@ from bms.answers import Detail, Page
 from bms.errors import NotFound
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.reconcile.compare import PENDING, Held, Key, Tally, settled
+from bms_flows.reconcile.compare import PENDING, UNSETTLED, Held, Key, Tally, settled
 from bms_flows.reconcile.lists import ListAudit
 from bms_flows.reconcile.mirrors import PartAudit
 from bms_flows.reconcile.parts import Part
@@ -25,6 +26,15 @@ MOST: Final = 7
 ORDERS: Final = ("id", "id_desc", "name", "modified_on_desc")
 LASTING: Final = ("lost", "wrong", "hidden")
 """Faults that a load does not repair: a row missing here, a row that differs, a row that small pages lack."""
+
+WAREHOUSE: Final = ("warehouse_differs", *UNSETTLED)
+CODES: Final = {
+    "lost": WAREHOUSE,
+    "wrong": WAREHOUSE,
+    "hidden": ("page_sizes_differ",),
+    "stale": ("detail_differs",),
+}
+"""The codes of each fault."""
 
 
 @dataclass
@@ -50,7 +60,8 @@ class World:
         if key not in self.listed.states:
             raise NotFound(LISTS, "no such row", status=404)
         signal = "stale" if self.faults.get(key) == "stale" else str(self.listed.states[key])
-        return Detail(record=Contact(id=key, signal=signal), extra={}, body=b"")
+        record = Contact(id=key, signal=signal, deleted=False)
+        return Detail(record=record, extra={}, body=b"")
 
     def load(self, now: datetime) -> None:
         """Run the mirror: it stores what the list has, except where a lasting fault stops it."""
@@ -108,13 +119,13 @@ class Ledger:
         self.parts[plan.part] = Part(plan.part, tally.rows, now, now)
         self.parts = {n: each for n, each in self.parts.items() if n <= plan.parts}
 
-    def open(self, *, confirmed: bool = False) -> set[Key]:
-        """Return the rows that are open, or those that keep the alarm open."""
+    def open(self, *, confirmed: bool = False, codes: Collection[str] = ()) -> set[Key]:
+        """Return the rows that are open, or those that keep the alarm open; of `codes`, if any."""
         return {
             key
             for part in self.parts.values()
             for code, rows in part.rows.items()
-            if not (confirmed and code in PENDING)
+            if not (confirmed and code in PENDING) and (not codes or code in codes)
             for key in rows
         }
 
@@ -133,7 +144,7 @@ async def _run(random: Random, witness: Witness) -> list[str]:
     world.load(now)
     for day in range(random.randrange(5, 25)):
         now += timedelta(days=1)
-        _happen(random, world)
+        _happen(random, world, ledger)
         if random.random() < 0.7:  # noqa: PLR2004 - a share of the days
             world.load(now - timedelta(hours=1))
         listed.inserted = listed.deleted = listed.edited = chance
@@ -161,9 +172,9 @@ async def _at_rest(world: World, ledger: Ledger, now: datetime, witness: Witness
     return laws
 
 
-def _happen(random: Random, world: World) -> None:
+def _happen(random: Random, world: World, ledger: Ledger) -> None:
     """Let faults come and go, and rows change, between two audits."""
-    keys = sorted(world.listed.states.keys() - world.faults.keys())
+    keys = sorted(world.listed.states.keys() - world.faults.keys() - ledger.open())
     if keys and random.random() < 0.4:  # noqa: PLR2004 - a share of the days
         key = random.choice(keys)
         fault = world.faults[key] = random.choice((*LASTING, "stale", "healed"))
@@ -186,6 +197,7 @@ async def _audit(
     """Audit one part; return the laws broken. `still` says that nothing moves meanwhile."""
     ledger.settle(world)
     before = ledger.open(confirmed=True)
+    alarms = {f: ledger.open(confirmed=True, codes=codes) for f, codes in CODES.items()}
     known = [ledger.parts[number] for number in sorted(ledger.parts)]
     listing = ListAudit(CONTACTS, world.page, world.detail, "UTC", Tally())
     audit = PartAudit(listing, world, known, world.loaded_at, now=lambda: now)
@@ -200,11 +212,11 @@ async def _audit(
         f"open {sorted(map(str, open_rows))}; faults {world.faults}"
     )
     laws = []
-    lasting = {key for key in world.faults if key in world.listed.states}
-    if closed := (before & lasting) - open_rows:
-        laws.append(
-            f"day {day}: the alarm of {sorted(map(str, closed))} closed, the fault is there"
-        )
+    for fault, codes in CODES.items():
+        there = {k for k, f in world.faults.items() if f == fault and k in world.listed.states}
+        if closed := (alarms[fault] & there) - ledger.open(codes=codes):
+            rows = sorted(map(str, closed))
+            laws.append(f"day {day}: the alarm of {rows} closed, the fault is there")
     if still and (false := after - before - world.faults.keys() - world.ended):
         laws.append(f"day {day}: an alarm of {sorted(map(str, false))}, without a fault")
     if still and listing.tally.state == "reconciled":

@@ -1,6 +1,7 @@
 """A list that moves while it is read, in no time: rows come, go and are edited between requests."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -25,6 +26,10 @@ class MovingList:
     inserted: float = 0.0
     deleted: float = 0.0
     edited: float = 0.0
+    assigned: float = 0.0
+    """Chance of a row being assigned, or not any more; the row shows when."""
+    removed: float = 0.0
+    """Chance of a row being flagged as deleted."""
     past_end: str = "empty"
     fixed_size: int | None = None
     clock: int = 0
@@ -32,6 +37,10 @@ class MovingList:
     """By id: a name, and when it was last edited."""
     touched: set[int] = field(default_factory=set)
     """Came, went or was edited since the list was made."""
+    members: set[int] = field(default_factory=set)
+    """The rows that the list with filter=ASSIGNED has."""
+    flagged: set[int] = field(default_factory=set)
+    """The rows that are flagged as deleted: only the list with filter=DELETED has them."""
 
     def __post_init__(self) -> None:
         for number in range(self.rows):
@@ -40,12 +49,23 @@ class MovingList:
         self.stayed = set(self.states)
 
     async def fetch(self, number: int, size: int) -> Page[Any]:
-        """Answer one page, after a while of others' requests."""
+        """Answer one page of all rows, after a while of others' requests."""
+        return await self._page(number, size, lambda key: key not in self.flagged)
+
+    async def fetch_assigned(self, number: int, size: int) -> Page[Any]:
+        """Answer one page of the rows that are assigned, likewise."""
+        return await self._page(number, size, lambda key: key in self.members - self.flagged)
+
+    async def fetch_deleted(self, number: int, size: int) -> Page[Any]:
+        """Answer one page of the rows that are flagged as deleted, likewise."""
+        return await self._page(number, size, lambda key: key in self.flagged)
+
+    async def _page(self, number: int, size: int, has: Callable[[int], bool]) -> Page[Any]:
         for _ in range(self.random.randrange(4)):
             await asyncio.sleep(0)  # lets other requests go first: no time passes
         self.move()
         size = self.fixed_size or size
-        listed = self._listed()
+        listed = [key for key in self._listed() if has(key)]
         pages = -(-len(listed) // size)
         if number > max(pages, 1):
             if self.past_end == "not_found":
@@ -53,7 +73,10 @@ class MovingList:
             if self.past_end == "last_page":
                 number = pages
         shown = listed[(number - 1) * size : number * size]
-        records = [ContactItem(id=key, signal=str(self.states[key])) for key in shown]
+        records = [
+            ContactItem(id=key, signal=str(self.states[key]), deleted=key in self.flagged)
+            for key in shown
+        ]
         return Page(
             endpoint=LISTS,
             records=records,
@@ -76,10 +99,21 @@ class MovingList:
             key = self.random.choice(list(self.states))
             del self.states[key]
             self.stayed.discard(key)
+            self.members.discard(key)
+            self.flagged.discard(key)
         if self.states and self.random.random() < self.edited:
             key = self.random.choice(list(self.states))
-            self.states[key] = (self.states[key][0], self.clock)
-            self.touched.add(key)
+            self._touch(key)
+        if self.states and self.random.random() < self.assigned:
+            self.members ^= {key := self.random.choice(list(self.states))}
+            self._touch(key)
+        if self.states and self.random.random() < self.removed:
+            self.flagged.add(key := self.random.choice(list(self.states)))
+            self._touch(key)
+
+    def _touch(self, key: int) -> None:
+        self.states[key] = (self.states[key][0], self.clock)
+        self.touched.add(key)
 
     def _listed(self) -> list[int]:
         match self.order:

@@ -7,6 +7,7 @@ import pytest
 from bench import simulate
 from bench.simulation import creation
 from bench.simulation.witness import Witness
+from bms_flows.mirror.flags import FlagList
 from bms_flows.reconcile import mirrors
 
 
@@ -53,6 +54,16 @@ def test_an_audit_that_forgets_the_open_rows_of_other_parts_breaks_a_law(
     monkeypatch.setattr(mirrors, "carried", lambda *_, **__: {})
     played = simulate.play("audits", range(20))
     assert "closed, the fault is there" in str(played.broken)
+
+
+def test_a_flag_whose_list_is_read_once_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def believe(self: FlagList, *_: object) -> None:
+        self.proven = True
+
+    monkeypatch.setattr(FlagList, "prove", believe)
+    monkeypatch.setattr(FlagList, "tells", lambda *_: True)
+    played = simulate.play("mirror", range(200))
+    assert "have a wrong flag" in str(played.broken)
 
 
 def test_a_seed_without_its_engine_is_refused() -> None:

@@ -10,6 +10,9 @@ import msgspec
 
 from bms_flows.mirror.coverage import Key
 
+Flags = tuple[bool | None, ...]
+"""A row's flags, in the order of the resource's columns; None where no list that was read says."""
+
 
 class Known(msgspec.Struct, frozen=True, gc=False):
     """A row as it stands in the mirror; there may be very many."""
@@ -17,7 +20,7 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     list_hash: bytes | None
     detailed: bool
     gone: str | None
-    flags: tuple[bool, ...] = ()
+    flags: Flags = ()
     scope: int | None = None
     """The entity whose list had it, where lists are those of entities."""
 
@@ -107,16 +110,6 @@ def too_many(gone: int, present: int, *, rows: int, percent: int) -> bool:
     return gone > max(rows, present * percent / 100)
 
 
-def members(
-    known: Mapping[Key, Known], flag: int, seen: Collection[Key], *, believed: bool
-) -> set[Key]:
-    """Return the rows for which flag number `flag` is true.
-
-    Those that its list had; and unless it can be `believed` to be all, those it was true for before.
-    """
-    return set(seen) if believed else set(seen) | before(known, flag)
-
-
-def before(known: Mapping[Key, Known], flag: int) -> set[Key]:
-    """Return the rows for which flag number `flag` is true so far."""
-    return {key for key, row in known.items() if row.flags[flag]}
+def carried(known: Mapping[Key, Known], flag: int) -> set[Key]:
+    """Return the present rows for which flag number `flag` is true so far."""
+    return {key for key, row in known.items() if row.flags[flag] and row.gone is None}

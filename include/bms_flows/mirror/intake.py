@@ -10,7 +10,8 @@ from typing import Any
 from bms.answers import Page
 from bms_flows.mirror.answers import Answers
 from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.decisions import Known
+from bms_flows.mirror.decisions import Flags, Known
+from bms_flows.mirror.flags import Flag
 from bms_flows.mirror.reading import Rows
 from bms_flows.mirror.resource import Resource, Source
 from bms_flows.mirror.rows import Extra, Listed, digest_of, rename
@@ -25,7 +26,7 @@ CHUNK = 2_000
 class Said:
     """What the lists say of a row beside its fields."""
 
-    flags: tuple[bool, ...]
+    flags: Flags
     deleted: bool
     digest: bytes
     extra: Extra | None
@@ -38,8 +39,8 @@ class Intake:
     resource: Resource
     source: Source
     known: Mapping[Key, Known]
-    flags: Mapping[str, Container[Key]]
-    """The rows for which each flag is true."""
+    flags: Mapping[str, Flag]
+    """By flag's column, what tells a row's flag."""
     details: bool
     """Whether details are read."""
     turns: Container[Key]
@@ -79,7 +80,7 @@ class Intake:
             if extra:
                 extra = self.resource.unknown(rename(record, extra, self.resource.aliases)) or None
             key = key_of(record)
-            flags = tuple([key in each for each in members])
+            flags = tuple([each(key) for each in members])
             said = getattr(record, "deleted", None)
             gone = deleted if said is None else said  # its own word goes before its list's
             digest = digest_of(record, extra, _said(flags, gone, constants))
@@ -166,7 +167,7 @@ class Intake:
         digest = self._digests.get(key)
         if digest is None:
             return None
-        flags = tuple([key in self.flags[name] for name in self.resource.flags])
+        flags = tuple([self.flags[name](key) for name in self.resource.flags])
         return Said(flags, key in self._deleted, digest, self._extras.get(key))
 
     def stands(self, key: Key) -> bool:
@@ -180,6 +181,6 @@ class Intake:
 
 
 @cache
-def _said(flags: tuple[bool, ...], deleted: bool, constants: tuple[Any, ...]) -> bytes:
+def _said(flags: Flags, deleted: bool, constants: tuple[Any, ...]) -> bytes:
     """Return what a list says of a row as its digest takes it in."""
     return repr((flags, deleted, *constants)).encode()

@@ -58,22 +58,26 @@ class Reading:
     size: int
     name: str = "list"
     """What the log calls it."""
+    least: int = 2
+    """Passes that are read whatever they show; with 1, a list of one page is read once."""
     calls: int = 0
     passes: list[Pass] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def agreed(self) -> bool:
-        """Whether two passes agree: together they cover the list.
+        """Whether the passes cover the list: one page does alone, two passes do where they agree.
 
         Where a service has a page size of its own, or no order, nothing can be covered: then both
         must have seen the very same rows. (That alone is no proof: a row that slipped from page to
         page is missed twice when one that came is made up for by one that went.)
         """
-        if len(self.passes) < 2:  # noqa: PLR2004 - two, as it says
+        if len(self.passes) < self.least:
             return False
         if self.coverage.complete:
             return True
+        if len(self.passes) < 2:  # noqa: PLR2004 - two, as it says
+            return False
         one, other = self.passes[-2:]
         same = one.keys == other.keys and one.steady and other.steady
         hopeless = one.size == other.size or self.coverage.disordered

@@ -13,6 +13,7 @@ from sqlalchemy import Boolean, Column
 from bms.field_values import field_value
 from bms.records import Record
 from bms_flows.frame import BadCell, digests, frame
+from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import Resource
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
@@ -28,7 +29,7 @@ class Listed:
     record: Record
     digest: bytes
     extra: Extra | None
-    flags: tuple[bool, ...]
+    flags: Flags
     deleted: bool
 
 
@@ -40,7 +41,7 @@ class Detailed:
     extra: Extra
     list_extra: Extra | None
     list_hash: bytes | None
-    flags: tuple[bool, ...]
+    flags: Flags
     deleted: bool
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, select, text
 
 from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.decisions import Known, Rotation
+from bms_flows.mirror.decisions import Flags, Known, Rotation
 from bms_flows.mirror.resource import Resource
 from bms_warehouse import loads
 from bms_warehouse.tables import run
@@ -64,7 +64,7 @@ def known(
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"
     )
     found: dict[Key, Known] = {}
-    shared: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+    shared: dict[Flags, Flags] = {}
     with loads.driver(connection).cursor(binary=True) as cursor:
         cursor.execute(statement.encode())
         while rows := cursor.fetchmany(BLOCK):

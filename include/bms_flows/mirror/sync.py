@@ -1,16 +1,14 @@
 """A run of a mirror: lists, details, and what comes of them in one transaction."""
 
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
-from bms.answers import Page
 from bms.client import Client
 from bms_flows import runs
 from bms_flows.landing import Landing
@@ -20,18 +18,18 @@ from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.decisions import (
     Known,
     absent,
-    before,
+    carried,
     details_to_read,
     in_rotation,
-    members,
     no_longer_listed,
     to_confirm,
     too_many,
 )
 from bms_flows.mirror.details import Details
+from bms_flows.mirror.flags import Flag, FlagList, always
 from bms_flows.mirror.intake import Intake
+from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.publish import Outcome, publish
-from bms_flows.mirror.reading import Fetch, Reading, Rows, Take
 from bms_flows.mirror.resource import Asked, Resource, Source
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_flows.workplace import Workplace, recorded
@@ -112,7 +110,7 @@ class _Mirroring:
         day = datetime.now(UTC).date()
         landing = Landing(self.place.data_root, self.resource.name, day, self.run_id)
         kept = files.enter_context(answers(landing.raw))
-        flags = {name: await self._members(name, known) for name in self.resource.flags}
+        flags = {name: self._flag(name, known) for name in self.resource.flags}
         rotation = standing.rotation(
             self.connection,
             *(self.step.flow, self.step.name, self.step.id_entity),
@@ -131,9 +129,11 @@ class _Mirroring:
             kept,
             self.staging.listed,
         )
-        reading = await self._lists(intake)
+        lists = await read_lists(
+            self.source, intake, self.place.settings.mirror_passes, self.resource.name
+        )
         await self._settle(intake)
-        gone = absent(known, intake.seen, scope) if self.source.whole and reading.agreed else []
+        gone = absent(known, intake.seen, scope) if self.source.whole and lists.agreed else []
         asks = self._too_many(len(no_longer_listed(known, gone)), present)
         if asks:
             gone = []
@@ -161,15 +161,15 @@ class _Mirroring:
             intake=intake,
             staged=self.staging.staged,
             vanished=[] if asks else vanished,
-            agreed=reading.agreed,
+            agreed=lists.agreed,
             asks=asks,
             whole=self.source.whole,
             private=self.asked.private,
             details={
                 "whole": self.source.whole,
                 **(rotation.after(due) if rotates else {}),
-                "passes": len(reading.passes),
-                "list_calls": reading.calls,
+                "passes": lists.passes,
+                "list_calls": lists.calls,
                 "details_read": details.read,
                 "raw": self.place.name(landing.raw) if kept.kept else None,
             },
@@ -195,36 +195,16 @@ class _Mirroring:
             intake.refuse(unfit)
         self.staging.unfit.clear()
 
-    async def _members(self, name: str, known: dict[Key, Known]) -> Container[Key]:
-        """Return the rows for which a flag is true; a second pass is made where a row lost it."""
-        flag = self.resource.flags.index(name)
+    def _flag(self, name: str, known: Mapping[Key, Known]) -> Flag:
+        """Return what tells the flag `name` of each row."""
+        number = self.resource.flags.index(name)
         if name in self.source.given:
-            return Everybody()
-        if name not in self.source.members:
-            return before(known, flag)
-        seen: set[Key] = set()
-        reading = self._reading(self.source.members[name], _only_keys(seen), f"list of {name}")
-        await reading.one_pass()
-        lost = {key for key in before(known, flag) - seen if known[key].gone is None}
-        if lost:
-            await reading.until_agreed(self.place.settings.mirror_passes)
-        return members(known, flag, seen, believed=not lost or reading.agreed)
-
-    async def _lists(self, intake: Intake) -> Reading:
-        gone = self.source.given.get("deleted", False)
-        reading = self._reading(self.source.rows, partial(intake.take, deleted=gone), "list")
-        await reading.until_agreed(self.place.settings.mirror_passes)
-        if self.source.deleted and not intake.any_deleted:
-            # This service leaves the deleted ones out of ALL, or there are none.
-            flagged = partial(intake.take, deleted=True)
-            others = self._reading(self.source.deleted, flagged, "list of deleted")
-            await others.one_pass()
-            reading.calls += others.calls
-        await intake.end()
-        return reading
-
-    def _reading(self, fetch: Fetch, take: Take, name: str) -> Reading:
-        return Reading(fetch, take, self.source.page_size, f"{self.resource.name}, {name}")
+            return always
+        if name in self.source.members:
+            label, size = f"{self.resource.name}, list of {name}", self.source.page_size
+            had = carried(known, number)
+            return FlagList.of(self.source.members[name], size, label, had)
+        return lambda key: known[key].flags[number] if key in known else None
 
     def _chosen(self, intake: Intake, due: Sequence[Key]) -> tuple[list[Key], list[Key]]:
         """Return whose details are read: the changed and those still to be read; of those due."""
@@ -239,17 +219,8 @@ class _Mirroring:
 
 
 class Everybody(Container[Key]):
-    """The rows of a list that has none but those a flag is true for."""
+    """A container that holds every key."""
 
     def __contains__(self, key: object) -> bool:
-        """Say yes."""
+        """Return true."""
         return True
-
-
-def _only_keys(seen: set[Key]) -> Take:
-    async def take(page: Page[Any]) -> Rows:
-        rows = [(record.key, b"") for record in page.records]
-        seen.update(key for key, _ in rows)
-        return rows
-
-    return take

@@ -60,8 +60,9 @@ contact = Table(
     Column(
         "_assigned",
         Boolean,
-        nullable=False,
-        comment="Whether the list with filter=ASSIGNED has it; its meaning is not shown.",
+        nullable=True,
+        comment="Whether the list with filter=ASSIGNED has it, whose meaning is not shown; empty "
+        "where no run has read that list since the row came.",
     ),
     *gone_checks(),
     comment="Every contact ever seen, in its latest state; none is ever removed from here.",

@@ -12,14 +12,16 @@ from bms_flows.mirror.decisions import (
     Known,
     Rotation,
     absent,
+    carried,
     details_to_read,
     in_rotation,
-    members,
     no_longer_listed,
     place_of,
     to_confirm,
     too_many,
 )
+from bms_flows.mirror.flags import FlagList
+from bms_flows.mirror.reading import Reading
 
 THERE = Known(b"", detailed=True, gone=None, flags=(True,))
 GONE = replace(THERE, gone="vanished")
@@ -123,7 +125,13 @@ def test_beyond_a_count_and_a_share_a_person_is_asked(gone: int, present: int, a
     assert too_many(gone, present, rows=10, percent=5) == asks
 
 
-def test_a_flag_stays_where_its_list_cannot_be_believed() -> None:
-    known: dict[Key, Known] = {1: THERE, 2: THERE}
-    assert members(known, 0, {1, 3}, believed=True) == {1, 3}
-    assert members(known, 0, {1, 3}, believed=False) == {1, 2, 3}
+def test_a_flag_stays_where_its_list_is_not_proven() -> None:
+    known: dict[Key, Known] = {1: THERE, 2: THERE, 4: GONE}
+    flag = FlagList(Reading(never, never, 10), carried(known, 0), seen={1, 3})
+    assert [flag(key) for key in (1, 2, 3, 4)] == [True, True, True, False]
+    flag.proven = True
+    assert [flag(key) for key in (1, 2, 3, 4)] == [True, False, True, False]
+
+
+async def never(*_: Any) -> Any:
+    raise AssertionError("nothing is read")

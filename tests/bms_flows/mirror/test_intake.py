@@ -55,7 +55,7 @@ async def test_a_private_field_that_a_list_shows_unasked_is_kept_nowhere() -> No
         EMPLOYEES,
         Source(rows=unasked, detail=unasked, constants={"_entity": 1}),
         known={},
-        flags={name: set() for name in EMPLOYEES.flags},
+        flags={name: lambda _: False for name in EMPLOYEES.flags},
         details=False,
         turns=(),
         day=date(2026, 3, 31),
