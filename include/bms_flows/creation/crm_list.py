@@ -124,7 +124,7 @@ class CrmList:
 
     def _items(self, page: Page[Any]) -> list[tuple[Any, bytes]]:
         page.require_all()  # a row without its key could be the one that is looked for
-        return [(item, _digest(item)) for item in page]
+        return [(item, digest_of(item)) for item in page]
 
 
 class _Order:
@@ -163,5 +163,6 @@ def _from_end(newest: End | None, pages: int, most: int) -> range:
     return range(1, most + 1) if newest == "start" else range(pages, pages - most, -1)
 
 
-def _digest(item: Any) -> bytes:
+def digest_of(item: Any) -> bytes:
+    """Return a digest by which an unchanged item is recognised."""
     return hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()

@@ -5,7 +5,6 @@ ledger's clock: leases and settle times don't depend on how the workers' clocks 
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Protocol
@@ -77,9 +76,8 @@ class PostgresLedger:
 
     def __init__(self, engine: Engine, resource: str) -> None:
         self._engine = engine
+        # For the time, which is asked for each create: no transaction.
         self._unlocked = engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._asking = threading.Lock()
-        self._clock: Connection | None = None
         self._resource = resource
 
     async def now(self) -> datetime:
@@ -121,9 +119,7 @@ class PostgresLedger:
         return await asyncio.to_thread(snapshot_store.load, self._engine, ids)
 
     def _now(self) -> datetime:
-        with (
-            self._unlocked.connect() as connection
-        ):  # no transaction: this is asked for each create
+        with self._unlocked.connect() as connection:
             return clock(connection)
 
     def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:

@@ -15,7 +15,7 @@ from bms.errors import AmbiguousWrite, BmsError, NotFound
 from bms.transport import BeforeSend
 from bms_flows.creation.consultants import consultant, consultant_identity
 from bms_flows.creation.contacts import contact, contact_identity
-from bms_flows.creation.crm_list import CrmList
+from bms_flows.creation.crm_list import CrmList, digest_of
 from bms_flows.creation.employees import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.creation.evidence import Known, contradicted
 from bms_flows.creation.identity import Identity
@@ -40,6 +40,7 @@ class Employees:
     def __init__(self, reader: Client, writer: Client, _: Settings | None = None) -> None:
         self._reader = reader
         self._writer = writer
+        self._seen: dict[tuple[int, bytes], Known] = {}
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Read every employee of these entities, on standby and former ones included."""
@@ -84,7 +85,14 @@ class Employees:
     async def _list(self, entity: int) -> dict[str, Known]:
         listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
         listed.require_all()  # a row without its key could be the one that is looked for
-        return {item.guid_employee: self._known(item, entity) for item in listed}
+        return {item.guid_employee: self._listed(item, entity) for item in listed}
+
+    def _listed(self, item: Any, entity: int) -> Known:
+        # Every chunk reads the list again: what was made of an unchanged item is used again.
+        mark = (entity, digest_of(item))
+        if mark not in self._seen:
+            self._seen[mark] = self._known(item, entity)
+        return self._seen[mark]
 
     def _known(self, item: Any, entity: int) -> Known:
         values = {**msgspec.structs.asdict(item), "id_entity": entity}
