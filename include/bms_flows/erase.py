@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from bms_flows.mirror.consultants import CONSULTANTS
 from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import Resource
-from bms_flows.retention import KEPT
+from bms_flows.retention import BROKEN_OFF, KEPT
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import (
@@ -45,17 +46,30 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     each.name: each for each in (CONTACTS, CONSULTANTS, EMPLOYEES)
 }
 BLOCK: Final = 1 << 20
+SMALL: Final = 1 << 12
+NOTHING_FOUND: Final = 3
+"""Exit status of a command that found no trace of the person."""
 LONGEST: Final = 1 << 10
 """Bytes that an id and the name before it take at most."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What there is of a person: rows by table, drops with the person in them, files."""
+    """What there is of a person: rows by table, drops with the person in them, files.
+
+    `broken_off` are files of answers that a killed process left and that can't be read to their
+    end: the person may be in them.
+    """
 
     rows: Mapping[str, int]
     drops: Sequence[int]
     files: Sequence[UPath]
+    broken_off: Sequence[UPath] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no trace of the person was found."""
+        return not (any(self.rows.values()) or self.drops or self.files)
 
 
 def find(connection: Connection, data_root: UPath, resource: Resource, key: str) -> Found:
@@ -66,8 +80,10 @@ def find(connection: Connection, data_root: UPath, resource: Resource, key: str)
         for table, where in _rows(resource, key)
     }
     drops = _drops(connection, resource, key)
-    files = [*_of_drops(data_root, resource, drops), *_answers(data_root, resource, key)]
-    return Found(rows, [each.id for each in drops], files)
+    answers = dict(_answers(data_root, resource, key))
+    files = [*_of_drops(data_root, resource, drops), *(p for p, holds in answers.items() if holds)]
+    broken_off = [path for path, holds in answers.items() if holds is None]
+    return Found(rows, [each.id for each in drops], files, broken_off)
 
 
 def erase(engine: Engine, data_root: UPath, resource: Resource, key: str) -> Found:
@@ -77,11 +93,16 @@ def erase(engine: Engine, data_root: UPath, resource: Resource, key: str) -> Fou
     """
     with engine.begin() as connection:
         found = find(connection, data_root, resource, key)
-        for path in found.files:
+        for path in (*found.files, *found.broken_off):
             path.unlink(missing_ok=True)
         for table, where in _rows(resource, key):
             connection.execute(delete(table).where(where))
     return found
+
+
+def forms(resource: Resource, key: str) -> Sequence[str]:
+    """Return the ways in which the service may write an id: a guid's letters in either case."""
+    return sorted({key, key.lower(), key.upper()}) if resource is EMPLOYEES else [key]
 
 
 def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:
@@ -91,14 +112,17 @@ def _rows(resource: Resource, key: str) -> Iterator[tuple[Table, ColumnElement[b
     if private:
         mirrored += [private.table, private.versions]
     for table in mirrored:
-        yield table, cast(table.c[resource.key], Text) == key
+        yield table, cast(table.c[resource.key], Text).in_(forms(resource, key))
     named = [resource.name, *([private.table.name] if private else [])]
     yield (
         quarantine,
         quarantine.c.resource.in_(named)
         & or_(
-            quarantine.c.row_key == key,
-            quarantine.c.row_key.startswith(f"{key} ", autoescape=True),
+            quarantine.c.row_key.in_(forms(resource, key)),
+            *(
+                quarantine.c.row_key.startswith(f"{each} ", autoescape=True)
+                for each in forms(resource, key)
+            ),
             # Only where the row's own id could not be read: further in, an id may be of something else.
             quarantine.c.row_key.startswith("sha256:")
             & quarantine.c.raw.regexp_match(_pattern(resource, key)),
@@ -121,7 +145,8 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
     They are those whose plan names its key in the ledger, or its id, be it as a candidate.
     """
     mine = _of_record(resource, key)
-    matched = (creation_match.c.resource == resource.name) & (creation_match.c.remote_id == key)
+    ids = forms(resource, key)
+    matched = (creation_match.c.resource == resource.name) & creation_match.c.remote_id.in_(ids)
     rows = creation_plan.c.rows
     keys = [
         *connection.scalars(select(creation.c.key).where(mine)),
@@ -130,8 +155,8 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
     named = [
         rows.contains(cast([{name: value}], JSONB))
         for name, value in [
-            ("remote_id", key),
-            ("candidates", [key]),
+            *(("remote_id", each) for each in ids),
+            *(("candidates", [each]) for each in ids),
             *(("key", each) for each in keys),
         ]
     ]
@@ -155,7 +180,8 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
 
 def _of_record(resource: Resource, key: str) -> ColumnElement[bool]:
     """Rows of the ledger that are the record."""
-    return (creation.c.resource == resource.name) & (creation.c.remote_id == key)
+    ids = forms(resource, key)
+    return (creation.c.resource == resource.name) & creation.c.remote_id.in_(ids)
 
 
 def _may_be(resource: Resource, key: str) -> ColumnElement[bool]:
@@ -163,7 +189,9 @@ def _may_be(resource: Resource, key: str) -> ColumnElement[bool]:
     return (
         (creation.c.resource == resource.name)
         & (creation.c.state == "review")
-        & creation.c.candidates.contains(cast([key], JSONB))
+        & or_(
+            *(creation.c.candidates.contains(cast([each], JSONB)) for each in forms(resource, key))
+        )
     )
 
 
@@ -173,38 +201,55 @@ def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[Drop]) -> It
     for each in drops:
         for kind in ("archive", "reports"):
             folder = data_root / kind / inbox / each.folder
-            if folder.exists():
+            if storage.is_folder(folder):
                 yield from (path for path in folder.iterdir() if path.name != KEPT)
 
 
-def _answers(data_root: UPath, resource: Resource, key: str) -> Iterator[UPath]:
-    """Yield files of answers in which the record shows; no table is made of them again."""
+def _answers(data_root: UPath, resource: Resource, key: str) -> Iterator[tuple[UPath, bool | None]]:
+    """Yield files of answers, and whether the record shows in them; no table is made of them again.
+
+    None: a killed process left the file, and it can't be read to its end.
+    """
     pattern = re.compile(_pattern(resource, key).encode())
     tables = [resource.table, *([resource.private.table] if resource.private else [])]
     for table in tables:
         folder = data_root / "raw" / table.name
-        for path in sorted(folder.rglob(f"*{SUFFIX}")) if folder.exists() else ():
-            if _holds(path, pattern):
-                yield path
+        for path in sorted(folder.rglob(f"*{SUFFIX}*")) if folder.exists() else ():
+            if path.name.endswith(SUFFIX):
+                yield path, _holds(path, pattern, BLOCK)
+            elif path.name.endswith(storage.PART):
+                yield path, _part_holds(path, pattern)
 
 
-def _holds(path: UPath, pattern: re.Pattern[bytes]) -> bool:
+def _part_holds(path: UPath, pattern: re.Pattern[bytes]) -> bool | None:
+    try:
+        # In small pieces: the last one, in which the file breaks off, is lost.
+        return _holds(path, pattern, SMALL)
+    except FileNotFoundError:
+        return False  # its writer has renamed it since
+    except (OSError, pa.ArrowInvalid):
+        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return None if datetime.now(UTC) - written > BROKEN_OFF else False
+
+
+def _holds(path: UPath, pattern: re.Pattern[bytes], size: int) -> bool:
     with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
         before = b""
-        while block := unpacked.read(BLOCK):
+        while block := unpacked.read(size):
             if pattern.search(before + block):
                 return True
-            before = block[-LONGEST:]
+            before = (before + block)[-LONGEST:]
     return False
 
 
 def _pattern(resource: Resource, key: str) -> str:
     """Return what the record's id looks like in JSON, for Python and for PostgreSQL."""
-    return rf'"{resource.key}"\s*:\s*"?{re.escape(key)}(\.0+)?"?\s*[,}}]'
+    ids = "|".join(map(re.escape, forms(resource, key)))
+    return rf'"{resource.key}"\s*:\s*"?({ids})(\.0+)?"?\s*[,}}]'
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command: 0 when done, 1 when the database can't be reached, 2 on wrong use."""
+    """Run the command: 0 when done, 1 without the database, 2 on wrong use, 3 where nothing is found."""
     parser = argparse.ArgumentParser(prog="python -m bms_flows.erase", description=__doc__)
     parser.add_argument("resource", choices=sorted(RESOURCES))
     parser.add_argument("id", help="the service's id of the record; an employee's guid")
@@ -232,6 +277,10 @@ def main(arguments: list[str] | None = None) -> int:
         engine.dispose()
     for line in told(found, data_root):
         print(line)  # noqa: T201
+    if found.nothing:
+        hint = "check the id, and that --url and --data-root are those of the flows"
+        print(f"nothing was found of {options.resource} {options.id}: {hint}", file=sys.stderr)  # noqa: T201
+        return NOTHING_FOUND
     print("erased" if options.for_good else "nothing was erased: --for-good does it")  # noqa: T201
     return 0
 
@@ -242,6 +291,9 @@ def told(found: Found, data_root: UPath) -> Iterator[str]:
         yield f"{rows:>6} rows of {table}"
     for path in found.files:
         yield f"  file {path.path.removeprefix(data_root.path).lstrip('/')}"
+    for path in found.broken_off:
+        name = path.path.removeprefix(data_root.path).lstrip("/")
+        yield f"  file {name}, left by a killed process and not readable to its end"
     if found.drops:
         yield f"  in drops {', '.join(map(str, found.drops))}; their files hold others too"
 

@@ -191,6 +191,14 @@ def read(path: UPath, most: int = -1) -> bytes:
         return stream.read(most)
 
 
+def is_folder(path: UPath) -> bool:
+    """Return whether a path is a folder, and no link to another one."""
+    if path.protocol in LOCAL:
+        here = Path(path.path)
+        return here.is_dir() and not here.is_symlink()
+    return path.exists()
+
+
 def update(path: UPath, content: bytes, mode: int) -> bool:
     """Write a file unless it has this content; return whether it was written.
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -139,6 +140,99 @@ def test_what_is_private_of_an_employee_is_erased_too(
     assert CANARY in everything(warehouse, tmp_path)
     erase(warehouse, UPath(tmp_path), RESOURCES["employee"], one)
     assert CANARY not in everything(warehouse, tmp_path)
+
+
+@pytest.mark.parametrize("stored", ["lower", "upper"])
+def test_an_employee_is_found_whatever_the_case_of_the_guid(
+    sandbox: Sandbox,
+    warehouse: Engine,
+    tmp_path: Path,
+    client_settings: ClientSettings,
+    stored: str,
+) -> None:
+    one = sandbox.rows("employees")[0]["guid_employee"]
+    sandbox.edit("employees", one, last_name=CANARY)
+    if stored == "upper":
+        sandbox.edit("employees", one, guid_employee=one.upper())
+    Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=Asked())
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+                expires_at, entered_at)
+                values ('employee', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01')""")
+        )
+        connection.execute(
+            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts,
+                breaches, creates, rows, made_at) values (1, 'p', 'employee', 'refused', '{}', '{}',
+                '[]', '{}', jsonb_build_array(jsonb_build_object(
+                    'key', 'n', 'candidates', jsonb_build_array(cast(:id as text)))), now())"""),
+            {"id": one.upper() if stored == "upper" else one},
+        )
+    folder = tmp_path / "archive" / "employees" / f"000001-{ENTERED}"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text(CANARY)
+    assert CANARY in everything(warehouse, tmp_path)
+    asked = one if stored == "upper" else one.upper()
+    assert erase(warehouse, UPath(tmp_path), RESOURCES["employee"], asked).drops == [1]
+    assert CANARY not in everything(warehouse, tmp_path)
+
+
+def test_what_a_killed_process_left_of_answers_and_reports_is_erased_too(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    """One that can still be read in part, one that can't, one of a process that may live."""
+    raw = tmp_path / "raw" / "contact" / "2026-04-01" / "step-9"
+    raw.mkdir(parents=True)
+    with pa.CompressedOutputStream(str(tmp_path / "whole"), "zstd") as stream:
+        stream.write(b'{"id": %s, "email": "%s"}' % (contact.encode(), MAIL.encode()))
+        stream.write(os.urandom(1 << 20).hex().encode())
+    packed = (tmp_path / "whole").read_bytes()
+    (tmp_path / "whole").unlink()
+    (raw / "pages.json.zst.ab.part").write_bytes(packed[:-9])
+    (raw / "broken.json.zst.cd.part").write_bytes(packed[9:])
+    (raw / "living.json.zst.ef.part").write_bytes(packed[9:])
+    old = datetime.now(UTC).timestamp() - 2 * 86_400
+    os.utime(raw / "broken.json.zst.cd.part", (old, old))
+    report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv.gh.part"
+    report.write_text(MAIL)
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert {"pages.json.zst.ab.part", "created.csv.gh.part"} <= {each.name for each in found.files}
+    assert [each.name for each in found.broken_off] == ["broken.json.zst.cd.part"]
+    assert sorted(each.name for each in raw.iterdir()) == ["living.json.zst.ef.part"]
+    assert not report.exists()
+
+
+def test_what_is_behind_a_link_in_the_place_of_a_report_stays(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "victim").write_text("x")
+    folder = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}"
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(elsewhere)
+    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert (elsewhere / "victim").exists()
+
+
+@pytest.mark.parametrize(
+    ("resource", "key"),
+    [("contact", "987654321"), ("employee", "00000000-0000-4000-8000-000000000000")],
+)
+@pytest.mark.parametrize("for_good", [True, False])
+def test_nothing_found_is_no_success(
+    warehouse_uri: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    resource: str,
+    key: str,
+    for_good: bool,
+) -> None:
+    given = [resource, key, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
+    assert main([*given, *(["--for-good"] if for_good else [])]) == 3
+    told = capsys.readouterr()
+    assert "nothing was found" in told.err
+    assert "erased" not in told.out
 
 
 def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
