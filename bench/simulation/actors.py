@@ -9,6 +9,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from bench.simulation.clock import now
 from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.service import SimulatedService, person
@@ -71,21 +73,38 @@ class Actors:
         self.service.type_in(person(n, **given), who)
         self._note(f"typed {form}")
 
-    async def drop_again(self) -> None:
-        """Enter refused rows again, below other managers, as the planner would."""
+    def edit(self) -> None:
+        """Change the number of a record: an HR user corrects what was typed or created."""
+        records = [r for r in self.service.listed() if r.who < STRANGER]
+        if not records:
+            return
+        record = self.random.choice(records)
+        number = self.random.choice((f"{record.who:06}", f"{record.who}", f"7{record.who:05}"))
+        self.service.change(record, person(record.who, payroll_number=number))
+        self._note("edited a number")
+
+    async def drop(self) -> None:
+        """Drop the file: enter each row as the planner would, rows that were refused again."""
         taken = self.service.snapshot([1], now())
         by_digest: dict[str, list[Known]] = defaultdict(list)
         for known in taken.records.values():
             for digest in {known.key, *known.others} - {None}:
                 by_digest[digest or ""].append(known)
         number = self.ledger.keep(taken)
-        for entry in [e for e in self.ledger.rows.values() if e.state is State.REJECTED]:
-            body = self.ledger.body[entry.id]
+        rows = {entry.key: entry for entry in self.ledger.rows.values()}
+        for n in self.people:
+            body = person(n)
+            entry = rows.get(IDENTITY.key(body) or "")
+            if entry is not None and entry.state is not State.REJECTED:
+                continue
             match = by_rules(by_digest, IDENTITY.finders(body), IDENTITY.mark(body), but=())
             if match.known is not None or match.several:
                 continue  # there already, or for the service's own users
-            below = self.random.randint(0, entry.id - 1)
-            again = partial(
+            if entry is None:
+                entry = self.ledger.rows[self.ledger.add(body)]
+                self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
+            below = self.random.choice((0, self.random.randint(0, entry.id - 1)))
+            entered = partial(
                 states.reopen,
                 digest=entry.digest,
                 manager_key=self.ledger.rows[below].key if below else None,
@@ -94,8 +113,11 @@ class Actors:
                 reason=match.reason,
                 candidates=match.candidates,
             )
-            await self.ledger.change([entry.id], lambda e, at, again=again: again(e, now=at))  # type: ignore[misc]  # mypy knows no defaults here
-            self._note("dropped again")
+            await self.ledger.change(
+                [entry.id],
+                lambda e, at, entered=entered: entered(e, now=at),  # type: ignore[misc]  # mypy knows no defaults here
+            )
+        self._note("dropped the file")
 
     async def decide(self) -> bool:
         """Decide on every row in review as somebody who sees the service would; say if there was one."""

@@ -10,12 +10,13 @@ from bench.simulation.actors import RESTORED, Actors
 from bench.simulation.clock import EPOCH, now, play
 from bench.simulation.ledger import MemoryLedger
 from bench.simulation.process import Killed, Process
-from bench.simulation.service import SimulatedService, drawn, person
+from bench.simulation.service import SimulatedService, drawn
 from bench.simulation.witness import Witness, draws
 from bms_flows.creation.apply import Applier, RowsHeld
 from bms_flows.creation.breaker import CreatesPaused
 from bms_flows.creation.entry import HERE, State
 from bms_flows.creation.send import CreatesRefused
+from bms_flows.creation.service_check import CheckTooSlow
 from bms_flows.creation.settings import Settings
 
 FATES: Final = {
@@ -51,7 +52,7 @@ async def to_the_end(ledger: MemoryLedger, service: SimulatedService, settings: 
         except CreatesPaused as paused:
             await asyncio.sleep(paused.retry_after)
             continue
-        except (RowsHeld, CreatesRefused):
+        except (RowsHeld, CreatesRefused, CheckTooSlow):
             await asyncio.sleep(settings.lease_s)
             continue
         return True
@@ -68,7 +69,12 @@ def broken(seed: int, witness: Witness, *, lag: float = 1.0) -> list[str]:
 
 async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
     settle = random.choice((3, 30))
-    settings = Settings(settle_s=settle, create_timeout_s=60, lease_s=random.choice((10, 60)))
+    settings = Settings(
+        settle_s=settle,
+        create_timeout_s=60,
+        lease_s=random.choice((10, 60)),
+        check_max_age_s=random.choice((20, 600)),
+    )
     ledger = MemoryLedger()
     service = SimulatedService(
         drawn(random, FATES),
@@ -77,15 +83,13 @@ async def _run(random: Random, witness: Witness, lag: float) -> list[str]:
         retry_after=random.choice((None, 1.0, 90.0)),
         stored=random.choice((str, str, lambda number: number.lstrip("0"))),
     )
-    people = range(random.randint(1, 4))
-    for n in people:
-        boss = ledger.rows[random.randint(1, n)].key if n and random.random() < 0.4 else None  # noqa: PLR2004 - a share
-        ledger.add(person(n), manager=boss, snapshot=service.snapshot([1], now()))
-    actors = Actors(random, ledger, service, people)
+    actors = Actors(random, ledger, service, range(random.randint(1, 4)))
+    for _ in range(random.choice((0, 0, 1, 2))):
+        actors.type_in()
     for _ in range(random.randint(1, 3)):
+        await actors.drop()
         await _between(actors, settings)
         await _workers(actors, settings, witness)
-        await actors.drop_again()
     ended = await _decided(actors, settings)
     _report(actors, witness)
     return [*_wrong(actors, settings)] if ended else ["a row is stuck"]
@@ -96,6 +100,8 @@ async def _between(actors: Actors, settings: Settings) -> None:
     random = actors.random
     if actors.happens(0.3):
         actors.type_in()
+    if actors.happens(0.1):
+        actors.edit()
     if actors.happens(0.5):
         await actors.decide()
     if actors.happens(0.3):
@@ -141,10 +147,14 @@ async def _workers(
         await asyncio.sleep(random.choice((0, random.uniform(0, 200))))
         if actors.happens(0.2):
             actors.type_in()
+        if actors.happens(0.1):
+            actors.edit()
+        if actors.happens(0.2):
+            await actors.decide()
     for task in tasks:
         try:
             await task
-        except (Killed, RowsHeld, CreatesPaused, CreatesRefused) as end:
+        except (Killed, RowsHeld, CreatesPaused, CreatesRefused, CheckTooSlow) as end:
             witness.counts[f"workers ended by {type(end).__name__}"] += 1
 
 

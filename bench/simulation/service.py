@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+import msgspec
+
 from bench.simulation.clock import now
 from bench.simulation.ledger import IDENTITY
 from bms.endpoints import BY_NAME
@@ -152,6 +154,12 @@ class SimulatedService:
     def type_in(self, body: Mapping[str, Any], who: int) -> None:
         """Take a record that an HR user types in; lists show it at once."""
         self.records.append(Record(self._known(body), now(), now(), who, typed=True))
+
+    def change(self, record: Record, body: Mapping[str, Any]) -> None:
+        """Show a record with other data from now on, under its own id."""
+        changed = self._known(body)
+        names = {"remote_id": record.known.remote_id, "number": record.known.number}
+        record.known = msgspec.structs.replace(changed, **names)
 
     def listed(self) -> list[Record]:
         """Return the records that lists show by now."""

@@ -6,7 +6,7 @@ its own snapshot lacked or contained otherwise; everything older was compared wh
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,7 @@ Claims = Mapping[str, Collection[str]]
 class CheckTooSlow(Exception):
     """Reading the service takes longer than its answer may be old."""
 
-    retriable = False
+    retriable = True
 
     def __init__(self, seconds: float, max_age_s: float) -> None:
         super().__init__(
@@ -70,10 +70,11 @@ class ServiceCheck:
         The others may be sent for `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled` and the
         client's errors.
         """
-        shown = await self._refresh(rows)
-        taken = (await self._ledger.now()) - shown.taken_at
-        if taken > self._settings.check_max_age:
-            raise CheckTooSlow(taken.total_seconds(), self._settings.check_max_age_s)
+        shown, age = await self._refreshed(rows)
+        if age > self._settings.check_max_age:
+            shown, age = await self._refreshed(rows)  # only what is new since the first one
+        if age > self._settings.check_max_age:
+            raise CheckTooSlow(age.total_seconds(), self._settings.check_max_age_s)
         clear = []
         for number, verdict in (await self._verdicts(rows, shown)).items():
             if isinstance(verdict, NothingFound):
@@ -112,6 +113,10 @@ class ServiceCheck:
         shown = await self._refresh(rows)
         for number, verdict in (await self._verdicts(rows, shown)).items():
             await self._move(number, verdict, shown.taken_at)
+
+    async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
+        shown = await self._refresh(rows)
+        return shown, await self._ledger.now() - shown.taken_at
 
     async def _refresh(self, rows: Rows) -> Snapshot:
         """Return a snapshot that begins now and shows what is new since the rows' own snapshots."""

@@ -76,6 +76,25 @@ def test_a_check_that_takes_longer_than_it_may_be_old_ends_the_task_and_names_th
     play(main())
 
 
+def test_a_whole_reading_that_took_too_long_is_brought_up_to_date() -> None:
+    class SlowAtFirst(Slow):
+        async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+            found = await super().read_all(scopes, at)
+            self.seconds = 1
+            self._service.type_in(person(1), 1)
+            return found
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1))
+        slow = SlowAtFirst(ledger, service)
+        slow.seconds = 3600
+        assert await applier(slow, SETTINGS).apply([row]) == {State.ADOPTED: 1}
+        assert not service.sent
+
+    play(main())
+
+
 def test_a_candidate_that_a_reviewer_decided_against_is_not_asked_about_again() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
