@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, select
 
 from bms_flows import alarms, drop_alarms
-from bms_flows.alarms import Alarm, span
+from bms_flows.alarms import Alarm, Extent, span
 from bms_flows.drops.flows import FLOWS
 from bms_flows.freshness import WORST_LAST, Freshness, look
 from bms_flows.notice import Links
@@ -78,6 +78,9 @@ def _raise(connection: Connection, freshness: Freshness, links: Links) -> None:
         flow=freshness.promise.flow,
         dag_run_id=worst.dag_run_id,
         since=freshness.since,
+        extent=Extent(
+            [f"entity {e.id_entity}" for e in freshness.wrong if e.id_entity is not None]
+        ),
     )
 
 

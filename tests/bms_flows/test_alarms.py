@@ -81,16 +81,89 @@ def test_trouble_that_comes_back_is_told_again(warehouse: Engine, channel: Chann
     assert len(channel.taken) == 4
 
 
-def test_trouble_that_changes_its_face_keeps_its_age_and_is_not_told_again(
+def measured(
+    warehouse: Engine, size: int, *aspects: str, code: str = "not_reconciled", detail: str = "…"
+) -> None:
+    with warehouse.begin() as connection:
+        extent = alarms.Extent(aspects, size)
+        alarms.raise_(connection, code, "contact_sync", detail=detail, extent=extent)
+
+
+def test_an_open_alarm_that_grows_is_updated_when_it_has_doubled(
     warehouse: Engine, channel: Channel
 ) -> None:
-    raised(warehouse, "failed")
+    measured(warehouse, 3, "detail_differs")
+    deliver(warehouse, channel)
+    for size in (3, 4, 6, 2, 6):
+        measured(warehouse, size, "detail_differs")
+        assert deliver(warehouse, channel) == 0
+    measured(warehouse, 7, "detail_differs", detail="7 rows.")
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+    assert channel.titles[1:] == ["Alarm update: contact_sync (not_reconciled)"]
+    assert channel.taken[1].lines[0] == "7 rows."
+    assert len(open_alarms(warehouse)) == 1
+
+
+def test_an_open_alarm_with_a_contradiction_of_another_kind_is_updated_once(
+    warehouse: Engine, channel: Channel
+) -> None:
+    measured(warehouse, 3, "detail_differs")
+    deliver(warehouse, channel)
+    for aspects in (("detail_differs", "doubled"), ("doubled",), ("detail_differs",)):
+        measured(warehouse, 3, *aspects)
+        deliver(warehouse, channel)
+    assert channel.titles[1:] == ["Alarm update: contact_sync (not_reconciled)"]
+
+
+def test_what_grows_before_it_was_told_is_told_once(warehouse: Engine, channel: Channel) -> None:
+    measured(warehouse, 3, "detail_differs")
+    measured(warehouse, 300, "doubled")
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+
+
+def test_a_channel_that_is_down_delays_an_update_and_loses_none(
+    warehouse: Engine, channel: Channel
+) -> None:
+    measured(warehouse, 3)
+    deliver(warehouse, channel)
+    measured(warehouse, 30)
+    channel.down = True
+    with pytest.raises(ConnectionError):
+        deliver(warehouse, channel)
+    channel.down = False
+    assert deliver(warehouse, channel) == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "updates"),
+    [
+        (("late", "failed", "late", "failed"), ["failed"]),
+        (("late", "suspect", "failed", "suspect"), ["suspect", "failed"]),
+        (("failed", "late", "overdue"), []),  # that time passes is no news
+    ],
+)
+def test_trouble_that_changes_its_code_keeps_its_age_and_each_code_is_told_once(
+    warehouse: Engine, channel: Channel, codes: tuple[str, ...], updates: list[str]
+) -> None:
+    raised(warehouse, codes[0])
     (before,) = open_alarms(warehouse)
     deliver(warehouse, channel)
-    assert not raised(warehouse, "late")
-    assert deliver(warehouse, channel) == 0
+    for code in codes[1:]:
+        assert not raised(warehouse, code)
+        deliver(warehouse, channel)
+    assert channel.titles[1:] == [f"Alarm update: contact_sync ({code})" for code in updates]
     (after,) = open_alarms(warehouse)
-    assert (after.code, after.since) == ("late", before.since)
+    assert (after.code, after.since) == (codes[-1], before.since)
+
+
+def test_an_alarm_that_ends_for_a_reason_says_so(warehouse: Engine, channel: Channel) -> None:
+    raised(warehouse)
+    deliver(warehouse, channel)
+    with warehouse.begin() as connection:
+        alarms.recover(connection, "contact_sync", because="Entity 3 was removed.")
+    deliver(warehouse, channel)
+    assert channel.titles[1:] == ["Recovered: contact_sync (late)"]
+    assert channel.taken[1].lines[1] == "Entity 3 was removed."
 
 
 def test_subjects_are_apart(warehouse: Engine) -> None:

@@ -109,6 +109,30 @@ def test_one_entity_late_is_named_and_holds_the_alarm(connection: Connection) ->
     assert look(connection) == []
 
 
+def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse: Engine) -> None:
+    told: list[str] = []
+
+    def watched(at: datetime) -> None:
+        with warehouse.begin() as connection:
+            watch(connection, Settings(), LINKS, at)
+        alarms.deliver(warehouse, lambda notice: told.append(notice.text), LINKS)
+
+    flow = "employee_directory"
+    with warehouse.begin() as connection:
+        for entity in (1, 2):
+            step(connection, 30, flow=flow, id_entity=entity, dag_run_id="scheduled__1")
+        step(connection, 1, flow=flow, id_entity=1, dag_run_id="scheduled__2")
+    watched(NOW)
+    watched(NOW + HOUR)
+    watched(NOW + 30 * HOUR)
+    assert [text.splitlines()[0] for text in told] == [
+        f"Alarm: {flow} (late)",
+        f"Alarm update: {flow} (late)",
+    ]
+    assert "Entities: 2." in told[0]
+    assert "Entities: 1, 2." in told[1]
+
+
 def test_a_promise_switched_off_ends_its_lateness(connection: Connection) -> None:
     step(connection, 3)
     look(connection)

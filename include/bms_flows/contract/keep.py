@@ -9,6 +9,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from bms_flows import alarms
+from bms_flows.alarms import Extent
 from bms_flows.contract.finding import Finding
 from bms_flows.runs import Step
 from bms_warehouse.tables import contract
@@ -120,6 +121,7 @@ def _alarm(connection: Connection, finding: Finding, was: Stands | None, step: S
             "contract_changed",
             subject,
             detail=f"Now: {finding.told} Since {was.since:%Y-%m-%d}: {was.told}",
+            extent=Extent([finding.told]),
             flow=step.flow,
             dag_run_id=step.dag_run_id,
         )
@@ -140,6 +142,7 @@ def _contradictions(connection: Connection, findings: Sequence[Finding], step: S
                 "setting_contradicted",
                 finding.setting,
                 detail=f"{finding.told} {finding.advice}",
+                extent=Extent([f"{finding.name}: {finding.advice}"]),
                 flow=step.flow,
                 dag_run_id=step.dag_run_id,
             )

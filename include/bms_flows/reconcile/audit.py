@@ -30,10 +30,12 @@ async def audit(
     entities: Sequence[int],
     today: date,
     window: Window | None = None,
+    connected: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Audit the entity whose turn it is, and the lists; return what was found, without a row.
 
-    `window` names the days instead, for every entity. Raises the client's first error once all
+    `window` names the days instead, for every entity. `connected` are the entities of the connection,
+    where it names any: alarms of others are closed. Raises the client's first error once all
     that could be compared is stored.
     """
     with recorded(place, step, client.counters) as run_id:
@@ -47,6 +49,8 @@ async def audit(
         with place.warehouse.begin() as connection:
             projected = cycle.project(connection, progress, step)
             cycle.ring(connection, projected, settings, step)
+            if connected:
+                store.close_removed(connection, connected)
             found = {
                 "invoices": {str(each): " ".join(map(str, w)) for each, w in work.windows.items()},
                 "states": dict(work.states),

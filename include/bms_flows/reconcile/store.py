@@ -1,6 +1,7 @@
 """Audit results in `bms.reconciliation`, one row for each day or part, and the alarm of each subject."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, case, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import alarms
+from bms_flows.alarms import Extent
 from bms_flows.invoices.window import Window
 from bms_flows.reconcile.compare import Key, Mark, OpenRows, Tally
 from bms_flows.reconcile.parts import Part
@@ -18,6 +20,7 @@ from bms_warehouse.tables import reconciliation
 INVOICES = "client_invoice"
 
 _RESULT = reconciliation.c
+_OF_ENTITY = re.compile(r"reconciliation (?:client_invoice|employee) (?P<entity>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +177,24 @@ def ring(connection: Connection, resource: str, id_entity: int, step: Step) -> N
         "not_reconciled",
         f"reconciliation {subject}",
         detail=f"{where}: {', '.join(codes)}; rows: {rows}.",
+        extent=Extent(codes, rows),
         flow=step.flow,
         dag_run_id=step.dag_run_id,
     )
+
+
+def close_removed(connection: Connection, entities: Collection[int]) -> None:
+    """Close the alarms of entities that are not among `entities`, those of the connection.
+
+    No audit compares such an entity again; what was found of its days stays stored.
+    """
+    for each in alarms.open_alarms(connection):
+        found = _OF_ENTITY.fullmatch(each.subject)
+        if found and int(found["entity"]) not in entities:
+            removed = (
+                f"Entity {found['entity']} was removed from the connection: not compared again."
+            )
+            alarms.recover(connection, each.subject, because=removed)
 
 
 def _compared(resource: str, id_entity: int) -> Any:

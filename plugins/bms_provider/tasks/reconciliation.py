@@ -32,7 +32,14 @@ def audit() -> dict[str, Any]:
     async def run() -> dict[str, Any]:
         async with hook.client(counters) as client:
             return await compare(
-                client, place, settings, step, entities=entities, today=today, window=window
+                client,
+                place,
+                settings,
+                step,
+                entities=entities,
+                today=today,
+                window=window,
+                connected=hook.entities,
             )
 
     with workplace.open_for_service(hook.settings) as place:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.observability import stats
+from sqlalchemy import Connection as Opened
+from sqlalchemy import select
 
 from bms_flows import alarms, drop_alarms
 from bms_flows.alarms import span
@@ -17,11 +19,15 @@ from bms_flows.watch import watch as watch_promises
 from bms_provider import notices, workplace
 from bms_provider.tasks import inbox
 from bms_warehouse import database
+from bms_warehouse.tables import run as steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow.sdk import Connection
+
+WAITED = 0.1
+"""Share of its time after whose waiting a backfill's run is no longer judged by when it was queued."""
 
 
 def watch() -> dict[str, str]:
@@ -45,8 +51,9 @@ def watch() -> dict[str, str]:
 def failed(context: Mapping[str, Any]) -> None:
     """Raise and tell that a task has given up: once for its flow or drop, however many of them do."""
     run, task = context["dag_run"], context["ti"]
-    place_of = f" ({task.map_index})" if (task.map_index or 0) > 0 else ""
-    kind = type(context.get("exception")).__name__
+    mapped = task.map_index is not None and task.map_index >= 0
+    name = f"{task.task_id} [{task.map_index}]" if mapped else task.task_id
+    error = context.get("exception")
     with workplace.open_workplace() as place:
         with place.warehouse.begin() as connection:
             freshness = look(connection, place.settings).get(run.dag_id)
@@ -55,18 +62,46 @@ def failed(context: Mapping[str, Any]) -> None:
                 connection,
                 "suspect" if suspect else "failed",
                 drop_alarms.subject(connection, run.dag_id, run.run_id),
-                # Not the error's text: one from below might quote a row.
-                detail=f"{task.task_id}{place_of} gave up at try {task.try_number}: {kind}.",
+                # Without the error's text: an error of another library may quote a row.
+                detail=f"{name} gave up at try {task.try_number}: {type(error).__name__}."
+                if error is not None
+                else _killed(connection, name, task.try_number, run),
                 flow=run.dag_id,
                 dag_run_id=run.run_id,
             )
         notices.deliver(place)
 
 
-def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
-    """Raise that a run has not ended in its time; one that has failed was told of.
+def _killed(connection: Opened, name: str, try_number: int, run: Any) -> str:
+    """Return what happened to a task that ended without an exception.
 
-    `connection` leads to the warehouse. The watchdog tells, at its next look.
+    Airflow's DAG processor calls back for such a task, and knows no more.
+    """
+    ended = f"{name} was ended at try {try_number} without an error of its own"
+    at_work = select(steps.c.id).where(
+        steps.c.flow == run.dag_id, steps.c.dag_run_id == run.run_id, steps.c.state == "running"
+    )
+    if connection.scalar(at_work.limit(1)) is None:
+        return (
+            f"{ended}; no work of it had begun or was left unfinished. No worker took it, its process "
+            "was killed at its start, or the task's state was set by hand: see the scheduler's log."
+        )
+    return (
+        f"{ended}; its work had begun. The process was killed (memory, a worker that stopped), or "
+        "its heartbeat was lost: see the task's and the worker's log."
+    )
+
+
+def _waited(run: Mapping[str, Any], queued: datetime) -> timedelta:
+    """Return how long a run waited for its start; the longest time where it has not started."""
+    started = run["start_date"]
+    return datetime.fromisoformat(started) - queued if started else timedelta.max
+
+
+def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
+    """Raise that a run has not ended in its time; a run that failed has an alarm of its own.
+
+    `connection` leads to the warehouse. The watchdog notifies, at its next check.
     """
     run = context["dag_run"]
     if run["state"] not in ("queued", "running"):
@@ -74,6 +109,8 @@ def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     settings = Settings.from_environment()
     queued = datetime.fromisoformat(run["queued_at"])
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
+    if run["run_type"] == "backfill" and _waited(run, queued) > WAITED * (due - queued):
+        return  # a backfill queues all of its runs at once, and they wait for each other
     warehouse = database.connect(workplace.warehouse_uri(connection))
     try:
         with warehouse.begin() as transaction:

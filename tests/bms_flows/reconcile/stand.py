@@ -82,6 +82,7 @@ class Auditor:
                     entities=entities,
                     today=self.today,
                     window=window,
+                    connected=entities,
                 )
 
         return asyncio.run(once())

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bms.errors import ServiceUnavailable
+from bms_flows import alarms
 from bms_flows.invoices.extract import Suspect
 from bms_flows.invoices.window import Window
 from bms_flows.mirror.sync import ManyGone
@@ -310,3 +311,20 @@ def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
     auditor.run()
     assert auditor.latest("client_invoice") == ("pending", {"rows_differ": 5})
     assert auditor.latest("contact")[1]["rows_missing"] == 30
+
+
+def test_the_alarm_of_an_entity_that_was_removed_from_the_connection_is_closed_with_that_reason(
+    auditor: Auditor,
+) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    subjects = ["reconciliation client_invoice 2", "reconciliation employee 2"]
+    with auditor.warehouse.begin() as connection:
+        for subject in [*subjects, "reconciliation client_invoice 1x", "invoice_extraction"]:
+            alarms.raise_(connection, "not_reconciled", subject, detail="\u2026")
+    auditor.run()
+    assert auditor.ringing() == {"reconciliation client_invoice 1x", "invoice_extraction"}
+    reasons = auditor.query(
+        "select subject, recovery_reason from bms.alarm where recovered_at is not null order by 1"
+    )
+    removed = "Entity 2 was removed from the connection: not compared again."
+    assert reasons == [(subject, removed) for subject in subjects]

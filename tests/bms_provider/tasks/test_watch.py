@@ -85,10 +85,31 @@ def test_tasks_that_give_up_are_one_message_without_a_person_in_it(messages: Web
     for index in (1, 2, 3):
         watch.failed(context(map_index=index))
     (text,) = messages.texts
-    assert text.startswith("Alarm: contact_sync (failed)\nsync (1) gave up at try 4: ValueError.")
+    assert text.startswith("Alarm: contact_sync (failed)\nsync [1] gave up at try 4: ValueError.")
     assert "Canari" not in text
     assert "zoe@" not in text
     assert "/dags/contact_sync/runs/manual__1" in text
+
+
+def test_the_first_of_the_mapped_tasks_has_its_index(messages: Webhook) -> None:
+    watch.failed(context(map_index=0))
+    assert "sync [0] gave up at try 4: ValueError." in messages.texts[0]
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_task_that_was_killed_is_told_as_such(
+    warehouse: Engine, messages: Webhook, started: bool
+) -> None:
+    """Airflow's DAG processor calls back for it, and there is no exception."""
+    if started:
+        load(warehouse, 0.5, "running", dag_run_id="manual__1", finished_at=None)
+    given = context()
+    del given["exception"]
+    watch.failed(given)
+    (text,) = messages.texts
+    assert "NoneType" not in text
+    assert "sync was ended at try 4 without an error of its own" in text
+    assert ("its work had begun" in text) == started
 
 
 def test_a_task_that_gave_up_on_a_suspect_load_says_so(
@@ -99,22 +120,22 @@ def test_a_task_that_gave_up_on_a_suspect_load_says_so(
     assert messages.titles == ["Alarm: contact_sync (suspect)"]
 
 
-def overdue(state: str) -> dict[str, Any]:
+def overdue(state: str, **given: Any) -> dict[str, Any]:
     """Return what Airflow gives the callback of a deadline."""
-    return {
-        "dag_run": {
-            "dag_id": "contact_sync",
-            "dag_run_id": "manual__1",
-            "state": state,
-            "queued_at": (NOW - timedelta(minutes=31)).isoformat(),
-        },
-        "deadline": {"deadline_time": NOW - timedelta(minutes=1)},
+    run = {
+        "dag_id": "contact_sync",
+        "dag_run_id": "manual__1",
+        "run_type": "manual",
+        "state": state,
+        "queued_at": (NOW - timedelta(minutes=31)).isoformat(),
+        "start_date": None,
     }
+    return {"dag_run": run | given, "deadline": {"deadline_time": NOW - timedelta(minutes=1)}}
 
 
-def call(state: str) -> None:
+def call(state: str, **given: Any) -> None:
     """Do what the triggerer does at a deadline."""
-    asyncio.run(policy.tell_of_delay(context=overdue(state)))
+    asyncio.run(policy.tell_of_delay(context=overdue(state, **given)))
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -126,6 +147,19 @@ def test_a_run_past_its_time_is_told(warehouse: Engine, messages: Webhook, state
     assert text.startswith("Alarm: contact_sync (overdue)")
     assert "has not ended within 30 min." in text
     assert open_alarms(warehouse)[0].since == NOW - timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("state", "minutes", "raised"),
+    [("queued", None, False), ("running", 5, False), ("running", 31, True)],
+)
+def test_a_run_of_a_backfill_is_overdue_by_the_time_that_it_works(
+    warehouse: Engine, state: str, minutes: int | None, raised: bool
+) -> None:
+    """A backfill queues all of its runs at once; they wait for each other."""
+    began = (NOW - timedelta(minutes=minutes)).isoformat() if minutes else None
+    call(state, run_type="backfill", dag_run_id="backfill__1", start_date=began)
+    assert bool(open_alarms(warehouse)) == raised
 
 
 @pytest.mark.parametrize("state", ["success", "failed"])
