@@ -28,7 +28,7 @@ def test_it_says_how_many_rows_ended_how_and_where_the_report_is() -> None:
 
 
 def test_it_says_what_to_do_with_rejected_rows_and_those_in_doubt_alone() -> None:
-    assert "rejected and drop it" in notice(DROP, "employees", COUNTS, **PLACES).body
+    assert "in Excel and drop it" in notice(DROP, "employees", COUNTS, **PLACES).body
     doubt = {**COUNTS, "rejected": 0, "needs_review": 2}
     told = notice(DROP, "employees", doubt, **PLACES)
     assert "needs_review.csv" in told.body
