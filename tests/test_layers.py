@@ -27,6 +27,12 @@ MAY_IMPORT = {
         "bms_provider.workplace",
         "bms_warehouse",
     },
+    "plugins/bms_provider/example_dags": {
+        "bms.paging",
+        "bms_provider.files",
+        "bms_provider.hooks",
+        "bms_provider.operators",
+    },
     "plugins/bms_provider/hooks": {
         "bms",
         "bms_provider.hooks",

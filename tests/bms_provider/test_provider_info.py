@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -135,3 +136,24 @@ def test_airflow_discovers_links_and_asset_uris() -> None:
     links, registered = json.loads(found.stdout.splitlines()[-1])
     assert links == get_provider_info()["extra-links"]
     assert registered
+
+
+def test_airflow_finds_the_example_dags_of_the_distribution(tmp_path: Path) -> None:
+    """With `[core] load_examples`, as a bundle named after the distribution."""
+    code = (
+        "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
+        "[ours] = [each for each in DagBundlesManager().get_all_dag_bundles()\n"
+        "          if each.name.startswith('bms')]\n"
+        "print(ours.name, ours.path)\n"
+    )
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "True",
+    }
+    found = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    name, path = found.stdout.splitlines()[-1].split()
+    assert name == "bms-airflow-example-dags"
+    assert Path(path).samefile(Path(bms_provider.__file__).parent / "example_dags")
