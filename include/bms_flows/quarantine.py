@@ -171,16 +171,15 @@ _READ = text(f"""
 """)
 
 
-def release_read(connection: Connection, *, resource: str, id_entity: int, run_id: int) -> int:
-    """Delete the rows of which every day they may belong to was read since; return how many.
+def release_read(connection: Connection, *, resource: str, id_entity: int) -> int:
+    """Delete the invoices of which every day they may belong to was read since they were last seen.
 
-    Their days may have been read by several steps. Step `run_id` has set aside what is bad still.
+    Their days may have been read by several steps. Return how many were deleted.
     """
     return connection.execute(
         delete(quarantine).where(
             quarantine.c.resource == resource,
             quarantine.c.id_entity == id_entity,
-            quarantine.c.run_id != run_id,
             _READ,
         )
     ).rowcount

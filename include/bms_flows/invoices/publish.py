@@ -45,7 +45,7 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
     quarantine.set_aside(
         connection, load.bad, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id, at=at
     )
-    quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id)
+    quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
     runs.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
 
 
