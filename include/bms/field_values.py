@@ -30,11 +30,11 @@ def _as_described(value: Any, type_: Any) -> Any:
     accepted = _accepted(type_)
     if Decimal in accepted:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            raise ValueError("not a number")
+            raise ValueError
         return Decimal(value)
     if int in accepted and isinstance(value, Decimal) and value == value.to_integral_value():
-        if value.adjusted() > LONGEST:
-            raise ValueError("too long")
+        if value.adjusted() >= LONGEST:
+            raise ValueError
         return int(value)
     return msgspec.convert(value, type_)  # its ValidationError is a ValueError
 
@@ -55,7 +55,7 @@ def _coerced(value: Any, type_: Any) -> Any:
         return int(value)
     elif str in accepted and isinstance(value, int) and (text := _whole(value)):
         return text
-    raise ValueError("no reading, or more than one")
+    raise ValueError
 
 
 def _whole(value: Any) -> str:

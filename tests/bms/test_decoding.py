@@ -154,7 +154,7 @@ def test_another_field_of_another_type_loses_neither_row_nor_value(
 
 COERCED = [
     *(("sent", 0, False), ("sent", 1, True), ("sent", "0", False), ("sent", "1", True)),
-    *(("sent", "true", True), ("sent", "False", False), ("sent", 1.0, True)),
+    *(("sent", "true", True), ("sent", "False", False), ("sent", 1.0, True), ("sent", 0.0, False)),
     *(("id_client", "12", 12), ("id_client", "-12", -12)),
     *(("status", 3, "3"), ("po_number", -451, "-451"), ("id_invoice", "12", 12)),
 ]
@@ -170,6 +170,16 @@ def test_a_value_of_another_type_is_coerced_where_only_one_reading_exists(
     assert type(getattr(rows.records[1], name)) is type(read)
     assert rows.extra == {}
     assert (rows.coerced, rows.mistyped) == ({name: 2}, {})
+
+
+def test_an_integral_number_may_have_as_many_digits_as_a_column_holds() -> None:
+    body = array({"id_client": 1}, {"id_client": 2})
+    body = body.replace(b'"id_client": 1', b'"id_client": 9.99999999999999999E17')
+    rows = RecordReader(INVOICES, ClientInvoice).rows(
+        body.replace(b'"id_client": 2', b'"id_client": 1E18')
+    )
+    assert [record.id_client for record in rows] == [999999999999999999, None]
+    assert rows.mistyped == {"id_client": 1}
 
 
 def test_a_key_that_is_no_text_is_not_coerced() -> None:

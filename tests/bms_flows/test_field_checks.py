@@ -17,6 +17,9 @@ def codes(**found: FieldFound) -> list[tuple[str, str]]:
         (FieldFound(filled_before=250, emptied=250), "field_emptied"),
         (FieldFound(filled_before=5, emptied=3), "field_emptied"),
         (FieldFound(filled_before=250, emptied=250, mistyped=250), "field_mistyped"),
+        (FieldFound(filled_before=10, emptied=10, mistyped=6), "field_mistyped"),
+        (FieldFound(filled_before=10, emptied=10, mistyped=5), "field_emptied"),
+        (FieldFound(filled_before=10, emptied=10, mistyped=4), "field_emptied"),
         (FieldFound(filled_before=100, emptied=6, mistyped=6), "field_mistyped"),
         (FieldFound(filled_before=3, emptied=3, mistyped=3), "field_mistyped"),
         (FieldFound(new=10, new_mistyped=3), "field_mistyped"),
@@ -55,7 +58,7 @@ def test_what_happens_to_single_rows_and_what_was_so_before_is_no_violation(
 
 def test_each_field_is_judged_alone() -> None:
     emptied = FieldFound(filled_before=9, emptied=9)
-    assert codes(sent=emptied, status=FieldFound(filled=9), canceled=emptied) == [
+    assert codes(sent=emptied, created_on=FieldFound(filled=9), canceled=emptied) == [
         ("field_emptied", "canceled"),
         ("field_emptied", "sent"),
     ]
