@@ -105,7 +105,7 @@ def test_where_reports_are_written(drop: Drop, tmp_path: Path, figure: Figure) -
     flows.well(Creation(run))  # from here on its rows are there, each time
     points = flows.run(Reporting(run, str(undisturbed))).points
     whole = {each.name: each.read_bytes() for each in undisturbed.iterdir()}
-    assert points >= len(whole) == 4
+    assert points >= len(whole) == 5
     for point in range(points):
         root = tmp_path / f"point-{point}"
         ending = flows.run(Reporting(run, str(root)), point, fill_disk)
