@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from bms_flows.invoices.window import Window
 from bms_warehouse.errors import WarehouseError
 
 START = date(2026, 3, 1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def unit(first: int, last: int, entity: int = 1) -> Unit:
@@ -57,8 +58,47 @@ def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
-        with pytest.raises(LeaseLost):
+        with pytest.raises(LeaseLost, match=r"^these days were taken over by another run"):
             lost.fence(connection)
+
+
+def test_a_lease_lives_up_to_its_last_moment(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([NOON, NOON + lease.LIFE, NOON + lease.LIFE + timedelta(microseconds=1)])
+    monkeypatch.setattr(lease, "clock", lambda _: next(moments))
+    with leased(warehouse, unit(0, 9), run_id=1, task="a"):
+        with pytest.raises(DaysTaken), leased(warehouse, unit(0, 9), run_id=2, task="b"):
+            pytest.fail("two held the days")
+        with leased(warehouse, unit(0, 9), run_id=3, task="b"):
+            assert held(warehouse) == 1
+
+
+def test_taking_days_over_leaves_other_days_and_other_entities_alone(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "LIFE", timedelta(seconds=-1))
+    with (
+        leased(warehouse, unit(0, 9, entity=2), run_id=1, task="a") as other_entity,
+        leased(warehouse, unit(20, 29), run_id=2, task="a") as other_days,
+        leased(warehouse, unit(0, 9), run_id=3, task="a"),
+        warehouse.begin() as connection,
+    ):
+        other_entity.fence(connection)
+        other_days.fence(connection)
+
+
+def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse: Engine) -> None:
+    """A name that stayed would end the session of whichever load takes it from the pool next."""
+    with warehouse.connect() as connection:
+        names = []
+        for _ in range(2):
+            with connection.begin():
+                Lease(7, 1, 0.0).writes(connection)
+                names.append(connection.scalar(text("show application_name")))
+            with connection.begin():
+                names.append(connection.scalar(text("show application_name")))
+    assert names == ["bms load of step 7", "bms"] * 2
 
 
 def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
@@ -99,7 +139,9 @@ def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
     assert states == ["failed", "complete"]
 
 
-def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
+def test_a_lease_is_renewed_once_in_a_while(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def expires() -> datetime:
         with warehouse.connect() as connection:
             query = text("select expires_at from bms.client_invoice_lease")
@@ -112,9 +154,12 @@ def test_a_lease_is_renewed_once_in_a_while(warehouse: Engine) -> None:
         taken = expires()
         held.renew(connection)
         assert expires() == taken, "it was taken just now"
-        held.renewed_at -= lease.RENEWAL_S
+        monkeypatch.setattr(lease.time, "monotonic", lambda: held.renewed_at + lease.RENEWAL_S)
         held.renew(connection)
-        assert expires() > taken
+        assert (renewed := expires()) > taken
+        monkeypatch.undo()
+        held.renew(connection)
+        assert expires() == renewed, "it was renewed just now"
 
 
 def test_waiting_for_days_may_help() -> None:
