@@ -24,16 +24,17 @@ from bench.published import stamp
 from bench.stand import Stand, load_average, stand
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.creation import proposal, rules
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.remotes import Employees
-from bms_flows.creation.settings import Settings
-from bms_flows.creation.verify import verify
-from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
-from bms_flows.drops.reading import read
-from bms_flows.drops.sheet import Sheet
+from bms_flows.onboarding import run
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.remotes import Employees
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 
@@ -94,15 +95,15 @@ async def engine(
     async with Client(service) as reader, Client(replace(service, attempts=1)) as writer:
         bench = Workbench(warehouse, Employees(reader, writer), rules.read(EMPLOYEE), settings)
         started = time.perf_counter()
-        planned = await proposal.plan_drop(bench, drop, sheet, TODAY)
-        begun = await proposal.begin(bench, drop, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, proposal.Begun)
-        chunks = await proposal.chunks_of(bench, drop, begun.plan_id)
+        planned = await run.plan_drop(bench, drop, sheet, TODAY)
+        begun = await run.begin(bench, drop, planned.plan.id, sheet, TODAY)
+        assert isinstance(begun, run.Begun)
+        chunks = await run.chunks_of(bench, drop, begun.plan_id)
         took["plan"] = time.perf_counter() - started
         await writer.access()  # as the bare POSTs, with a token in hand
         started = time.perf_counter()
         for number in range(begun.chunks):
-            ended = await proposal.apply_chunk(bench, drop, begun.plan_id, number)
+            ended = await run.apply_chunk(bench, drop, begun.plan_id, number)
             assert set(ended) == {"created"}, ended
         took["apply"] = time.perf_counter() - started
         started = time.perf_counter()

@@ -13,8 +13,8 @@ from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.service import SimulatedService, drawn, person
 from bench.simulation.witness import draws
 from bms.errors import AmbiguousWrite
-from bms_flows.creation.audit import compare
-from bms_flows.creation.settings import Settings
+from bms_flows.onboarding.reporting.audit import compare
+from bms_flows.onboarding.settings import Settings
 
 RATIOS: Final = (0, 0.5, 1, 1.5, 2, 3, 3.9, 4, 4.1, 4.5, 5)
 SETTLE_S: Final = 30

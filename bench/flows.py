@@ -24,16 +24,16 @@ from bench.interruptions import kill, watch
 from bench.stand import peak_memory
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.invoices import lease
+from bms_flows.invoices import leases
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
-from bms_flows.mirror.sync import sync
-from bms_flows.runs import Step
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
 from stack.processes import until
-from tests.bms_flows.creation import onboarding
+from tests.bms_flows.onboarding import onboarding
 
 Act = Callable[[], None]
 AGAIN = onboarding.AGAIN
@@ -64,7 +64,7 @@ class Extraction:
     def __call__(self, at: int | None, act: Act) -> int:
         """Extract."""
         if self.lease_s is not None:
-            lease.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
+            leases.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
         _stands_still(self.still_s)
         reached = watch(at, act)
         kill_invoices.extract(self.warehouse, self.data_root, self.url, self.run)

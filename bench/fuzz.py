@@ -18,13 +18,13 @@ with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec"]):
     from bms.endpoints import BY_NAME
     from bms.errors import BmsError
     from bms.records import ClientInvoice, ContactItem, EmployeeItem
-    from bms_flows.creation.contacts import contact
-    from bms_flows.creation.employees import EMPLOYEE
-    from bms_flows.drops.inbox import complete
-    from bms_flows.drops.reading import read
-    from bms_flows.drops.rejects import reject_files
-    from bms_flows.drops.sheet import Limits
-    from bms_flows.invoices.columns import AnswerReader
+    from bms_flows.invoices.decode import AnswerReader
+    from bms_flows.onboarding.inbox.discovery import complete
+    from bms_flows.onboarding.reading.reader import read
+    from bms_flows.onboarding.reading.sheet import Limits
+    from bms_flows.onboarding.reporting.rejects import reject_files
+    from bms_flows.onboarding.resources.contact import contact
+    from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 LIMITS = Limits(bytes=100_000, unpacked_bytes=1_000_000, rows=200)
 READERS: tuple[Any, ...] = (

@@ -14,9 +14,9 @@ from typing import Any
 import openpyxl
 
 from bench.published import stamp
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops.reading import read
-from bms_flows.drops.sheet import Limits
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
 RELATIONS = "xl/_rels/workbook.xml.rels"

@@ -19,8 +19,8 @@ from pathlib import Path
 from bench.published import stamp
 from bms_flows.invoices import lookback
 from bms_flows.invoices.lookback import Looked, join, look_back
-from bms_flows.invoices.window import DAY, Window
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
 
 START = date(2026, 9, 1)
 HISTORY = 5 * 365

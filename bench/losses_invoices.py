@@ -15,17 +15,10 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from bench.published import stamp
-from bms_flows.invoices.check import (
-    SATURDAY,
-    Found,
-    History,
-    Tolerance,
-    WindowFound,
-    check,
-)
 from bms_flows.invoices.history import holidays
-from bms_flows.invoices.window import DAY, Window
-from bms_flows.settings import Settings
+from bms_flows.invoices.validate import SATURDAY, Found, History, Tolerance, WindowFound, check
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
 
 BEGIN = date(2024, 9, 2)
 CURRENCIES = {"EUR": 0.92, "USD": 0.05, "CHF": 0.03}

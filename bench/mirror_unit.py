@@ -14,10 +14,10 @@ from bms.counters import Counters
 from bms.settings import Settings as ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
-from bms_flows.mirror.sync import sync
-from bms_flows.runs import Step
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
 
 

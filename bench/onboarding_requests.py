@@ -19,16 +19,18 @@ from pathlib import Path
 from bench.stand import Stand, load_average, machine, stand
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.creation import difference, proposal, rules
-from bms_flows.creation.receipt import make_receipt
-from bms_flows.creation.remotes import Contacts
-from bms_flows.creation.settings import Settings
-from bms_flows.creation.verify import verify
-from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
-from bms_flows.drops.reading import read
-from bms_flows.drops.sheet import Sheet
+from bms_flows.onboarding import run
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting import differences
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.resources.remotes import Contacts
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 
@@ -83,25 +85,25 @@ class Onboarding:
 
     async def plan(self, bench: Workbench) -> None:
         """Read the CRM whole, and plan."""
-        self.plan_id = (await proposal.plan_drop(bench, self.drop, self.sheet, TODAY)).plan.id
+        self.plan_id = (await run.plan_drop(bench, self.drop, self.sheet, TODAY)).plan.id
 
     async def enter(self, bench: Workbench) -> None:
         """Enter the rows in the ledger."""
-        begun = await proposal.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
-        assert isinstance(begun, proposal.Begun)
+        begun = await run.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
+        assert isinstance(begun, run.Begun)
         self.plan_id, self.chunks = begun.plan_id, begun.chunks
 
     async def create(self, bench: Workbench, chunk: int) -> None:
         """Check and send the rows of a chunk."""
-        ended = await proposal.apply_chunk(bench, self.drop, self.plan_id, chunk)
+        ended = await run.apply_chunk(bench, self.drop, self.plan_id, chunk)
         assert set(ended) == {"created"}, ended
 
     async def conclude(self, bench: Workbench) -> None:
         """Read back, audit, and compare field by field."""
-        chunks = await proposal.chunks_of(bench, self.drop, self.plan_id)
+        chunks = await run.chunks_of(bench, self.drop, self.plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
         outcomes, _ = await make_receipt(bench, self.drop, self.plan_id, self.sheet)
-        await difference.compare_rows(bench, self.sheet, outcomes)
+        await differences.compare_rows(bench, self.sheet, outcomes)
 
     async def measured(self, cost: Cost) -> None:
         """Do all steps, and count what each of them asks of the service."""

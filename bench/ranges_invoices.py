@@ -16,12 +16,12 @@ from upath import UPath
 
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
-from bms_flows.invoices.extract import extract_unit
-from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.window import Window
-from bms_flows.runs import Step
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.invoices.run import extract_unit
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from bms_warehouse.queries import fingerprint

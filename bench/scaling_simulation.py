@@ -21,7 +21,7 @@ import psycopg
 
 from bench.published import stamp
 from bench.stand import Stand, load_average, measured, stand
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import running
 
 RESULTS = Path(__file__).parent / "results"

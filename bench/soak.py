@@ -30,13 +30,13 @@ from bench.flows import ContactSync, Creation, Extraction, Flow
 from bench.kill_invoices import UNIT
 from bench.published import stamp
 from bench.stand import Stand, stand
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from tests.bms_flows.creation import grid
-from tests.bms_flows.creation.crm import people
-from tests.bms_flows.creation.onboarding import Run
+from tests.bms_flows.onboarding import grid
+from tests.bms_flows.onboarding.crm import people
+from tests.bms_flows.onboarding.onboarding import Run
 
 RESULTS: Final = Path(__file__).parent / "results" / "soak.md"
 FAULTS: Final = {name: given for name, given in grid.FAULTS.items() if name != "none"}

@@ -5,7 +5,7 @@ nothing ran at all: a paused DAG, a skipped run, an answer that was kept back as
 is one message, its end another, through the connections `bms_webhook` and `bms_mail`.
 
 What it can't see is that it doesn't run itself: for a dead scheduler there is
-`python -m bms_flows.health --notify`, from cron or a container, which shares its alarms.
+`python -m bms_flows.monitoring.health --notify`, from cron or a container, which shares its alarms.
 """
 
 from __future__ import annotations

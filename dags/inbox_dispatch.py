@@ -11,7 +11,7 @@ from __future__ import annotations
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, dag, task
 
-from bms_flows.drops.flows import FLOWS
+from bms_flows.onboarding.inbox.flows import FLOWS
 from bms_provider import policy
 from bms_provider.triggers.inbox import InboxTrigger
 

@@ -41,7 +41,7 @@ MAY_IMPORT = {
     },
     "plugins/bms_provider/operators": {
         "bms",
-        "bms_flows.storage",
+        "bms_flows.runtime.storage",
         "bms_provider.addresses",
         "bms_provider.files",
         "bms_provider.hooks",
@@ -64,12 +64,12 @@ MAY_IMPORT = {
         "bms_warehouse",
     },
     "plugins/bms_provider/triggers": {
-        "bms_flows.drops.announcing",
-        "bms_flows.drops.inbox",
+        "bms_flows.onboarding.inbox.announcements",
+        "bms_flows.onboarding.inbox.discovery",
         "bms_provider.workplace",
     },
     "dags": {
-        "bms_flows.drops.flows",
+        "bms_flows.onboarding.inbox.flows",
         "bms_provider.creation_flow",
         "bms_provider.operators",
         "bms_provider.policy",
@@ -261,7 +261,11 @@ def test_a_dag_file_parses_fast_and_touches_nothing(file: Path) -> None:
     assert parsed["events"] == []
     assert packages(parsed["modules"]) & HEAVY == set()
     below = {name for name in parsed["modules"] if packages([name]) & (OURS - {"bms_provider"})}
-    assert below <= {"bms_flows", "bms_flows.drops", "bms_flows.drops.flows"}  # names alone
+    assert below <= {
+        "bms_flows",
+        "bms_flows.drops",
+        "bms_flows.onboarding.inbox.flows",
+    }  # names alone
     assert parsed["seconds"] < 0.3  # of the processor, whatever else the machine does
 
 

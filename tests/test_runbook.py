@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bms_flows import reasons
-from bms_flows.creation.faults import CREATION_FAULTS
-from bms_flows.drops import faults
-from bms_flows.notice import Links
-from bms_flows.settings import Settings
+from bms_flows.onboarding.faults import files
+from bms_flows.onboarding.faults.rows import CREATION_FAULTS
+from bms_flows.runtime import reasons
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import Settings
 from bms_warehouse.tables.runs import RUN_STATES
 from tests.test_docs import anchors
 
@@ -18,7 +18,7 @@ SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^### ", RUNBOOK, flags=re.MULTILINE)[1:]
 }
 CHECKED = [reasons.ALARMS, reasons.BREACHES, reasons.MIRROR, reasons.AUDIT]
-PLAIN = [reasons.ROW_FAULTS, faults.WAITING, faults.WITHDRAWN]
+PLAIN = [reasons.ROW_FAULTS, files.WAITING, files.WITHDRAWN]
 
 
 @pytest.mark.parametrize("code", sorted({code for codes in CHECKED for code in codes}))
@@ -35,7 +35,7 @@ def test_every_row_fault_and_every_wait_has_meaning_and_remedy(code: str) -> Non
     assert re.findall(r"^- \*\*(\w+)\*\*", SECTIONS[code], re.MULTILINE) == ["Means", "Remedy"]
 
 
-@pytest.mark.parametrize("code", sorted({*faults.DROP_FAULTS, *CREATION_FAULTS}))
+@pytest.mark.parametrize("code", sorted({*files.DROP_FAULTS, *CREATION_FAULTS}))
 def test_every_fault_of_a_drop_has_a_line(code: str) -> None:
     assert f"| `{code}` |" in RUNBOOK
 
@@ -53,7 +53,7 @@ def test_every_group_of_reasons_is_held_against_the_page() -> None:
     groups = [
         group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
     ]
-    assert all(group in [*CHECKED, *PLAIN, faults.DROP_FAULTS] for group in groups)
+    assert all(group in [*CHECKED, *PLAIN, files.DROP_FAULTS] for group in groups)
 
 
 @pytest.mark.parametrize("code", sorted(reasons.ALARMS))

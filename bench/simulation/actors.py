@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from bench.simulation.clock import now
 from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.service import SimulatedService, person
-from bms_flows.creation import states
-from bms_flows.creation.entry import Entry, State
-from bms_flows.creation.evidence import Known
-from bms_flows.creation.matching import by_rules
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.resources.evidence import Known
 
 FORMS: Final = {
     "same": 4,
@@ -105,7 +105,7 @@ class Actors:
                 self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
             below = self.random.choice((0, self.random.randint(0, entry.id - 1)))
             entered = partial(
-                states.reopen,
+                transitions.reopen,
                 digest=entry.digest,
                 manager_key=self.ledger.rows[below].key if below else None,
                 attempts=5,
@@ -133,7 +133,7 @@ class Actors:
                 known = own[0].known
                 await self.ledger.change(
                     [entry.id],
-                    lambda e, _, known=known: states.choose(  # type: ignore[misc]
+                    lambda e, _, known=known: transitions.choose(  # type: ignore[misc]
                         e,
                         who="ada",
                         remote_id=known.remote_id,
@@ -144,12 +144,12 @@ class Actors:
                 self._note("chose a record")
             elif self.happens(0.7):
                 await self.ledger.change(
-                    [entry.id], lambda e, _: states.create_again(e, who="ada", run="r")
+                    [entry.id], lambda e, _: transitions.create_again(e, who="ada", run="r")
                 )
                 self._note("decided create")
             else:
                 await self.ledger.change(
-                    [entry.id], lambda e, _: states.give_up(e, who="ada", run="r")
+                    [entry.id], lambda e, _: transitions.give_up(e, who="ada", run="r")
                 )
                 self._note("gave up")
         return bool(waiting)

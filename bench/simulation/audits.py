@@ -9,15 +9,15 @@ from typing import Any, Final
 from bench.simulation.clock import EPOCH, play
 from bench.simulation.moving_list import LISTS, MovingList
 from bench.simulation.witness import Witness, draws
-from bms.answers import Detail, Page
 from bms.errors import NotFound
 from bms.records import Contact, ContactItem
+from bms.responses import Detail, Page
+from bms_flows.audit.compare import PENDING, UNSETTLED, Held, Key, Tally, settled
+from bms_flows.audit.lists import ListAudit
+from bms_flows.audit.mirrors import PartAudit
+from bms_flows.audit.parts import Part
+from bms_flows.audit.warehouse import digests
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.reconcile.compare import PENDING, UNSETTLED, Held, Key, Tally, settled
-from bms_flows.reconcile.lists import ListAudit
-from bms_flows.reconcile.mirrors import PartAudit
-from bms_flows.reconcile.parts import Part
-from bms_flows.reconcile.warehouse import digests
 
 SIZE: Final = 6
 """Rows of a large page."""

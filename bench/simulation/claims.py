@@ -1,4 +1,4 @@
-"""Claims of drops in memory: the rules of `bms_flows.drops.claim`, in virtual time.
+"""Claims of drops in memory: the rules of `bms_flows.onboarding.inbox.claim`, in virtual time.
 
 A test compares both.
 """
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bench.simulation.clock import EPOCH
-from bms_flows.drops.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken, Ending, minted
-from bms_flows.drops.inbox import Seen
-from bms_flows.drops.outcome import all_present
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken, Ending, minted
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.reporting.outcome import all_present
 
 
 @dataclass

@@ -12,12 +12,12 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.process import Killed, Process
 from bench.simulation.service import SimulatedService, drawn
 from bench.simulation.witness import Witness, draws
-from bms_flows.creation.apply import Applier, RowsHeld
-from bms_flows.creation.breaker import CreatesPaused
-from bms_flows.creation.entry import HERE, State
-from bms_flows.creation.send import CreatesRefused
-from bms_flows.creation.service_check import CheckTooSlow
-from bms_flows.creation.settings import Settings
+from bms_flows.onboarding.ledger.entry import HERE, State
+from bms_flows.onboarding.sending.apply import Applier, RowsHeld
+from bms_flows.onboarding.sending.breaker import CreatesPaused
+from bms_flows.onboarding.sending.send import CreatesRefused
+from bms_flows.onboarding.sending.service_check import CheckTooSlow
+from bms_flows.onboarding.settings import Settings
 
 FATES: Final = {
     "good": 6,

@@ -27,9 +27,10 @@ from upath import UPath
 from bench.simulation.claims import MemoryClaims
 from bench.simulation.process import Killed
 from bench.simulation.witness import Witness, draws
-from bms_flows.drops import custody, inbox
-from bms_flows.drops.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken
-from bms_flows.drops.custody import DropGone
+from bms_flows.onboarding.inbox import archive as custody
+from bms_flows.onboarding.inbox import discovery as inbox
+from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken
 
 EFFECTS: Final = {"open", "os.link", "os.rename", "os.remove"}
 """What Python's audit calls the things done to files; replacing is a renaming to it."""

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from bench.simulation.clock import now
-from bms_flows.creation.entry import Entry, Unlawful
-from bms_flows.creation.ledger import Claimed, Step
-from bms_flows.creation.remotes import Employees
-from bms_flows.creation.snapshot import Snapshot
+from bms_flows.onboarding.ledger.entry import Entry, Unlawful
+from bms_flows.onboarding.ledger.store import Claimed, Step
+from bms_flows.onboarding.resources.remotes import Employees
+from bms_flows.onboarding.resources.snapshot import Snapshot
 
 IDENTITY = Employees.identity
 

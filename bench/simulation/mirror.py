@@ -9,15 +9,15 @@ from msgspec.structs import replace
 from bench.simulation.clock import EPOCH, play
 from bench.simulation.moving_list import MovingList
 from bench.simulation.witness import Witness, draws
-from bms_flows.mirror.answers import Answers
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.decisions import Known, absent, carried, too_many
+from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.flags import FlagList
-from bms_flows.mirror.intake import Intake
 from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.resource import Source
+from bms_flows.mirror.responses import Answers
 from bms_flows.mirror.rows import Listed
+from bms_flows.runtime.coverage import Key
 
 ORDERS: Final = ("id", "id_desc", "name", "modified_on", "modified_on_desc", "none")
 CHANCES: Final = (0.0, 0.02, 0.1, 0.3)

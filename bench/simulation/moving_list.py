@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from bms.answers import Page
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound
 from bms.records import ContactItem
-from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.reading import Reading
+from bms.responses import Page
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import Reading
 
 LISTS = BY_NAME["list_contacts"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from bench.simulation.ledger import MemoryLedger
 from bench.simulation.service import SimulatedService
 from bms.transport import BeforeSend
-from bms_flows.creation.entry import Entry
-from bms_flows.creation.evidence import Known
-from bms_flows.creation.ledger import Step
-from bms_flows.creation.remote import Made
-from bms_flows.creation.snapshot import Snapshot
+from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.store import Step
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.remote import Made
+from bms_flows.onboarding.resources.snapshot import Snapshot
 
 
 class Killed(BaseException):

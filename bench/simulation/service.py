@@ -14,10 +14,10 @@ from bench.simulation.clock import now
 from bench.simulation.ledger import IDENTITY
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.creation.evidence import Known
-from bms_flows.creation.remote import IdUnconfirmed, Made
-from bms_flows.creation.snapshot import ListState, Snapshot
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
+from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 
 ENDPOINT = BY_NAME["create_employee"]
 GATEWAY_S = 5.0

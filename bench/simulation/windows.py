@@ -9,10 +9,10 @@ from random import Random
 from typing import Final
 
 from bench.simulation.witness import Witness, draws
+from bms_flows.audit.planning import Known, window_of
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, Lookback, Looked, look_back
-from bms_flows.invoices.plan import mappable, units
-from bms_flows.invoices.window import DAY, Window
-from bms_flows.reconcile.agenda import Known, window_of
+from bms_flows.invoices.units import mappable, units
+from bms_flows.runtime.windows import DAY, Window
 
 TODAY: Final = date(2026, 6, 1)
 MAPPED: Final = 8

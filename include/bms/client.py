@@ -10,8 +10,6 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
-from bms.answers import Access, CreatedId, Detail, Page, Rows
-from bms.calls import Calls
 from bms.counters import Counters
 from bms.decoding import RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
@@ -26,6 +24,8 @@ from bms.records import (
     Employee,
     EmployeeItem,
 )
+from bms.responses import Access, CreatedId, Detail, Page, Rows
+from bms.sender import Calls
 from bms.settings import Settings
 from bms.transport import BeforeSend
 

@@ -16,11 +16,11 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedAnswer
 from bms.field_values import LONGEST, field_value
 from bms.records import CreatedEmployee, Record
+from bms.responses import CreatedId, Detail, Page, RejectedRow, Rows
 
 R = TypeVar("R", bound=Record)
 D = TypeVar("D")

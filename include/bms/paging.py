@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final, TypeVar
 
-from bms.answers import Page
 from bms.errors import Refused
+from bms.responses import Page
 
 R = TypeVar("R")
 

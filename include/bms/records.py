@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from bms.answers import CreatedId, Detail, Page, RejectedRow, Rows
+from bms.responses import CreatedId, Detail, Page, RejectedRow, Rows
 
 __all__ = [
     "ClientInvoice",

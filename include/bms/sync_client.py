@@ -9,7 +9,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
-from bms.answers import Access, CreatedId, Page, Rows
 from bms.client import Client, ContactFilter, EmployeeFilter, InvoiceLanguage
 from bms.paging import all_pages
 from bms.records import (
@@ -22,6 +21,7 @@ from bms.records import (
     Employee,
     EmployeeItem,
 )
+from bms.responses import Access, CreatedId, Page, Rows
 
 P = ParamSpec("P")
 T = TypeVar("T")

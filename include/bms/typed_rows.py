@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-from bms.answers import Rows
 from bms.dates import parse_date, parse_datetime
 from bms.records import DateText, Record
+from bms.responses import Rows
 
 Kind = Literal["integer", "boolean", "amount", "day", "timestamp", "text", "nested"]
 

@@ -28,13 +28,13 @@ from sqlalchemy import (
 )
 from upath import UPath
 
-from bms_flows import storage
-from bms_flows.invoices.again import Stored, load_again
-from bms_flows.invoices.merging import RESOURCE, Languages, Merging
-from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.load import RESOURCE, Languages, Merging
 from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import AnswersMissing
-from bms_flows.settings import Settings
+from bms_flows.invoices.repeats import Stored, load_again
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime import storage
+from bms_flows.runtime.settings import Settings
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import fingerprint

@@ -17,17 +17,17 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from bms_flows import alarms
-from bms_flows.channels import TIMEOUT, payload, require_accepted
-from bms_flows.notice import ChannelError, Links, Notice, Send, to_each
+from bms_flows.monitoring import alarms
+from bms_flows.monitoring.channels import TIMEOUT, payload, require_accepted
+from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, to_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow.sdk import Connection
 
-    from bms_flows.settings import Settings
-    from bms_flows.workplace import Workplace
+    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.settings import Settings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
 

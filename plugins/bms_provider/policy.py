@@ -30,7 +30,7 @@ def number(variable: str, default: float) -> float:
 
 
 TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
-"""The company's days; `bms_flows.settings` reads the same variable for the tasks."""
+"""The company's days; `bms_flows.runtime.settings` reads the same variable for the tasks."""
 
 TASK_SLOTS = int(number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
 """Requests that one task may have in flight: the slots it takes of the pool."""

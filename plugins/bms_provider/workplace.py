@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from bms.counters import Counters
     from bms.settings import Settings as ClientSettings
-    from bms_flows.invoices.window import Window
-    from bms_flows.runs import Step
-    from bms_flows.workplace import Workplace
+    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.step_log import Step
+    from bms_flows.runtime.windows import Window
 
 WAREHOUSE_CONN_ID = "bms_warehouse"
 
@@ -31,9 +31,9 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 @contextmanager
 def open_workplace() -> Iterator[Workplace]:
     """Yield what the flows work with: warehouse, data root, settings."""
-    from bms_flows import storage  # noqa: PLC0415 - only tasks need what these bring
-    from bms_flows.settings import Settings  # noqa: PLC0415
-    from bms_flows.workplace import Workplace  # noqa: PLC0415
+    from bms_flows.runtime import storage  # noqa: PLC0415 - only tasks need what these bring
+    from bms_flows.runtime.context import Workplace  # noqa: PLC0415
+    from bms_flows.runtime.settings import Settings  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
@@ -58,7 +58,7 @@ def open_for_service(settings: ClientSettings) -> Iterator[Workplace]:
 
 def require_service(place: Workplace, settings: ClientSettings) -> None:
     """Raise `ServiceMismatch` unless the warehouse is filled from this service."""
-    from bms_flows import service_identity  # noqa: PLC0415 - only tasks need what this brings
+    from bms_flows.runtime import service_identity  # noqa: PLC0415 - only tasks need what this brings
 
     given = service_identity.ServiceIdentity.of(settings.base_url, settings.application_id)
     service_identity.require(place.warehouse, given)
@@ -91,7 +91,7 @@ def data_root(given: str = "") -> UPath:
 
 def step(name: str, *, id_entity: int | None = None, window: Window | None = None) -> Step:
     """Return who the current task is, as `bms.run` records it."""
-    from bms_flows.runs import Step  # noqa: PLC0415
+    from bms_flows.runtime.step_log import Step  # noqa: PLC0415
 
     run = get_current_context()["dag_run"]
     return Step(
@@ -106,8 +106,8 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
 
 def asked_window() -> Window:
     """Return the days the current run is asked for: its params, else its data interval, else yesterday."""
-    from bms_flows.invoices.window import asked  # noqa: PLC0415
-    from bms_flows.settings import Settings  # noqa: PLC0415
+    from bms_flows.runtime.settings import Settings  # noqa: PLC0415
+    from bms_flows.runtime.windows import asked  # noqa: PLC0415
 
     context = get_current_context()
     run = context["dag_run"]

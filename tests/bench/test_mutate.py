@@ -41,7 +41,7 @@ def test_a_measured_module_reaches_the_goal_and_its_survivors_are_explained(modu
     [
         ("bms.retry.x_decide__mutmut_3", "decide"),
         ("bms.retry.x__private__mutmut_3", "_private"),
-        ("bms_flows.mirror.coverage.xǁCoverageǁ__init____mutmut_4", "Coverage.__init__"),
+        ("bms_flows.runtime.coverage.xǁCoverageǁ__init____mutmut_4", "Coverage.__init__"),
     ],
 )
 def test_a_survivor_is_named_by_its_function_and_lines(name: str, function: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 from bench import simulate
 from bench.simulation import creation
 from bench.simulation.witness import Witness
+from bms_flows.audit import mirrors
 from bms_flows.mirror.flags import FlagList
-from bms_flows.reconcile import mirrors
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms.answers import CreatedId
 from bms.decoding import MOST_LEARNED, RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
 from bms.errors import InvalidRecords, MalformedAnswer
 from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem
+from bms.responses import CreatedId
 
 INVOICES = BY_NAME["list_client_invoices"]
 GOOD = {

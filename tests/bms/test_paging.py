@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bms.answers import Page
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound, ServiceUnavailable
 from bms.paging import AHEAD, all_pages
+from bms.responses import Page
 
 LIST = BY_NAME["list_contacts"]
 

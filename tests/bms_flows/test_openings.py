@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from bench import flows
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
-from tests.bms_flows.creation.onboarding import Run
+from tests.bms_flows.onboarding.onboarding import Run
 from tests.bms_flows.openings import Telling
 
 HEAD = "id_entity;payroll_number;last_name;first_name;start_date"

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.rebuild import AnswersMissing, main, rebuild
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import Sandbox
 
 Extract = Callable[..., dict[str, Any]]
@@ -73,7 +73,7 @@ sitecustomize.jump(7200)
 from datetime import date
 from pathlib import Path
 from bench.ranges_invoices import extract
-from bms_flows.invoices.window import Window
+from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import DEMO, Sandbox
 from bms_warehouse import database
 

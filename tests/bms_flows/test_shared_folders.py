@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import Engine
 from upath import UPath
 
-from bms_flows import retention, storage
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops import claim, custody, inbox, templates
-from bms_flows.storage import NotRegularFile
+from bms_flows.onboarding.inbox import archive, claim, discovery, templates
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.privacy import retention
+from bms_flows.runtime import storage
+from bms_flows.runtime.storage import NotRegularFile
 
 VICTIM = b"a file of Airflow's user\n"
 CONTENT = b"Nom;Ville\r\nA;B\r\n"
@@ -97,10 +98,10 @@ def test_what_is_no_regular_file_is_no_drop_and_is_not_read(
         os.mkfifo(path)
     else:
         path.mkdir()
-    assert inbox.look(UPath(shared)) == {}
-    assert inbox.see(UPath(shared), "a.csv") is None
+    assert discovery.look(UPath(shared)) == {}
+    assert discovery.see(UPath(shared), "a.csv") is None
     with at_most(5):
-        for read in (inbox.head, inbox.being_written, storage.read, custody.digest):
+        for read in (discovery.head, discovery.being_written, storage.read, archive.digest):
             with pytest.raises(NotRegularFile):
                 read(UPath(path))
 
@@ -112,10 +113,10 @@ def test_a_file_exchanged_after_its_claim_is_not_followed(
     """The exchange comes in the last moment: after the check of size and time, before the open."""
     path = shared / "a.csv"
     path.write_bytes(CONTENT)
-    seen = inbox.see(UPath(shared), "a.csv")
+    seen = discovery.see(UPath(shared), "a.csv")
     assert seen is not None
     drop = claim.enter(warehouse, "employee", seen)
-    check = custody._ensure_claimed
+    check = archive._ensure_claimed
 
     def exchanged(*given: object) -> None:
         check(*given)  # type: ignore[arg-type]
@@ -126,9 +127,9 @@ def test_a_file_exchanged_after_its_claim_is_not_followed(
         else:
             os.mkfifo(aside)
 
-    monkeypatch.setattr(custody, "_ensure_claimed", exchanged)
-    with at_most(5), pytest.raises(custody.DropGone):
-        custody.take(UPath(shared), UPath(shared.parent / "archive"), drop)
+    monkeypatch.setattr(archive, "_ensure_claimed", exchanged)
+    with at_most(5), pytest.raises(archive.DropGone):
+        archive.take(UPath(shared), UPath(shared.parent / "archive"), drop)
     assert not [each for each in (shared.parent / "archive").rglob("*") if each.is_file()]
 
 

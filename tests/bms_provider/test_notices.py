@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows import alarms
-from bms_flows.notice import Notice, NotTaken, to_each
-from bms_flows.settings import Settings
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.notice import Notice, NotTaken, to_each
+from bms_flows.runtime.settings import Settings
 from bms_provider import notices
 from tests.certificates import self_signed, server_context
 from tests.listeners import webhook

@@ -5,8 +5,8 @@ from airflow.sdk import RetryDecision
 
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound, ServiceUnavailable
-from bms_flows.creation.breaker import RETRY_S, CreatesPaused
-from bms_flows.creation.settings import Settings
+from bms_flows.onboarding.sending.breaker import RETRY_S, CreatesPaused
+from bms_flows.onboarding.settings import Settings
 from bms_provider import policy
 
 HOUR = 3600

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from bms_flows import runs
-from bms_flows.runs import Step
+from bms_flows.runtime import step_log
+from bms_flows.runtime.step_log import Step
 from bms_warehouse import database, loads
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.loads import driver
@@ -47,7 +47,7 @@ def test_a_refused_copy_is_not_quoted(warehouse: Engine) -> None:
 def test_a_warehouse_that_is_not_migrated_says_what_to_run(postgres: str) -> None:
     empty = database.connect(postgres)
     with pytest.raises(WarehouseError, match="python -m bms_warehouse migrate") as refusal:
-        runs.begin(empty, Step("contact_sync", "manual__1", "sync"))
+        step_log.begin(empty, Step("contact_sync", "manual__1", "sync"))
     empty.dispose()
     assert not refusal.value.retriable
 

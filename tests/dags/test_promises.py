@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bms_flows.drops import claim
-from bms_flows.freshness import PROMISES
+from bms_flows.monitoring.freshness import PROMISES
+from bms_flows.onboarding.inbox import claim
 from bms_provider import policy
 
 PROMISED = {promise.flow for promise in PROMISES}

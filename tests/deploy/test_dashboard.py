@@ -6,7 +6,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
 DASHBOARD = PROJECT / "deploy/monitoring/grafana/dashboards/bms.json"
-SENDERS = [*PROJECT.glob("plugins/**/*.py"), PROJECT / "include/bms_flows/gauges.py"]
+SENDERS = [*PROJECT.glob("plugins/**/*.py"), PROJECT / "include/bms_flows/monitoring/gauges.py"]
 
 
 def test_it_shows_what_is_sent_and_nothing_else() -> None:

@@ -303,7 +303,14 @@ def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) 
 
     def health() -> None:
         done = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "bms_flows.health", "--notify", "--memory", tmp_path / "memory"],
+            [
+                sys.executable,
+                "-m",
+                "bms_flows.monitoring.health",
+                "--notify",
+                "--memory",
+                tmp_path / "memory",
+            ],
             env={
                 **stand.stack.environment,
                 "BMS_WAREHOUSE_URL": stand.stack.warehouse,
@@ -318,7 +325,9 @@ def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) 
         assert set(json.loads(done.stdout)) == {"state", "at", "flows", "alarms"}, done.stderr
 
     fresh(stand)
-    trouble = Trouble(stand, "The scheduler is dead", "`bms_flows.health --notify`", health)
+    trouble = Trouble(
+        stand, "The scheduler is dead", "`bms_flows.monitoring.health --notify`", health
+    )
     scheduler = [
         process
         for process in psutil.Process().children(recursive=True)

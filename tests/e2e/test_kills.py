@@ -22,7 +22,7 @@ import pytest
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
 from stack.launcher import Running, running
-from tests.bms_flows.creation.grid import FAULTS, KINDS, RESTARTS
+from tests.bms_flows.onboarding.grid import FAULTS, KINDS, RESTARTS
 from tests.e2e import kills
 from tests.e2e.airflow_api import DONE, Airflow, until
 

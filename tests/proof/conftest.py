@@ -11,12 +11,12 @@ import pytest
 from bench import flows
 from bench.kill_invoices import Killing
 from bench.stand import Stand, stand
-from bms_flows.creation.settings import Settings
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from tests.bms_flows.creation.onboarding import QUICK, Run
+from tests.bms_flows.onboarding.onboarding import QUICK, Run
 
 PEOPLE = {
     "900001": "1;900001;Lefèvre;Aurélie;2026-05-15;",

@@ -14,12 +14,12 @@ from bench.flows import Act, ContactSync, Creation, Extraction, Flow
 from bench.interruptions import stand_still
 from bench.kill_invoices import Killing
 from bench.stand import Stand
-from bms_flows.drops import claim
-from bms_flows.drops.inbox import Seen
-from bms_flows.invoices import lease
+from bms_flows.invoices import leases
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
-from tests.bms_flows.creation import grid
+from tests.bms_flows.onboarding import grid
 from tests.proof.conftest import KEYS, Drop
 from tests.proof.story import Story
 
@@ -152,7 +152,7 @@ def test_who_dies_with_its_clock_ahead_holds_days_no_longer_than_others(
     flow = Ahead(Extraction(uri, str(tmp_path / "dead"), sandbox.url), JUMPS[0])
     assert flows.run(flow, len(killing.points) // 2, context=SPAWN).killed
     left = "select extract(epoch from max(expires_at) - now()) from bms.client_invoice_lease"
-    assert 0 < scalar(uri, left) <= lease.LIFE.total_seconds()
+    assert 0 < scalar(uri, left) <= leases.LIFE.total_seconds()
 
 
 def test_a_file_that_is_held_is_not_another_s_by_its_clock(here: Stand) -> None:

@@ -12,7 +12,7 @@ from bench.interruptions import stand_still
 from bench.kill_invoices import FEWEST, Killing, broken
 from bench.stand import Stand, Stop
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.creation import grid
+from tests.bms_flows.onboarding import grid
 from tests.proof.conftest import KEYS, Drop
 from tests.proof.story import Story
 

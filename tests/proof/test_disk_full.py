@@ -17,11 +17,11 @@ from bench.flows import Act, ContactSync, Creation, Ending, Extraction
 from bench.interruptions import fill_disk, watch
 from bench.kill_invoices import Killing, broken
 from bench.stand import Stand
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops import report
-from bms_flows.drops.reading import read
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.creation.onboarding import Run, onboard
+from tests.bms_flows.onboarding.onboarding import Run, onboard
 from tests.proof.conftest import FILE, Drop
 from tests.proof.story import Story
 

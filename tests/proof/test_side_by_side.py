@@ -14,7 +14,7 @@ from bench.kill_invoices import Killing
 from bench.stand import Stand
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
-from tests.bms_flows.creation import grid
+from tests.bms_flows.onboarding import grid
 from tests.proof.conftest import KEYS, Drop
 from tests.proof.story import Story
 

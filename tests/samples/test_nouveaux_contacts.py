@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from bms_flows.creation import rules
-from bms_flows.creation.consultants import consultant, consultant_identity
-from bms_flows.creation.contacts import contact, contact_identity
-from bms_flows.creation.plan import Action
-from bms_flows.creation.planner import make
-from bms_flows.creation.view import View
-from bms_flows.drops.inbox import complete
-from bms_flows.drops.reading import read
+from bms_flows.onboarding.inbox.discovery import complete
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.planning.plan import Action
+from bms_flows.onboarding.planning.planner import make
+from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
+from bms_flows.onboarding.resources.contact import contact, contact_identity
 
 CONTACT, CONSULTANT = contact(), consultant()
 

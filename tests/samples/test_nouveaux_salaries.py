@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops.inbox import complete
-from bms_flows.drops.reading import read
+from bms_flows.onboarding.inbox.discovery import complete
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 
 def test_it_is_read_as_it_says(project: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bms_flows.creation import rules
-from bms_flows.creation.employees import EMPLOYEE
-from bms_flows.drops.reading import read
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 from stack import scenarios
 from stack.api import AirflowApi
 from stack.launcher import Running

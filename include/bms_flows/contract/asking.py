@@ -13,12 +13,12 @@ import msgspec
 
 from bms import retry
 from bms.auth import Token, read_token
-from bms.calls import wire_text
 from bms.counters import Counters
 from bms.decoding import UNREADABLE
 from bms.endpoints import BY_NAME, Endpoint
 from bms.errors import BmsError, ServiceUnavailable, Throttled, TokenRefused, error_for
 from bms.scopes import require_scope
+from bms.sender import wire_text
 from bms.settings import SECONDS_PER_UNIT, Settings
 from bms.transport import Transport
 

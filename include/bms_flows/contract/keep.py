@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from bms_flows import alarms
-from bms_flows.alarms import Extent
 from bms_flows.contract.finding import Finding
-from bms_flows.runs import Step
+from bms_flows.monitoring import alarms
+from bms_flows.monitoring.alarms import Extent
+from bms_flows.runtime.step_log import Step
 from bms_warehouse.tables import contract
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from bms_flows import runs
 from bms_flows.contract.asking import Asker
 from bms_flows.contract.keep import keep
 from bms_flows.contract.probe import Probe
-from bms_flows.runs import Step
-from bms_flows.workplace import Workplace, recorded
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.step_log import Step
 
 
 async def learn(
@@ -25,7 +25,7 @@ async def learn(
         with place.warehouse.begin() as connection:
             found = keep(connection, findings, step, run_id)
             details = {name: len(names) for name, names in found.items()}
-            runs.finish(
+            step_log.finish(
                 connection, run_id, state="complete", service=asker.counters, details=details
             )
     return found | {"requests": asker.counters.requests}

@@ -21,8 +21,8 @@ from bms_flows.contract.asking import Asker, Reply
 from bms_flows.contract.employees import ask_default_filter
 from bms_flows.contract.finding import Finding, cannot_tell
 from bms_flows.contract.tokens import expires_in_unit
-from bms_flows.invoices.window import Window
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import Window
 
 CODES: Final = {
     "client_invoice": ("invoice_type", "payment_mode", "status", "currency"),

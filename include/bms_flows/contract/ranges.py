@@ -13,7 +13,7 @@ from typing import Any, Final
 from bms.dates import parse_date, parse_datetime
 from bms_flows.contract.asking import Reply
 from bms_flows.contract.finding import Finding, cannot_tell
-from bms_flows.invoices.window import DAY, Window
+from bms_flows.runtime.windows import DAY, Window
 
 Row = Mapping[str, Any]
 RangeOf = Callable[[Window], Awaitable[Reply]]

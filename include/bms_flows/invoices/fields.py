@@ -9,12 +9,12 @@ import msgspec
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from bms.answers import Rows
 from bms.records import ClientInvoice
-from bms_flows.field_checks import FieldCounts, FieldFound
-from bms_flows.invoices.columns import NAMES
-from bms_flows.invoices.merging import Merging
-from bms_flows.invoices.plan import Unit
+from bms.responses import Rows
+from bms_flows.invoices.decode import NAMES
+from bms_flows.invoices.load import Merging
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.field_checks import FieldCounts, FieldFound
 from bms_warehouse.queries import fields as stored
 from bms_warehouse.tables import client_invoice, client_invoice_version
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from holidays import country_holidays
 from sqlalchemy import Connection, func, select
 
-from bms_flows.invoices.check import REACH, Held, History
 from bms_flows.invoices.lookback import Looked
-from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.window import DAY
+from bms_flows.invoices.units import Unit
+from bms_flows.invoices.validate import REACH, Held, History
+from bms_flows.runtime.windows import DAY
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, run
 
 

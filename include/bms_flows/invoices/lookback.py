@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from bms_flows.invoices.window import DAY, Window
+from bms_flows.runtime.windows import DAY, Window
 
 LONGEST_INTERVAL = 32
 """Days; looks at a quiet day with open invoices are 1, 2, 4, 8, 16, 32, 32, … days apart."""

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection
 
 from bms.counters import Counters
-from bms_flows import quarantine, runs
 from bms_flows.invoices import report
-from bms_flows.invoices.load import Load
-from bms_flows.invoices.merging import RESOURCE, Merging
-from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.load import RESOURCE, Merging
 from bms_flows.invoices.publish import publish
 from bms_flows.invoices.review import Review
-from bms_flows.landing import Landing
+from bms_flows.invoices.transform import Load
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime import quarantine, step_log
+from bms_flows.runtime.landing import Landing
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Outcome:
         report.keep_totals(totals, self.unit.id_entity, days, load.tally.totals)
         report.keep_history(connection, history, self.run_id, at, company)
         accepted = {"fields_accepted": [*self.fields_accepted]} if self.fields_accepted else {}
-        runs.finish(
+        step_log.finish(
             connection,
             self.run_id,
             state="complete",
@@ -86,9 +86,9 @@ class Outcome:
         run_id, counts, totals = self.run_id, load.counts, load.tally.totals
         passed = review.passed
         if published is not None and passed is not None:
-            run_id = runs.begin_held(connection, self.run_id, passed.span.end)
+            run_id = step_log.begin_held(connection, self.run_id, passed.span.end)
             counts = counts.less(published.counts)
-            totals = runs.less(totals, published.tally.totals)
+            totals = step_log.less(totals, published.tally.totals)
         quarantine.set_aside(
             connection,
             [bad for bad in review.bad if unit.days.issuperset(bad.days)],
@@ -97,8 +97,8 @@ class Outcome:
             run_id=run_id,
             at=load.read_at,
         )
-        runs.keep_totals(connection, run_id, unit.id_entity, totals)
-        runs.finish(
+        step_log.keep_totals(connection, run_id, unit.id_entity, totals)
+        step_log.finish(
             connection,
             run_id,
             state="suspect",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bms.counters import Counters
-from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.window import Window
-from bms_flows.runs import Counts
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.windows import Window
 
 log = logging.getLogger(__name__)
 

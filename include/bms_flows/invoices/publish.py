@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows import quarantine, runs
-from bms_flows.invoices.load import Load
-from bms_flows.invoices.merging import RESOURCE, Merging
-from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.load import RESOURCE, Merging
+from bms_flows.invoices.transform import Load
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime import quarantine, step_log
 from bms_warehouse import loads
 from bms_warehouse.tables import (
     client_invoice,
@@ -46,7 +46,7 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
         connection, load.bad, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id, at=at
     )
     quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
-    runs.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
+    step_log.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
 
 
 def _name_codes(connection: Connection, load: Load, language: str, at: datetime) -> None:

@@ -6,9 +6,9 @@ from datetime import date
 import pyarrow as pa
 from upath import UPath
 
-from bms_flows.invoices.columns import Answer, AnswerReader
-from bms_flows.invoices.read import Answered
-from bms_flows.invoices.window import Window
+from bms_flows.invoices.decode import Answer, AnswerReader
+from bms_flows.invoices.fetch import Answered
+from bms_flows.runtime.windows import Window
 
 SUFFIX = ".json.zst"
 ASKED, NEARBY = "entity", "nearby"

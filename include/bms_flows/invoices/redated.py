@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import date
 
 from bms_flows.invoices.lookback import join
-from bms_flows.invoices.window import DAY, Window
+from bms_flows.runtime.windows import DAY, Window
 
 REACH = 31 * DAY
 """A date is moved by so much at most, or to a day from the look back to as far in the future."""

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, text
 from upath import UPath
 
-from bms_flows.excel_csv import csv_file
-from bms_flows.runs import AMOUNTS, Total
-from bms_flows.storage import whole
+from bms_flows.runtime.excel_csv import csv_file
+from bms_flows.runtime.step_log import AMOUNTS, Total
+from bms_flows.runtime.storage import whole
 
 TOTALS = ("id_entity", "first_day", "last_day", "currency", "invoices", *AMOUNTS)
 HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number", "currency")

@@ -7,16 +7,16 @@ from datetime import date
 from sqlalchemy import Connection
 
 from bms.client import Client
-from bms_flows import quarantine
-from bms_flows.field_checks import check_fields
 from bms_flows.invoices import fields, history
-from bms_flows.invoices.check import Tolerance, Violation, among, check, empty_end
-from bms_flows.invoices.load import Load
-from bms_flows.invoices.merging import RESOURCE, Merging
-from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.window import DAY
-from bms_flows.quarantine import Bad
-from bms_flows.settings import Settings
+from bms_flows.invoices.load import RESOURCE, Merging
+from bms_flows.invoices.transform import Load
+from bms_flows.invoices.units import Unit
+from bms_flows.invoices.validate import Tolerance, Violation, among, check, empty_end
+from bms_flows.runtime import quarantine
+from bms_flows.runtime.field_checks import check_fields
+from bms_flows.runtime.quarantine import Bad
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY
 
 
 @dataclass(frozen=True)

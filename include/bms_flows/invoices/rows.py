@@ -7,12 +7,12 @@ from datetime import date
 import msgspec
 import pyarrow as pa
 
-from bms.answers import Rows
 from bms.dates import parse_date
 from bms.records import ClientInvoice
-from bms_flows.frame import digests, frame, typed
-from bms_flows.invoices.columns import NAMES, Answer, AnswerReader, Columns
-from bms_flows.invoices.tally import listed_days
+from bms.responses import Rows
+from bms_flows.invoices.decode import NAMES, Answer, AnswerReader, Columns
+from bms_flows.invoices.totals import listed_days
+from bms_flows.runtime.columns import digests, frame, typed
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
 _COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]

@@ -1,8 +1,8 @@
 """Consultants for the mirror: interface, "Consultant list item" and "Consultant detail"."""
 
-from bms.answers import Page
 from bms.client import Client
 from bms.records import Consultant, ConsultantItem
+from bms.responses import Page
 from bms_flows.mirror.resource import Resource, Source
 from bms_warehouse.tables import consultant, consultant_version
 

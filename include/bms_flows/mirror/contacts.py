@@ -2,8 +2,8 @@
 
 from bms.client import Client, ContactFilter
 from bms.records import Contact, ContactItem
-from bms_flows.mirror.reading import Fetch
 from bms_flows.mirror.resource import Resource, Source
+from bms_flows.runtime.list_reader import Fetch
 from bms_warehouse.tables import contact, contact_version
 
 CONTACTS = Resource(

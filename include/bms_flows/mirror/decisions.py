@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bms_flows.mirror.coverage import Key
+from bms_flows.runtime.coverage import Key
 
 Flags = tuple[bool | None, ...]
 """A row's flags, in the order of the resource's columns; None where no list that was read says."""

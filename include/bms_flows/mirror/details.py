@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from bms.answers import Detail
 from bms.errors import InvalidRecords, Refused
-from bms_flows.mirror.answers import Answers, only
-from bms_flows.mirror.coverage import Key
+from bms.responses import Detail
 from bms_flows.mirror.decisions import Known
-from bms_flows.mirror.intake import Intake
+from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.responses import Answers, only
 from bms_flows.mirror.rows import Detailed, rename
 from bms_flows.mirror.staging import Staging, Unfit
+from bms_flows.runtime.coverage import Key
 
 LOG = logging.getLogger(__name__)
 

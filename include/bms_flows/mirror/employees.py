@@ -1,10 +1,10 @@
 """Employees for the mirror: interface, "Employee list item" and "Employee detail", by entity."""
 
-from bms.answers import Page
 from bms.client import Client, EmployeeFilter
 from bms.records import Employee, EmployeeItem
-from bms_flows.mirror.reading import Fetch
+from bms.responses import Page
 from bms_flows.mirror.resource import Private, Resource, Source
+from bms_flows.runtime.list_reader import Fetch
 from bms_warehouse.tables import (
     EMPLOYEE_PRIVATE_FIELDS,
     employee,

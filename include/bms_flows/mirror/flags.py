@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bms.answers import Page
-from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.reading import Fetch, Reading, Rows
+from bms.responses import Page
 from bms_flows.mirror.rows import digest_of
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import Fetch, Reading, Rows
 
 Flag = Callable[[Key], bool | None]
 """Returns a row's flag; None where no list was read that says."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bms_flows.mirror.coverage import Key
+from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.flags import FlagList
-from bms_flows.mirror.intake import Intake
-from bms_flows.mirror.reading import Reading
 from bms_flows.mirror.resource import Source
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import Reading
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bms.counters import Counters
-from bms_flows import quarantine, runs
-from bms_flows.mirror.coverage import Key
-from bms_flows.mirror.intake import Intake
+from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.resource import Resource
-from bms_flows.reasons import MIRROR
-from bms_flows.runs import Counts
+from bms_flows.runtime import quarantine, step_log
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.reasons import MIRROR
+from bms_flows.runtime.step_log import Counts
 from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
 
@@ -119,7 +119,7 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
             days=EVER,
             run_id=outcome.run_id,
         )
-    runs.finish(
+    step_log.finish(
         connection,
         outcome.run_id,
         state=outcome.state,

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import Column, Table
 
-from bms.answers import Detail
 from bms.records import Record
-from bms_flows.mirror.answers import only, without
-from bms_flows.mirror.reading import Fetch
+from bms.responses import Detail
+from bms_flows.mirror.responses import only, without
+from bms_flows.runtime.list_reader import Fetch
 
 
 @dataclass(frozen=True, kw_only=True)

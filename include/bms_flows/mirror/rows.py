@@ -12,9 +12,9 @@ from sqlalchemy import Boolean, Column
 
 from bms.field_values import field_value
 from bms.records import Record
-from bms_flows.frame import BadCell, digests, frame
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import Resource
+from bms_flows.runtime.columns import BadCell, digests, frame
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
 _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from bms_flows.lane import Lane
-from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.resource import Private, Resource
 from bms_flows.mirror.rows import (
     Detailed,
@@ -20,6 +18,8 @@ from bms_flows.mirror.rows import (
     listed_rows,
     private_rows,
 )
+from bms_flows.runtime.background import Lane
+from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads, mirrors
 
 

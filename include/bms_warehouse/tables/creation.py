@@ -36,7 +36,7 @@ CREATION_STATES = (
     "review",
     "given_up",
 )
-"""The moves between them, and the laws they follow: bms_flows.creation.states."""
+"""The moves between them, and the laws they follow: bms_flows.onboarding.ledger.transitions."""
 
 
 def _one_of(names: tuple[str, ...]) -> str:

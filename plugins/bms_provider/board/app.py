@@ -20,8 +20,8 @@ from pydantic import Field
 from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from bms_flows import health
-from bms_flows.settings import Settings
+from bms_flows.monitoring import health
+from bms_flows.runtime.settings import Settings
 from bms_provider.board import details, files, overview
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
@@ -106,7 +106,7 @@ def board(request: Request, who: ViewerDep, warehouse: WarehouseDep, settings: S
 
 @app.get("/health", response_class=JSONResponse)
 def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dict[str, Any]:
-    """Return what `python -m bms_flows.health` prints, of the flows that the user may view."""
+    """Return what `python -m bms_flows.monitoring.health` prints, of the flows that the user may view."""
     return overview.viewed(health.report(warehouse, settings), who)
 
 

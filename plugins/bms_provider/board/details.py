@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_provider.board import files, trends
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.overview import rows

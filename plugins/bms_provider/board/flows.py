@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bms_flows.drops.flows import FLOWS as DROPS
+from bms_flows.onboarding.inbox.flows import FLOWS as DROPS
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
-from bms_flows import freshness
-from bms_flows.freshness import Freshness
-from bms_flows.settings import Settings
+from bms_flows.monitoring import freshness
+from bms_flows.monitoring.freshness import Freshness
+from bms_flows.runtime.settings import Settings
 from bms_provider.board import trends
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS, Flow

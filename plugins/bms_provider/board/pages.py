@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bms_flows import reasons
-from bms_flows.drops.faults import WITHDRAWN
-from bms_flows.settings import Settings
+from bms_flows.onboarding.faults.files import WITHDRAWN
+from bms_flows.runtime import reasons
+from bms_flows.runtime.settings import Settings
 from bms_provider.board import charts, wording
 from bms_provider.board.links import Links
 from bms_provider.board.states import STATES

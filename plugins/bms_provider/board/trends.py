@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping
 
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_provider.board.charts import Chart, Series
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import drops, trends

@@ -8,8 +8,8 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from bms_flows import alarms
-from bms_flows.drops.faults import WAITING
+from bms_flows.monitoring import alarms
+from bms_flows.onboarding.faults.files import WAITING
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import waiting

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from airflow.sdk import Connection
 
-    from bms.answers import Access
     from bms.client import Client
     from bms.counters import Counters
     from bms.errors import BmsError
     from bms.in_flight import InFlight
+    from bms.responses import Access
     from bms.settings import Settings
     from bms.sync_client import SyncClient
 
@@ -163,9 +163,9 @@ class BmsHook(BaseHook):
         ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes`
         lists the dtypes. Raises `InvalidRecords` for a row without a usable key or amount.
         """
-        from bms.answers import Rows  # noqa: PLC0415 - imports pandas and pyarrow
         from bms.dataframes import dataframe  # noqa: PLC0415
         from bms.records import BY_OPERATION  # noqa: PLC0415
+        from bms.responses import Rows  # noqa: PLC0415 - imports pandas and pyarrow
         from bms.typed_rows import typed_rows  # noqa: PLC0415
 
         with self.get_conn() as client:

@@ -8,11 +8,11 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from bms.answers import CreatedId
 from bms.client import Client
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite
 from bms.records import CreatedEmployee
+from bms.responses import CreatedId
 from bms.transport import BeforeSend
 
 

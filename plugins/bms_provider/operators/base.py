@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context, RetryPolicy
     from upath import UPath
 
-    from bms.answers import Detail, Rows
     from bms.client import Client
     from bms.endpoints import Endpoint
+    from bms.responses import Detail, Rows
 
 SERVICE_RETRIES = policy.ServiceRetryPolicy()
 

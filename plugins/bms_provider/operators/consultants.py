@@ -13,9 +13,9 @@ from bms_provider.operators.creation import BmsCreateOperator
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from bms.answers import CreatedId, Detail, Page
     from bms.client import Client
     from bms.records import Consultant, ConsultantItem
+    from bms.responses import CreatedId, Detail, Page
 
 
 class BmsListConsultantsOperator(BmsListOperator):

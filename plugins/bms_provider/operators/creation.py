@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from upath import UPath
 
-    from bms.answers import CreatedId
     from bms.client import Client
     from bms.records import CreatedEmployee
+    from bms.responses import CreatedId
 
 Body: TypeAlias = Mapping[str, Any] | Callable[["Context"], Mapping[str, Any]] | XComArg
 

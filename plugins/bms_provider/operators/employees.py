@@ -13,9 +13,9 @@ from bms_provider.operators.creation import BmsCreateOperator
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from bms.answers import Detail, Rows
     from bms.client import Client
     from bms.records import CreatedEmployee, Employee, EmployeeItem
+    from bms.responses import Detail, Rows
 
 
 class BmsListEmployeesOperator(BmsListOperator):

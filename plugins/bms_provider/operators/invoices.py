@@ -12,9 +12,9 @@ from bms_provider.operators.base import BmsListOperator
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from bms.answers import Rows
     from bms.client import Client
     from bms.records import ClientInvoice
+    from bms.responses import Rows
 
 
 class BmsListClientInvoicesOperator(BmsListOperator):

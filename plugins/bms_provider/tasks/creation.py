@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
-from bms_flows import runs, storage
-from bms_flows.creation import consent, difference, matches, proposal, review
-from bms_flows.creation.receipt import make_receipt
-from bms_flows.creation.review import BadDecision
-from bms_flows.creation.verify import verify
-from bms_flows.creation.workbench import Workbench
-from bms_flows.drops import claim, closing, report
-from bms_flows.drops.inbox import head
-from bms_flows.drops.outcome import counts
-from bms_flows.workplace import recorded
+from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.inbox import claim, closing
+from bms_flows.onboarding.inbox.discovery import head
+from bms_flows.onboarding.ledger import matches
+from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.reporting import differences, report, review
+from bms_flows.onboarding.reporting.outcome import counts
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.review import BadDecision
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.runtime import step_log, storage
+from bms_flows.runtime.context import recorded
 from bms_provider import workplace
 from bms_provider.tasks import inbox, workbench
 
@@ -27,9 +30,9 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from bms_flows.drops.claim import Drop
-    from bms_flows.drops.sheet import Sheet
-    from bms_flows.workplace import Workplace
+    from bms_flows.onboarding.inbox.claim import Drop
+    from bms_flows.onboarding.reading.sheet import Sheet
+    from bms_flows.runtime.context import Workplace
 
 log = logging.getLogger(__name__)
 
@@ -125,10 +128,10 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
 
         async def begin(bench: Workbench) -> proposal.Begun | proposal.Proposal | None:
             if answer["approved"] is False:
-                consent.refuse(bench, drop, plan_id, answer["who"])
+                approval.refuse(bench, drop, plan_id, answer["who"])
                 return None
             if answer["approved"]:
-                consent.agree(bench, drop, plan_id, answer["who"])
+                approval.agree(bench, drop, plan_id, answer["who"])
             return await proposal.begin(bench, drop, plan_id, sheet, _today(place))
 
         begun = workbench.step(place, name, "enter", begin)
@@ -195,10 +198,10 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
         chunks = await proposal.chunks_of(bench, drop, plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
         outcomes, receipt = await make_receipt(bench, drop, plan_id, sheet)
-        if consent.kept(bench, drop, plan_id).state != "applied":
+        if approval.kept(bench, drop, plan_id).state != "applied":
             return False, outcomes, receipt, {}, []
         matched = matches.of_rows(bench.identity, sheet, outcomes)
-        compared = await difference.compare_rows(bench, sheet, outcomes)
+        compared = await differences.compare_rows(bench, sheet, outcomes)
         return True, outcomes, receipt, matched, compared
 
     counters = Counters()
@@ -213,8 +216,8 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
             claim.renew(connection, held)
             matches.keep(connection, name, drop, matched)
             others = {}
-            if name == difference.RESOURCE:
-                others[difference.FILE] = difference.tell(connection, drop, outcomes, compared)
+            if name == differences.RESOURCE:
+                others[differences.FILE] = differences.tell(connection, drop, outcomes, compared)
             report.write(folder, head(original), sheet, outcomes, receipt, others)
             closing.finish(
                 connection,
@@ -223,7 +226,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
                 report=place.name(folder),
                 counts=ended,
             )
-            runs.finish(
+            step_log.finish(
                 connection,
                 step_id,
                 state="complete" if finished else "partial",
@@ -254,10 +257,10 @@ def _told(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in counted.items())
 
 
-def _counts(ended: dict[str, int]) -> runs.Counts:
+def _counts(ended: dict[str, int]) -> step_log.Counts:
     made, there = ended["created"] + ended["adopted"], ended["already_there"]
     total = sum(ended.values())
-    return runs.Counts(
+    return step_log.Counts(
         rows_read=total, inserted=made, unchanged=there, quarantined=total - made - there
     )
 

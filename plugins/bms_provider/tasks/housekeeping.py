@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
-from bms_flows import retention, runs
-from bms_flows.creation import review, snapshot_store
-from bms_flows.creation.settings import Settings
-from bms_flows.workplace import recorded
+from bms_flows.onboarding.ledger import snapshot_store
+from bms_flows.onboarding.reporting import review
+from bms_flows.onboarding.settings import Settings
+from bms_flows.privacy import retention
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import recorded
 from bms_provider import workplace
 
 
@@ -31,5 +33,5 @@ def sweep() -> dict[str, dict[str, int]]:
         }
         found |= {kind: {"files": number, "bytes": 0} for kind, number in forgotten.items()}
         with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete", details=found)
+            step_log.finish(connection, run_id, state="complete", details=found)
     return found

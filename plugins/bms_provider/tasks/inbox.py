@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 
-from bms_flows import runs
-from bms_flows.creation.remotes import REMOTES
-from bms_flows.drops import claim, closing, custody, inbox, not_taken, report, templates, waiting
-from bms_flows.drops.reading import read
-from bms_flows.drops.settings import Settings
-from bms_flows.drops.sheet import UNDECLARED
-from bms_flows.workplace import recorded
+from bms_flows.onboarding.inbox import (
+    archive,
+    claim,
+    closing,
+    discovery,
+    not_taken,
+    templates,
+    unfinished,
+)
+from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import UNDECLARED
+from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import recorded
 from bms_provider import workplace
 from bms_warehouse import database
 
@@ -25,10 +34,10 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from bms_flows.drops.claim import Drop
-    from bms_flows.drops.inbox import Seen
-    from bms_flows.drops.sheet import Format, Sheet
-    from bms_flows.workplace import Workplace
+    from bms_flows.onboarding.inbox.claim import Drop
+    from bms_flows.onboarding.inbox.discovery import Seen
+    from bms_flows.onboarding.reading.sheet import Format, Sheet
+    from bms_flows.runtime.context import Workplace
 
 log = logging.getLogger(__name__)
 
@@ -50,23 +59,23 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         recorded(place, workplace.step(f"take_{name}")) as run_id,
     ):
         folder = provide(place, name)
-        for number in custody.strays(folder):
+        for number in archive.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
             try:
                 drop = claim.get(place.warehouse, number)
             except claim.NoSuchDrop:
                 log.warning("files were set aside for drop %s, which nobody knows", number)
-                custody.let_go(folder, number)
+                archive.let_go(folder, number)
                 continue
             if drop.state != "open":
-                custody.give_back(folder, drop)
-        before = inbox.look(folder)
+                archive.give_back(folder, drop)
+        before = discovery.look(folder)
         lying = before
         if before:
             # What is waited for is that nothing happens: only time can tell.
             time.sleep(place.settings.drop_settle_s)
-            lying = inbox.look(folder)
-        looked = inbox.settled(folder, before.values(), lying.values())
+            lying = discovery.look(folder)
+        looked = discovery.settled(folder, before.values(), lying.values())
         for seen in looked.settled:
             try:
                 _claimed(place, name, folder, seen)
@@ -74,13 +83,13 @@ def dispatch(name: str) -> list[dict[str, Any]]:
                 log.info("%s", taken)
         now = database.now(place.warehouse)
         stable = timedelta(minutes=place.settings.drop_stable_minutes)
-        for each in waiting.keep(place.warehouse, name, lying.values(), looked.waiting):
+        for each in unfinished.keep(place.warehouse, name, lying.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
             if each.cut_off(now, stable):
                 _claimed(place, name, folder, lying[each.path])
         _explain(place, name, folder)
         with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete")
+            step_log.finish(connection, run_id, state="complete")
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(place.warehouse, name)
@@ -97,7 +106,7 @@ def provide(place: Workplace, name: str) -> UPath:
 def tidy(place: Workplace, name: str) -> None:
     """End the drops that wait for a file which has left the inbox, and renew the inbox's notice."""
     folder = _folder(place, name)
-    waiting.forget(place.warehouse, name, lambda: inbox.look(folder))
+    unfinished.forget(place.warehouse, name, lambda: discovery.look(folder))
     _explain(place, name, folder)
 
 
@@ -105,7 +114,7 @@ def _explain(place: Workplace, name: str, folder: UPath) -> None:
     """Write into the inbox which files and folders aren't taken, and why."""
     now, ours = database.now(place.warehouse), templates.names(REMOTES[name].resource)
     untaken = [
-        *not_taken.waiting(waiting.current(place.warehouse, name), now),
+        *not_taken.waiting(unfinished.current(place.warehouse, name), now),
         *not_taken.passed_over(folder, ours, now),
     ]
     minutes = place.settings.drop_stable_minutes
@@ -122,7 +131,7 @@ def hold(place: Workplace, name: str, params: Mapping[str, Any]) -> Drop:
         return claim.reopen(place.warehouse, mine.id, run_id) if goes_on else mine
     if params.get("path"):
         folder = _folder(place, name)
-        seen = inbox.see(folder, params["path"])
+        seen = discovery.see(folder, params["path"])
         if seen is None:
             raise NoSuchFile("no such file in the inbox; give its name as it lies there")
         return _claimed(place, name, folder, seen, run_id)
@@ -141,14 +150,14 @@ def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
     """
     folder = _folder(place, name)
     try:
-        original = custody.take(folder, place.data_root / "archive" / folder_name(name), held)
-    except custody.DropGone:
+        original = archive.take(folder, place.data_root / "archive" / folder_name(name), held)
+    except archive.DropGone:
         closing.withdraw(place.warehouse, held, _why_gone(folder, held))
         raise
-    content = inbox.head(original)
+    content = discovery.head(original)
     sheet = read(content, original.name, REMOTES[name].resource, declared(name))
-    cut_off = None if inbox.complete(content, original.name) else report.last_line(sheet)
-    return replace(sheet, sha256=custody.digest(original), cut_off=cut_off), original
+    cut_off = None if discovery.complete(content, original.name) else report.last_line(sheet)
+    return replace(sheet, sha256=archive.digest(original), cut_off=cut_off), original
 
 
 def folder_name(name: str) -> str:
@@ -166,7 +175,7 @@ def _claimed(
 ) -> Drop:
     """Return the drop of a file that lies in the inbox, taken for a run; raise `DropTaken`."""
     drop = claim.enter(place.warehouse, name, seen, run_id)
-    if drop.state in claim.ENDED and inbox.see(folder, seen.path) == seen:
+    if drop.state in claim.ENDED and discovery.see(folder, seen.path) == seen:
         # A run moves its file away before it ends the drop: this one has come since.
         drop = claim.enter_again(place.warehouse, drop, run_id)
     return drop
@@ -176,7 +185,7 @@ def _why_gone(folder: UPath, held: Drop) -> str:
     """Return the code of why a drop's file can't be read."""
     if held.archive is not None:
         return "not_kept"
-    return "gone" if inbox.see(folder, held.path) is None else "changed"
+    return "gone" if discovery.see(folder, held.path) is None else "changed"
 
 
 def _folder(place: Workplace, name: str) -> UPath:

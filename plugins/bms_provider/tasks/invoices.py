@@ -12,11 +12,11 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms_flows import runs
-from bms_flows.invoices import agenda
-from bms_flows.invoices.accept import accept_unit
-from bms_flows.invoices.extract import extract_unit
-from bms_flows.invoices.plan import Unit, mappable
+from bms_flows.invoices import planning
+from bms_flows.invoices.acceptance import accept_unit
+from bms_flows.invoices.run import extract_unit
+from bms_flows.invoices.units import Unit, mappable
+from bms_flows.runtime import step_log
 from bms_provider import lineage, policy, workplace
 from bms_provider.hooks.bms import BmsHook
 from bms_warehouse.tables import client_invoice
@@ -36,19 +36,19 @@ def plan() -> list[int]:
         if params.get("lookback_days") is not None:
             settings = replace(settings, lookback_days=params["lookback_days"])
         if params.get("accept_suspect"):
-            units = agenda.suspects(place.warehouse, entities, window if days_given else None)
+            units = planning.suspects(place.warehouse, entities, window if days_given else None)
         elif days_given:
-            units = agenda.exactly(entities, window, settings)
+            units = planning.exactly(entities, window, settings)
         else:
             today = datetime.now(UTC).astimezone(settings.time_zone).date()
-            units, over_budget = agenda.with_look_back(
+            units, over_budget = planning.with_look_back(
                 place.warehouse, entities, window, settings, today=today
             )
         units = mappable(units)
-        run_id = runs.begin(place.warehouse, workplace.step("plan", window=window))
+        run_id = step_log.begin(place.warehouse, workplace.step("plan", window=window))
         details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
         with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete", details=details)
+            step_log.finish(connection, run_id, state="complete", details=details)
     return list(range(len(units)))
 
 
@@ -58,7 +58,7 @@ def extract(position: int) -> dict[str, Any]:
     hook, counters = BmsHook(), Counters()
     client = hook.client(counters)
     with workplace.open_for_service(hook.settings) as place:
-        planned = runs.details(place.warehouse, workplace.step("plan"))["units"][position]
+        planned = step_log.details(place.warehouse, workplace.step("plan"))["units"][position]
         unit = Unit.from_dict(planned)
         context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template
         step = workplace.step("extract", id_entity=unit.id_entity, window=unit.span)

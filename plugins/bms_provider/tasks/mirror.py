@@ -9,12 +9,12 @@ from airflow.sdk import Asset, get_current_context
 
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms_flows.mirror import sync
+from bms_flows.mirror import run as sync
 from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_provider import lineage, workplace
 from bms_provider.hooks.bms import BmsHook
 

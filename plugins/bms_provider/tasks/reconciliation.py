@@ -9,9 +9,9 @@ from typing import Any
 from airflow.sdk import get_current_context
 
 from bms.counters import Counters
-from bms_flows.invoices.window import Window
-from bms_flows.reconcile.audit import audit as compare
-from bms_flows.reconcile.settings import Settings
+from bms_flows.audit.run import audit as compare
+from bms_flows.audit.settings import Settings
+from bms_flows.runtime.windows import Window
 from bms_provider import workplace
 from bms_provider.hooks.bms import BmsHook
 

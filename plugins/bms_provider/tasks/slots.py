@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import get_current_context
 
-from bms_flows import alarms
+from bms_flows.monitoring import alarms
 from bms_provider import notices, policy, pool, workplace
 
 if TYPE_CHECKING:

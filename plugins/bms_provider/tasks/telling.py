@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bms_flows import storage
-from bms_flows.creation.remotes import REMOTES
-from bms_flows.drops import claim
-from bms_flows.drops.notice import notice
-from bms_flows.drops.report import RECEIPT
-from bms_flows.drops.settings import Settings
-from bms_flows.notice import NotTaken
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.notices import notice
+from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.reporting.report import RECEIPT
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime import storage
+from bms_flows.runtime.notice import NotTaken
 from bms_provider import notices, workplace
 
 if TYPE_CHECKING:

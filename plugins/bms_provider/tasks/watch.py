@@ -9,13 +9,13 @@ from airflow.sdk.observability import stats
 from sqlalchemy import Connection as Opened
 from sqlalchemy import select
 
-from bms_flows import alarms, drop_alarms
-from bms_flows.alarms import span
-from bms_flows.creation.remotes import REMOTES
-from bms_flows.freshness import look
-from bms_flows.gauges import gauges
-from bms_flows.settings import Settings
-from bms_flows.watch import watch as watch_promises
+from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.monitoring.alarms import span
+from bms_flows.monitoring.freshness import look
+from bms_flows.monitoring.gauges import gauges
+from bms_flows.monitoring.watch import watch as watch_promises
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime.settings import Settings
 from bms_provider import notices, workplace
 from bms_provider.tasks import inbox
 from bms_warehouse import database

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bms.counters import Counters
-from bms_flows import runs
-from bms_flows.creation.remotes import REMOTES
-from bms_flows.creation.rules import Rules, read
-from bms_flows.creation.settings import Settings
-from bms_flows.creation.workbench import Workbench
-from bms_flows.drops.sheet import UNDECLARED
-from bms_flows.workplace import recorded
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.planning.rules import Rules, read
+from bms_flows.onboarding.reading.sheet import UNDECLARED
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import Settings
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import recorded
 from bms_provider import workplace
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.tasks import inbox
@@ -21,7 +21,7 @@ from bms_provider.tasks import inbox
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bms_flows.workplace import Workplace
+    from bms_flows.runtime.context import Workplace
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def step(place: Workplace, name: str, called: str, work: Callable[[Workbench], A
     with recorded(place, workplace.step(called), counters) as run_id:
         done = run(place, name, counters, work)
         with place.warehouse.begin() as connection:
-            runs.finish(connection, run_id, state="complete", service=counters)
+            step_log.finish(connection, run_id, state="complete", service=counters)
     return done
 
 

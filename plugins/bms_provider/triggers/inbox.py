@@ -38,7 +38,7 @@ class InboxTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look, announce, wait, for as long as the triggerer lets it."""
-        from bms_flows.drops.announcing import Announcements  # noqa: PLC0415 - only the triggerer needs it
+        from bms_flows.onboarding.inbox.announcements import Announcements  # noqa: PLC0415 - only the triggerer needs it
 
         schedule, clock = Announcements(), asyncio.get_running_loop().time
         while True:
@@ -49,7 +49,7 @@ class InboxTrigger(BaseEventTrigger):
             await asyncio.sleep(self.every)
 
     def _lying(self) -> dict[str, str]:
-        from bms_flows.drops import inbox  # noqa: PLC0415 - only the triggerer needs it
+        from bms_flows.onboarding.inbox import discovery  # noqa: PLC0415 - only the triggerer needs it
         from bms_provider import workplace  # noqa: PLC0415
 
         root = workplace.data_root(self.data_root)
@@ -58,5 +58,5 @@ class InboxTrigger(BaseEventTrigger):
             f"{folder.name}/{seen.path}": seen.stamp
             for folder in folders
             if folder.exists()
-            for seen in inbox.look(folder).values()
+            for seen in discovery.look(folder).values()
         }

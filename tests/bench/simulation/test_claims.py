@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bench.simulation.claims import MemoryClaims
-from bms_flows.drops import claim, closing
-from bms_flows.drops.claim import ClaimLost, Drop, DropTaken, Ending
-from bms_flows.drops.inbox import Seen
+from bms_flows.onboarding.inbox import claim, closing
+from bms_flows.onboarding.inbox.claim import ClaimLost, Drop, DropTaken, Ending
+from bms_flows.onboarding.inbox.discovery import Seen
 
 FILES = [Seen("a.csv", 3, "1"), Seen("a.csv", 3, "2"), Seen("b.csv", 3, "1")]
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from bms_flows import alarms
 from bms_flows.contract.finding import Finding, cannot_tell
 from bms_flows.contract.keep import keep
-from bms_flows.runs import Step
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.step_log import Step
 
 STEP = Step("service_contract", "test", "probe")
 

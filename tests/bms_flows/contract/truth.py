@@ -7,7 +7,7 @@ from bms.settings import Settings as ClientSettings
 from bms_flows.contract.asking import Asker
 from bms_flows.contract.finding import Finding
 from bms_flows.contract.probe import Probe
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.invoices import PAYMENT_NAMES, STATUS_NAMES, TYPE_NAMES
 from bms_sandbox.serve import Sandbox

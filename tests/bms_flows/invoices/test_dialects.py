@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.invoices.accept import accept_unit
-from bms_flows.invoices.agenda import suspects
-from bms_flows.invoices.extract import Suspect
-from bms_flows.runs import Step
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.invoices.acceptance import accept_unit
+from bms_flows.invoices.planning import suspects
+from bms_flows.invoices.run import Suspect
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice

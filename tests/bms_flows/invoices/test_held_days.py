@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows import freshness
-from bms_flows.invoices.agenda import suspects
-from bms_flows.invoices.extract import Suspect
-from bms_flows.invoices.window import DAY
+from bms_flows.invoices.planning import suspects
+from bms_flows.invoices.run import Suspect
+from bms_flows.monitoring import freshness
 from bms_flows.rebuild import rebuild
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import loads
 from tests.bms_flows.invoices.listed import Company, days, invoice
 

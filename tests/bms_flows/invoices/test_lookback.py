@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, Looked, join, look_back
-from bms_flows.invoices.window import DAY, Window
+from bms_flows.runtime.windows import DAY, Window
 
 TODAY = date(2026, 11, 21)
 YESTERDAY = Window(TODAY - DAY, TODAY - DAY)

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.invoices.window import DAY
 from bms_flows.rebuild import rebuild
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice_version
 from tests.bms_flows.invoices.listed import Company, invoice

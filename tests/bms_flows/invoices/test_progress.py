@@ -6,10 +6,10 @@ from datetime import date
 import pytest
 
 from bms.counters import Counters
-from bms_flows.invoices.plan import Unit
 from bms_flows.invoices.progress import EVERY, Progress
-from bms_flows.invoices.window import Window
-from bms_flows.runs import Counts
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.windows import Window
 
 MONTH = Window(date(2026, 3, 1), date(2026, 3, 31))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from bench.ranges_invoices import extract, standing
-from bms_flows.invoices.window import Window
+from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 
 DAYS = Window(date(2026, 3, 1), date(2026, 3, 20))
@@ -45,7 +45,7 @@ import sys
 from datetime import date
 from pathlib import Path
 from bench.ranges_invoices import extract
-from bms_flows.invoices.window import Window
+from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
 from bms_warehouse import database

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.load import Compared, Load
-from bms_flows.invoices.merging import Languages, Merging
-from bms_flows.invoices.plan import Unit
+from bms_flows.invoices.load import Languages, Merging
 from bms_flows.invoices.publish import NotBalanced, publish
-from bms_flows.invoices.tally import Day
-from bms_flows.invoices.window import Window
-from bms_flows.runs import Counts
+from bms_flows.invoices.totals import Day
+from bms_flows.invoices.transform import Compared, Load
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 
 ZONE = "Europe/Paris"

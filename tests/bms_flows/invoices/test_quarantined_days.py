@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.window import DAY, Window
+from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 
 MONDAY = date(2026, 3, 2)

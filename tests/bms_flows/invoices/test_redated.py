@@ -8,9 +8,9 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.invoices.redated import REACH, nearby
-from bms_flows.invoices.window import DAY, Window
 from bms_flows.rebuild import rebuild
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)

@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy import text as sql
 from upath import UPath
 
-from bms_flows import excel_csv
 from bms_flows.invoices import report
-from bms_flows.runs import AMOUNTS, Total
+from bms_flows.runtime import excel_csv
+from bms_flows.runtime.step_log import AMOUNTS, Total
 from bms_sandbox.serve import Sandbox
 from tests.support.excel import formulas, opened
 

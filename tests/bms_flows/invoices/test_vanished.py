@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from bms_flows.audit import warehouse as audited
 from bms_flows.invoices import fields, history
-from bms_flows.invoices.merging import Languages, Merging
-from bms_flows.invoices.plan import Unit
-from bms_flows.invoices.window import Window
-from bms_flows.reconcile import warehouse as audited
-from bms_flows.settings import Settings
+from bms_flows.invoices.load import Languages, Merging
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
 from bms_warehouse.queries import trends
 from bms_warehouse.tables import client_invoice, client_invoice_version

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine, select, text
 
-from bms_flows.invoices.agenda import with_look_back
-from bms_flows.invoices.window import DAY, Window
-from bms_flows.settings import Settings
+from bms_flows.invoices.planning import with_look_back
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
 

@@ -16,10 +16,10 @@ from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked, Resource, Source
-from bms_flows.mirror.sync import sync
-from bms_flows.runs import Step
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
 
 KINDS: dict[str, tuple[Resource, Callable[..., Source]]] = {
     "contact": (CONTACTS, contacts),

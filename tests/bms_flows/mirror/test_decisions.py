@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bms_flows.mirror.coverage import Key
 from bms_flows.mirror.decisions import (
     Known,
     Rotation,
@@ -21,7 +20,8 @@ from bms_flows.mirror.decisions import (
     too_many,
 )
 from bms_flows.mirror.flags import FlagList
-from bms_flows.mirror.reading import Reading
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import Reading
 
 THERE = Known(b"", detailed=True, gone=None, flags=(True,))
 GONE = replace(THERE, gone="vanished")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bms_flows.mirror.resource import Asked
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
 

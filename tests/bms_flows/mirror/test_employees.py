@@ -15,7 +15,7 @@ from sqlalchemy import Engine, text
 from bms.client import Client
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked, Source
-from bms_flows.settings import Settings
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror

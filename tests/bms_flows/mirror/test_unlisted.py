@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from bms.answers import Page
 from bms.client import Client
+from bms.responses import Page
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked, Source
-from bms_flows.mirror.sync import ManyGone
-from bms_flows.settings import Settings
+from bms_flows.mirror.run import ManyGone
+from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
 

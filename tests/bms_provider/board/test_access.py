@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 
-from bms_flows import alarms
+from bms_flows.monitoring import alarms
 from bms_provider.board.app import app
 from tests.bms_provider.board.conftest import Visit
 

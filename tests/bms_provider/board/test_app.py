@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.drops.faults import WITHDRAWN
+from bms_flows.onboarding.faults.files import WITHDRAWN
 from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
@@ -189,8 +189,8 @@ def test_nothing_can_be_written(visit: Visit) -> None:
 
 
 def test_health_is_what_the_command_says(visit: Visit, warehouse: Engine) -> None:
-    from bms_flows import health
-    from bms_flows.settings import Settings
+    from bms_flows.monitoring import health
+    from bms_flows.runtime.settings import Settings
 
     told = visit("viewer").get("/bms/health").json()
     with warehouse.connect() as connection:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bms_flows.freshness import PROMISES
-from bms_flows.watch import LAST_STEPS
+from bms_flows.monitoring.freshness import PROMISES
+from bms_flows.monitoring.watch import LAST_STEPS
 from bms_provider.board.flows import FLOWS, task_of
 from bms_provider.board.states import STATES
 from bms_warehouse.tables.drops import DROP_STATES

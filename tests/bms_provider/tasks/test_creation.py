@@ -15,10 +15,10 @@ import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
-from bms_flows.creation.review import BadDecision
-from bms_flows.drops import custody
-from bms_flows.drops.claim import TakenOver
-from bms_flows.drops.custody import DropGone
+from bms_flows.onboarding.inbox import archive
+from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.claim import TakenOver
+from bms_flows.onboarding.reporting.review import BadDecision
 from bms_provider import workplace
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
@@ -145,7 +145,7 @@ def test_a_file_set_aside_for_a_drop_that_nobody_knows_is_taken(
 ) -> None:
     """The warehouse is a new one, the inbox is not."""
     file = data_root / "inbox" / "employees" / dropped
-    file.rename(file.with_name(f"{custody.TAKEN}41-ab-{dropped}"))
+    file.rename(file.with_name(f"{archive.TAKEN}41-ab-{dropped}"))
     assert dispatched() == [1]
     assert file.exists()
 
@@ -194,7 +194,7 @@ def test_a_number_that_comes_again_is_another_drop(
         with warehouse.begin() as connection:
             connection.execute(text('truncate bms."drop" restart identity cascade'))
     assert [each["created"] for each in ended] == [1, 1]
-    assert not list(file.parent.glob(f"{custody.TAKEN}*"))
+    assert not list(file.parent.glob(f"{archive.TAKEN}*"))
     assert len({each["report"] for each in ended}) == 2
 
 
@@ -530,7 +530,7 @@ def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
 
     with run("manual__2", drop=1, line="all", decision="create"):
         with monkeypatch.context() as dying:
-            dying.setattr("bms_flows.creation.apply.Applier.apply", killed)
+            dying.setattr("bms_flows.onboarding.sending.apply.Applier.apply", killed)
             with pytest.raises(Killed):
                 creation.plan("employee")
         assert carry_through(creation.plan("employee"))["created"] == 4

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url
 
-from bms_flows.invoices.extract import Suspect
+from bms_flows.invoices.run import Suspect
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.tasks import invoices, mirror
 from bms_sandbox.serve import Sandbox

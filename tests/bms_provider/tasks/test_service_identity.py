@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
-from bms_flows.service_identity import ServiceMismatch
+from bms_flows.runtime.service_identity import ServiceMismatch
 from bms_provider.tasks import contract, creation, invoices, mirror, reconciliation
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.tasks.test_invoices import Events

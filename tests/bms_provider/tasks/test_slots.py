@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows import alarms
+from bms_flows.monitoring import alarms
 from bms_provider import policy, pool
 from bms_provider.tasks.slots import BETWEEN_LOOKS, Look, look, watch_slots
 

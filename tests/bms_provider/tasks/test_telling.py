@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from bms_flows.drops import claim, closing
-from bms_flows.drops.claim import Drop
-from bms_flows.drops.inbox import Seen
+from bms_flows.onboarding.inbox import claim, closing
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.discovery import Seen
 from bms_provider.tasks import telling
 from tests.listeners import Webhook, webhook
 

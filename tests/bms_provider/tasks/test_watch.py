@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import Engine, insert, make_url, select
 from upath import UPath
 
-from bms_flows import alarms
-from bms_flows.drops import waiting
-from bms_flows.drops.inbox import Seen
-from bms_flows.notice import NotTaken
-from bms_flows.settings import Settings
-from bms_flows.workplace import Workplace
+from bms_flows.monitoring import alarms
+from bms_flows.onboarding.inbox import unfinished
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.notice import NotTaken
+from bms_flows.runtime.settings import Settings
 from bms_provider import notices, policy
 from bms_provider.tasks import watch
 from bms_warehouse.tables import drop, run
@@ -179,7 +179,7 @@ def test_a_look_makes_the_inboxes_that_everything_else_waits_for(data_root: Path
 
 def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(warehouse: Engine) -> None:
     seen = Seen("a.csv", 1, "1")
-    waiting.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
+    unfinished.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     watch.watch()
     with warehouse.connect() as connection:
         found = connection.execute(select(drop.c.state, drop.c.reason)).all()

@@ -1,0 +1,1 @@
+"""Audits, which compare the warehouse with the service."""

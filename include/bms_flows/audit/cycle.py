@@ -1,0 +1,92 @@
+"""How long the audits take to compare everything once, and the alarm where that is too long."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from bms_flows.audit.settings import Settings
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.step_log import Step
+from bms_warehouse.tables import client_invoice_day, run
+
+LATEST = 10
+"""Audits whose pace counts."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one audit compared in turn, of how much."""
+
+    compared: int
+    total: int
+    unit: str
+    """What is counted: older days, or parts."""
+    shortest: int = 1
+    """The least number of daily audits that compare everything once."""
+
+
+def older_days(connection: Connection, entities: Sequence[int], before: date) -> int:
+    """Return how many days before `before` the audits have to compare, over all entities."""
+    day = client_invoice_day.c
+    firsts = connection.scalars(
+        select(func.min(day.day))
+        .where(day.id_entity.in_(entities), day.day < before)
+        .group_by(day.id_entity)
+    )
+    return sum((before - first).days for first in firsts)
+
+
+def project(
+    connection: Connection, progress: Mapping[str, Progress], step: Step
+) -> dict[str, dict[str, Any]]:
+    """Return each resource's progress and the days of a cycle at the pace of the latest audits."""
+    details = run.c.details["cycle"]
+    before = [
+        *connection.scalars(
+            select(details)
+            .where(run.c.flow == step.flow, run.c.step == step.name, details.is_not(None))
+            .order_by(run.c.id.desc())
+            .limit(LATEST - 1)
+        )
+    ]
+    found = {}
+    for resource, this in progress.items():
+        paces = [this.compared, *(b[resource]["compared"] for b in before if resource in b)]
+        days = cycle_days(paces, this.total, this.shortest)
+        found[resource] = {**vars(this), "days": days}
+    return found
+
+
+def ring(
+    connection: Connection, cycle: Mapping[str, Mapping[str, Any]], settings: Settings, step: Step
+) -> None:
+    """Raise an alarm for each resource whose cycle is longer than the setting allows."""
+    for resource, found in cycle.items():
+        subject = f"reconciliation cycle {resource}"
+        if found["days"] <= settings.audit_cycle_days:
+            alarms.recover(connection, subject)
+            continue
+        alarms.raise_(
+            connection,
+            "audit_cycle",
+            subject,
+            detail=f"{resource}: {found['total']} {found['unit']} take about {found['days']} days; "
+            f"limit {settings.audit_cycle_days} (BMS_AUDIT_CYCLE_DAYS). One audit may send "
+            f"{settings.audit_requests} requests (BMS_AUDIT_REQUESTS).",
+            flow=step.flow,
+            dag_run_id=step.dag_run_id,
+        )
+
+
+def cycle_days(compared: Sequence[int], total: int, shortest: int) -> int:
+    """Return how many daily audits compare all of `total`, at the pace of the latest audits; pure.
+
+    `compared` is how much each of these compared in turn; `shortest` is the least number of days.
+    """
+    if not total:
+        return shortest
+    pace = sum(compared) / len(compared)
+    return max(shortest, -int(-total // pace)) if pace else total

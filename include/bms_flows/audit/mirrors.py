@@ -1,0 +1,232 @@
+"""One part of a list compared with itself, with its details and with the mirror in the warehouse."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import Engine
+
+from bms.client import Client
+from bms.responses import Page
+from bms_flows.audit import warehouse
+from bms_flows.audit.compare import (
+    DETAIL_CODES,
+    PAGE_CODES,
+    Held,
+    Key,
+    OpenRows,
+    against_warehouse,
+    waiting,
+)
+from bms_flows.audit.lists import DetailOf, ListAudit, Listed, PageOf
+from bms_flows.audit.parts import Part, carried, next_part
+from bms_flows.mirror.consultants import CONSULTANTS
+from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.employees import EMPLOYEES
+from bms_flows.mirror.resource import Resource
+from bms_flows.runtime import quarantine
+
+
+@dataclass(frozen=True)
+class Source:
+    """A list of the service and its details."""
+
+    resource: Resource
+    page: PageOf
+    detail: DetailOf
+    id_entity: int = 0
+    """The entity whose list it is; 0 for a list that has pages and no entity."""
+
+
+def sources(client: Client, entities: Collection[int]) -> list[Source]:
+    """Return every list that an audit of `entities` compares."""
+
+    async def contacts(number: int, size: int) -> Page[Any]:
+        return await client.list_contacts(filter="ALL", page_number=number, page_size=size)
+
+    async def consultants(number: int, size: int) -> Page[Any]:
+        return await client.list_consultants(page_number=number, page_size=size)
+
+    def employees(id_entity: int) -> PageOf:
+        async def page(number: int, size: int) -> Page[Any]:
+            answer = await client.list_employees(id_entity=id_entity, filter="ALL")
+            return answer.as_page(number, size)
+
+        return page
+
+    return [
+        Source(CONTACTS, contacts, client.read_contact),
+        Source(CONSULTANTS, consultants, client.read_consultant),
+        *(Source(EMPLOYEES, employees(e), client.read_employee, e) for e in entities),
+    ]
+
+
+class Stored(Protocol):
+    """What the warehouse stores of a list."""
+
+    def held(self, keys: Collection[Key] | None) -> Mapping[Key, Held]:
+        """Return the mirror's rows of `keys`, or all."""
+        ...
+
+    def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
+        """Return those of `keys` whose rows are in quarantine."""
+        ...
+
+
+@dataclass(frozen=True)
+class StoredList:
+    """The mirror and the quarantine of a list in the warehouse."""
+
+    engine: Engine
+    resource: Resource
+    id_entity: int
+
+    def held(self, keys: Collection[Key] | None) -> Mapping[Key, Held]:
+        """Return the mirror's rows of `keys`, or all."""
+        with self.engine.connect() as connection:
+            return warehouse.mirrored(connection, self.resource, self.id_entity, keys)
+
+    def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
+        """Return those of `keys` whose rows are in quarantine."""
+        with self.engine.connect() as connection:
+            return quarantine.holds(
+                connection, keys, resource=self.resource.name, id_entity=self.id_entity
+            )
+
+
+@dataclass
+class PartAudit:
+    """Compares one part of a list; `known` is what earlier audits found of its parts."""
+
+    listing: ListAudit
+    stored: Stored
+    known: Sequence[Part]
+    loaded_at: datetime | None
+    """When the mirror's last complete run began."""
+    now: Callable[[], datetime]
+    compared: set[Key] = field(default_factory=set)
+    """Rows that were compared in their list and with the mirror."""
+    in_turn: bool = False
+    """Whether a part was compared because it was its turn, not because it is due again."""
+
+    async def compare_whole(self, sample: int, turn: int) -> None:
+        """Compare a list that has no pages, and `sample` of its details."""
+        listed = await self.listing.whole()
+        self.in_turn = True
+        await self._compare(listed, sample, turn)
+
+    async def compare_pages(
+        self, size: int, most: int, sample: int, *, turn: int, again: bool, without: Collection[int]
+    ) -> None:
+        """Compare a part on pages of `size` rows, with `most` requests, and `sample` of its details.
+
+        `again` prefers a part that is due; parts in `without` have had their turn.
+        """
+
+        def part_of(parts: int) -> int:
+            due = [each.number for each in self.known if each.due(self.loaded_at)] if again else []
+            chosen = next_part(parts, self.known, due=due, without=without)
+            self.in_turn = chosen == next_part(parts, self.known, without=without)
+            return chosen
+
+        await self._compare(await self.listing.pages(size, most, part_of), sample, turn)
+
+    def left(self) -> dict[int, OpenRows]:
+        """Return the rows of each part that earlier audits found and this one did not close."""
+        plan = self.listing.plan
+        return carried(self.known, plan.part, plan.parts, closed=self._closed)
+
+    async def _compare(self, listed: Listed, sample: int, turn: int) -> None:
+        self._against_mirror(listed)
+        if sample:
+            await self.listing.details(listed, self._chosen(listed, sample, turn))
+            if not self.listing.plan.whole and self.listing.gone:
+                held = self.stored.held(self.listing.gone)
+                self._judge(held, {}, held, ())
+
+    def _against_mirror(self, listed: Listed) -> None:
+        """Compare listed rows with the mirror's: those of the part, or all where the list is whole."""
+        listing, whole = self.listing, self.listing.plan.whole
+        self.compared = {*listed.records, *listed.rejected}
+        columns = listing.resource.listed
+        fitting = warehouse.digests([*listed.records.values()], columns, listing.zone)
+        rows = {key: fitting.get(key) for key in self.compared}
+        held = self.stored.held(None if whole else self.compared) if self.loaded_at else {}
+        unfit = self.stored.quarantined([key for key, row in rows.items() if row is None])
+        self._judge({*rows, *held}, rows, held, unfit)
+        # A row without a key can't be looked for in another part.
+        lost = {k for k in self._open() if whole or _keyless(k)}
+        listing.gone |= lost - self.compared
+        if whole:
+            self.compared |= held.keys()
+
+    def _judge(
+        self,
+        keys: Iterable[Key],
+        rows: Mapping[Key, bytes | None],
+        held: Mapping[Key, Held],
+        quarantined: Collection[Key],
+    ) -> None:
+        if self.loaded_at is None:
+            return
+        against_warehouse(
+            self.listing.tally,
+            keys,
+            rows,
+            held,
+            quarantined,
+            waiting(part.rows for part in self.known),
+            loaded_at=self.loaded_at,
+            now=self.now(),
+        )
+
+    def _chosen(self, listed: Listed, sample: int, turn: int) -> Sequence[Key]:
+        """Return the rows whose details are read: those open before, then others in turn.
+
+        The service tells of rows that are no longer in their part whether it still has them.
+        """
+        before = {
+            key
+            for part in self.known
+            for code in DETAIL_CODES
+            for key in part.rows.get(code, {})
+            if key in listed.records
+        }
+        moved = () if self.listing.plan.whole else self._open() - self.compared
+        first = [*before, *(key for key in moved if not _keyless(key))]
+        return [*dict.fromkeys([*first, *sampled(listed, sample, turn)])][:sample]
+
+    def _open(self) -> set[Key]:
+        """Return the rows that earlier audits left open in the part."""
+        plan = self.listing.plan
+        return {
+            key
+            for part in self.known
+            if min(part.number, plan.parts) == plan.part
+            for rows in part.rows.values()
+            for key in rows
+        }
+
+    def _closed(self, code: str, key: Key) -> bool:
+        """Return whether a row that was open has been compared again, or is gone."""
+        if code in DETAIL_CODES:
+            done: Collection[Key] = self.listing.detailed
+        elif code in PAGE_CODES:
+            done = self.compared - self.listing.unsure
+        else:
+            done = self.compared
+        return key in done or key in self.listing.gone
+
+
+def sampled(listed: Listed, size: int, turn: int) -> Sequence[Key]:
+    """Return the rows whose details are read at this turn; each has its turn."""
+    keys = sorted(listed.records, key=str)
+    if not keys:
+        return []
+    start = turn * size % len(keys)
+    return (keys[start:] + keys[:start])[:size]
+
+
+def _keyless(key: Key) -> bool:
+    return isinstance(key, str) and key.startswith(quarantine.DIGEST)

@@ -1,0 +1,78 @@
+"""What one audit compares: entities, days of invoices and parts of lists take turns; pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+from bms_flows.audit.readings import requests
+from bms_flows.audit.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
+
+INVOICE_SHARE = 0.6
+"""Of the requests, for invoices; half of it is reserved for a second reading."""
+LIST_SHARE = 0.15
+"""Of the requests, for the pages of one list, likewise."""
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the warehouse knows of an entity's days."""
+
+    first: date | None
+    """The first day that was ever read."""
+    due: date | None
+    """The first day to compare again: not reconciled, or still different after a load."""
+    rows: int = 0
+    """Invoices of a busy day."""
+    tried: Mapping[date, datetime] = field(default_factory=dict)
+    """When an audit last began to compare each day."""
+
+
+def days_of(settings: Settings, known: Known) -> int:
+    """Return how many days one window can have within the audit's requests and rows."""
+    reads = int(INVOICE_SHARE * settings.audit_requests) // 2
+    by_requests = reads - (requests(0))
+    by_rows = settings.audit_rows // known.rows if known.rows else settings.audit_days
+    return max(1, min(settings.audit_days, by_requests, by_rows))
+
+
+def latest_of(days: int, today: date) -> Window:
+    """Return the window of the latest days."""
+    return Window(today - days * DAY, today - DAY)
+
+
+def window_of(known: Known, days: int, *, today: date, turn: int) -> Window:
+    """Return the first window of an audit: in turn the latest days, days that are due, and older ones."""
+    latest = latest_of(days, today)
+    kind = turn % 3
+    if kind == 1 and known.due is not None:
+        if known.due >= latest.start:
+            return latest
+        return Window(known.due, known.due + (days - 1) * DAY)
+    older = older_window(known, days, before=latest.start)
+    return latest if kind == 0 or older is None else older
+
+
+def older_window(
+    known: Known, days: int, *, before: date, without: Collection[date] = ()
+) -> Window | None:
+    """Return the window that ends with the day that was not compared for the longest time.
+
+    Only days from the first that was ever read up to `before`, except those in `without`, have a
+    turn; None where there is no such day. Among days that were never compared the latest go first.
+    """
+    if known.first is None or known.first >= before:
+        return None
+    history = Window(known.first, before - DAY)
+    candidates = [day for day in history if day not in without]
+    if not candidates:
+        return None
+    end = min(candidates, key=lambda day: (known.tried.get(day, NEVER), -day.toordinal()))
+    start = max(history.start, end - (days - 1) * DAY)
+    return Window(start, min(start + (days - 1) * DAY, history.end))
+
+
+def entity_of(entities: Sequence[int], ordinal: int) -> tuple[int, int]:
+    """Return the entity whose turn it is on a day, and how often it was before."""
+    return entities[ordinal % len(entities)], ordinal // len(entities)

@@ -1,0 +1,231 @@
+"""Audit results in `bms.reconciliation`, one row for each day or part, and the alarm of each subject."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, case, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.audit.compare import Key, Mark, OpenRows, Tally
+from bms_flows.audit.parts import Part
+from bms_flows.monitoring import alarms
+from bms_flows.monitoring.alarms import Extent
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
+from bms_warehouse.tables import reconciliation
+
+INVOICES = "client_invoice"
+
+_RESULT = reconciliation.c
+_OF_ENTITY = re.compile(r"reconciliation (?:client_invoice|employee) (?P<entity>\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """Result of comparing a day of invoices, or a part of a list."""
+
+    resource: str
+    id_entity: int
+    day: date
+    tally: Tally
+    run_id: int
+    tried_at: datetime | None
+    """When the audit began to compare it; None where rows of another part have moved here."""
+    part: int = 1
+    parts: int = 1
+
+
+def days(connection: Connection, id_entity: int, window: Window) -> dict[date, Part]:
+    """Return what earlier audits found of the days of `window`, of those that they compared."""
+    found = _compared(INVOICES, id_entity).where(_RESULT.day.between(window.start, window.end))
+    return {row["day"]: _part(row) for row in connection.execute(found).mappings()}
+
+
+def open_days(connection: Connection, id_entity: int) -> dict[date, Part]:
+    """Return the days of an entity that are pending or not reconciled."""
+    found = _compared(INVOICES, id_entity).where(_RESULT.state != "reconciled")
+    return {row["day"]: _part(row) for row in connection.execute(found).mappings()}
+
+
+def tried(connection: Connection, id_entity: int) -> dict[date, datetime]:
+    """Return when an audit last began to compare each day of an entity."""
+    found = select(_RESULT.day, _RESULT.tried_at).where(
+        _RESULT.resource == INVOICES,
+        _RESULT.id_entity == id_entity,
+        _RESULT.tried_at.is_not(None),
+    )
+    return {day: at for day, at in connection.execute(found)}  # noqa: C416 -- rows, which dict() doesn't take
+
+
+def parts(connection: Connection, resource: str, id_entity: int) -> list[Part]:
+    """Return what earlier audits found of the parts of a list, of those that they compared."""
+    found = connection.execute(_compared(resource, id_entity).order_by(_RESULT.part))
+    return [_part(row) for row in found.mappings()]
+
+
+def keep(connection: Connection, result: Result) -> None:
+    """Store the result of a day or part within the caller's transaction.
+
+    What could not be compared keeps the result of an earlier audit that could.
+    """
+    tally = result.tally
+    row = insert(reconciliation).values(
+        resource=result.resource,
+        id_entity=result.id_entity,
+        day=result.day,
+        part=result.part,
+        parts=result.parts,
+        **_summary(tally),
+        rows_compared=tally.compared,
+        changed_meanwhile=tally.changed,
+        checked_at=datetime.now(UTC),
+        tried_at=result.tried_at,
+        run_id=result.run_id,
+    )
+    key = [column.name for column in reconciliation.primary_key]
+    if tally.state == "not_checked":
+        stale = _RESULT.state == "not_checked"
+        renewed: dict[str, Any] = {
+            "tried_at": result.tried_at,
+            "because": case((stale, row.excluded.because), else_=_RESULT.because),
+        }
+    else:
+        renewed = {each.name: each for each in row.excluded if each.name not in key}
+    connection.execute(row.on_conflict_do_update(index_elements=key, set_=renewed))
+
+
+def keep_part(
+    connection: Connection,
+    result: Result,
+    known: Sequence[Part],
+    left: Mapping[int, OpenRows],
+) -> None:
+    """Store the result of one part of a list, and the rows `left` open in the parts `known` before.
+
+    `left` is what `parts.carried` returned. A part that could not be compared changes no other.
+    """
+    tally, part = result.tally, result.part
+    of_list = (_RESULT.resource == result.resource) & (_RESULT.id_entity == result.id_entity)
+    if tally.state == "not_checked":
+        stored = connection.scalar(select(_RESULT.day).where(of_list, _RESULT.part == part))
+        keep(connection, replace(result, day=stored or result.day))
+        return
+    for code, rows in left.get(part, {}).items():
+        tally.rows[code] = rows | tally.rows.get(code, {})
+    outdated = (_RESULT.part == part) & (_RESULT.day != result.day)
+    connection.execute(
+        delete(reconciliation).where(of_list, outdated | (_RESULT.part > result.parts))
+    )
+    keep(connection, result)
+    before = {each.number: each for each in known if each.number <= result.parts}
+    for number in (before.keys() | left.keys()) - {part}:
+        open_rows = left.get(number, {})
+        if number in before:
+            renew(connection, result.resource, result.id_entity, before[number], open_rows)
+        else:
+            moved = Tally(rows=open_rows)
+            keep(connection, replace(result, part=number, tally=moved, tried_at=None))
+    connection.execute(update(reconciliation).where(of_list).values(parts=result.parts))
+
+
+def renew(
+    connection: Connection,
+    resource: str,
+    id_entity: int,
+    part: Part,
+    rows: OpenRows,
+    day: date | None = None,
+) -> None:
+    """Store other open rows for a part, or for a `day`, that was not compared again."""
+    if rows == part.rows:
+        return
+    of_part = (_RESULT.resource == resource) & (_RESULT.id_entity == id_entity)
+    of_part &= _RESULT.part == part.number if day is None else _RESULT.day == day
+    connection.execute(
+        update(reconciliation)
+        .where(of_part, _RESULT.state != "not_checked")
+        .values(**_summary(Tally(rows=rows)))
+    )
+
+
+def ring(connection: Connection, resource: str, id_entity: int, step: Step) -> None:
+    """Raise the alarm of days or parts that are not reconciled; recover it when none is left."""
+    query = (
+        select(_RESULT.day, _RESULT.part, _RESULT.parts, _RESULT.found)
+        .where(_RESULT.resource == resource, _RESULT.id_entity == id_entity)
+        .where(_RESULT.state == "not_reconciled")
+        .order_by(_RESULT.day, _RESULT.part)
+    )
+    found = connection.execute(query).all()
+    subject = f"{resource} {id_entity}" if id_entity else resource
+    if not found:
+        alarms.recover(connection, f"reconciliation {subject}")
+        return
+    codes = sorted({code for row in found for code in row.found})
+    rows = sum(sum(row.found.values()) for row in found)
+    where = f"{found[0].day}"
+    if found[0].parts > 1:
+        numbers = ", ".join(str(row.part) for row in found)
+        where = f"part {numbers} of {found[0].parts}"
+    elif len(found) > 1:
+        where = f"{len(found)} days from {found[0].day} to {found[-1].day}"
+    alarms.raise_(
+        connection,
+        "not_reconciled",
+        f"reconciliation {subject}",
+        detail=f"{where}: {', '.join(codes)}; rows: {rows}.",
+        extent=Extent(codes, rows),
+        flow=step.flow,
+        dag_run_id=step.dag_run_id,
+    )
+
+
+def close_removed(connection: Connection, entities: Collection[int]) -> None:
+    """Close the alarms of entities that are not among `entities`, those of the connection.
+
+    No audit compares such an entity again; what was found of its days stays stored.
+    """
+    for each in alarms.open_alarms(connection):
+        found = _OF_ENTITY.fullmatch(each.subject)
+        if found and int(found["entity"]) not in entities:
+            removed = (
+                f"Entity {found['entity']} was removed from the connection: not compared again."
+            )
+            alarms.recover(connection, each.subject, because=removed)
+
+
+def _compared(resource: str, id_entity: int) -> Any:
+    return select(reconciliation).where(
+        _RESULT.resource == resource,
+        _RESULT.id_entity == id_entity,
+        _RESULT.state != "not_checked",
+    )
+
+
+def _part(row: RowMapping) -> Part:
+    return Part(row["part"], _rows(row["rows"]), row["checked_at"], row["tried_at"])
+
+
+def _summary(tally: Tally) -> dict[str, Any]:
+    return {
+        "state": tally.state,
+        "because": tally.because,
+        "found": tally.found,
+        "pending": tally.pending,
+        "rows": tally.rows,
+    }
+
+
+def _rows(stored: Mapping[str, Mapping[str, Sequence[Any] | None]]) -> OpenRows:
+    """Return open rows as they were stored: JSON writes every key as text."""
+    return {
+        code: {_key(key): Mark(*mark) if mark else None for key, mark in rows.items()}
+        for code, rows in stored.items()
+    }
+
+
+def _key(text: str) -> Key:
+    return int(text) if text.isdecimal() else text

@@ -1,0 +1,160 @@
+"""What the warehouse holds, as values that can be held against the service's; and when it read them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from sqlalchemy import ARRAY, Column, ColumnElement, Connection, any_, case, func, literal, select
+from sqlalchemy.dialects.postgresql import JSONB
+
+from bms.records import Record
+from bms_flows.audit.compare import Held, Key, digest
+from bms_flows.mirror.resource import Resource
+from bms_flows.runtime.columns import frame
+from bms_flows.runtime.windows import Window
+from bms_warehouse.tables import (
+    CLIENT_INVOICE_FIELDS,
+    client_invoice,
+    client_invoice_day,
+    run,
+)
+
+NAMES = ("invoice_type_name", "payment_mode_name", "status_name")
+"""Fields that name a code in some language."""
+
+INVOICE_COLUMNS = [
+    client_invoice.columns[name]
+    for name in CLIENT_INVOICE_FIELDS
+    if name not in NAMES and name != "id_entity"
+]
+
+FLOWS = {
+    "contact": "contact_sync",
+    "consultant": "consultant_sync",
+    "employee": "employee_directory",
+}
+"""The flow that fills each mirror."""
+
+
+def digests(
+    records: Sequence[Record], columns: Mapping[str, Column[Any]], zone: str
+) -> dict[Key, bytes]:
+    """Return the service's records as digests of what the warehouse would hold of them.
+
+    `columns` are named by the records' fields. Rows that no table can hold are left out: they
+    stand in bms.quarantine.
+    """
+    if not records:
+        return {}
+    framed = frame(records, [Column(name, each.type) for name, each in columns.items()], zone)
+    kept = [records[place].key for place in framed.kept]
+    rows = framed.rows.select(list(columns)).to_pylist()
+    for name in (name for name, column in columns.items() if isinstance(column.type, JSONB)):
+        for row in rows:
+            row[name] = None if row[name] is None else msgspec.json.decode(row[name])
+    return {key: digest(_plain([*row.values()])) for key, row in zip(kept, rows, strict=True)}
+
+
+def invoices(
+    connection: Connection,
+    id_entity: int,
+    window: Window | None = None,
+    keys: Collection[Key] | None = None,
+) -> dict[Key, Held]:
+    """Return the current invoices of an entity, of the days of `window` or those of `keys`."""
+    table = client_invoice.c
+    query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
+        table.id_entity == id_entity, table["_vanished_at"].is_(None)
+    )
+    if window is not None:
+        query = query.where(table["_day"].between(window.start, window.end))
+    if keys is not None:
+        query = query.where(_among(table.id_invoice, keys))
+    found = connection.execute(query)
+    return {row.id_invoice: Held(digest(_plain(list(row[2:]))), row[0], row[1]) for row in found}
+
+
+def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date, datetime]:
+    """Return when each day of `window` was last read completely."""
+    day = client_invoice_day.c
+    found = connection.execute(
+        select(day.day, day.read_at).where(
+            day.id_entity == id_entity, day.day.between(window.start, window.end)
+        )
+    )
+    return {each: at for each, at in found}  # noqa: C416 -- rows, which dict() doesn't take
+
+
+def busy_rows(connection: Connection, id_entity: int) -> int:
+    """Return how many invoices a busy day of an entity has."""
+    day = client_invoice_day.c
+    busy = func.percentile_cont(0.9).within_group(day.invoices)
+    return int(connection.scalar(select(busy).where(day.id_entity == id_entity)) or 0)
+
+
+def history(connection: Connection, id_entity: int) -> Window | None:
+    """Return the first to the last day that was ever read of an entity, None where none was."""
+    day = client_invoice_day.c
+    bounds = select(func.min(day.day), func.max(day.day)).where(day.id_entity == id_entity)
+    first, last = connection.execute(bounds).one()
+    return Window(first, last) if first else None
+
+
+def mirrored(
+    connection: Connection,
+    resource: Resource,
+    id_entity: int,
+    keys: Collection[Key] | None = None,
+) -> dict[Key, Held]:
+    """Return the rows of a mirror by what lists say of them: those of `keys`, or all.
+
+    `id_entity` is 0 where the mirror's list is not that of an entity.
+    """
+    table = resource.table
+    unlisted = case((table.c["_list_hash"].is_(None), "unlisted"))
+    query = select(
+        table.c[resource.key],
+        table.c["_version"],
+        func.coalesce(table.c["_gone_reason"], unlisted),
+        *resource.listed.values(),
+    )
+    if id_entity:
+        query = query.where(table.c["_entity"] == id_entity)
+    if keys is not None:
+        query = query.where(_among(table.c[resource.key], keys))
+    return {
+        row[0]: Held(digest(_plain(list(row[3:]))), row[1], gone=row[2])
+        for row in connection.execute(query)
+    }
+
+
+def mirrored_at(connection: Connection, resource: Resource, id_entity: int) -> datetime | None:
+    """Return when the last complete run that read all of a list began, or None without one."""
+    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
+    begun = select(func.max(run.c.started_at)).where(
+        run.c.flow == FLOWS[resource.name], run.c.state == "complete", whole
+    )
+    if id_entity:
+        begun = begun.where(run.c.id_entity == id_entity)
+    moment: datetime | None = connection.scalar(begun)
+    return moment
+
+
+def _among(column: Column[Any], keys: Collection[Key]) -> ColumnElement[bool]:
+    """Return the condition that a row's key is one of `keys`; keys of another type match none."""
+    fitting = [key for key in keys if isinstance(key, column.type.python_type)]
+    return column == any_(literal(fitting, ARRAY(column.type)))
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return values that are written alike wherever they come from: 12.50 and 12.5 are one amount."""
+    return [
+        f"{value.normalize():f}"
+        if isinstance(value, Decimal)
+        else value.timestamp()
+        if isinstance(value, datetime)
+        else value
+        for value in values
+    ]

@@ -1,1 +1,0 @@
-"""Creation: people of a drop become records of the service, each of them once."""

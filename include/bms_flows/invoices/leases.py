@@ -1,0 +1,134 @@
+"""Days of an entity are worked on by one run at a time, whatever the schedulers do."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, Engine, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy.dialects.postgresql import Range
+
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.windows import DAY
+from bms_warehouse.database import clock
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.tables import client_invoice_lease as lease
+
+LIFE = timedelta(minutes=10)
+"""A lease not renewed for so long may be taken over; answers taken in renew it."""
+
+RENEWAL_S = 60.0
+"""Seconds between two renewals at least."""
+
+EXCLUSION_VIOLATION = "23P01"
+
+
+class DaysTaken(Exception):
+    """Another run works on some of these days; waiting helps."""
+
+    retriable = True
+    retry_after = 60.0
+
+
+class LeaseLost(Exception):
+    """The lease was taken over while this run stood still; it publishes nothing."""
+
+    retriable = True
+
+
+@dataclass
+class Lease:
+    """Days held by a run."""
+
+    run_id: int
+    windows: int
+    renewed_at: float
+    """By a clock that nobody sets."""
+
+    def renew(self, connection: Connection) -> None:
+        """Hold on for another while."""
+        if time.monotonic() - self.renewed_at < RENEWAL_S:
+            return
+        mine = lease.c.run_id == self.run_id
+        connection.execute(update(lease).where(mine).values(expires_at=clock(connection) + LIFE))
+        self.renewed_at = time.monotonic()
+
+    def writes(self, connection: Connection) -> None:
+        """Name the session after the step until its transaction ends.
+
+        Whoever takes the days over ends the session: what it merged and never commits, because its
+        machine is gone or stands still, would hold up every other load of the same rows.
+        """
+        connection.execute(select(func.set_config("application_name", _session(self.run_id), True)))
+
+    def fence(self, connection: Connection) -> None:
+        """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
+        held = select(lease.c.run_id).where(lease.c.run_id == self.run_id).with_for_update()
+        if len(connection.execute(held).all()) != self.windows:
+            raise LeaseLost("these days were taken over by another run while this one stood still")
+
+
+@contextmanager
+def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Lease]:
+    """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
+
+    An earlier try of the same `task` is pushed aside: it can publish nothing any more.
+    """
+    held = Lease(run_id, len(unit.windows), time.monotonic())
+    try:
+        _take(engine, unit, run_id, task)
+    except WarehouseError as error:
+        if error.sqlstate != EXCLUSION_VIOLATION:
+            raise
+        raise DaysTaken(
+            f"entity {unit.id_entity}: another run works on some of these days"
+        ) from None
+    try:
+        yield held
+    finally:
+        with engine.begin() as connection:
+            connection.execute(delete(lease).where(lease.c.run_id == run_id))
+
+
+def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
+    days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
+    with engine.begin() as connection:
+        now = clock(connection)
+        free = and_(
+            lease.c.id_entity == unit.id_entity,
+            or_(*(lease.c.days.op("&&")(each) for each in days)),
+            or_(lease.c.expires_at < now, lease.c.task == task),
+        )
+        _end_sessions(connection, connection.scalars(select(lease.c.run_id).where(free)))
+        connection.execute(delete(lease).where(free))
+        connection.execute(
+            insert(lease),
+            [
+                {
+                    "id_entity": unit.id_entity,
+                    "days": each,
+                    "run_id": run_id,
+                    "task": task,
+                    "expires_at": now + LIFE,
+                }
+                for each in days
+            ],
+        )
+
+
+def _session(run_id: int) -> str:
+    return f"bms load of step {run_id}"
+
+
+def _end_sessions(connection: Connection, steps: Iterable[int]) -> None:
+    """End what these steps have begun to write, before they are waited for."""
+    names = [_session(each) for each in steps]
+    if names:
+        connection.execute(
+            text(
+                "select pg_terminate_backend(pid) from pg_stat_activity "
+                "where datname = current_database() and application_name = any(:names)"
+            ),
+            {"names": names},
+        )

@@ -1,0 +1,206 @@
+"""Extracting a unit: read ahead, store what came, load it, review it, publish what passed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Literal
+
+import pyarrow as pa
+from sqlalchemy import Connection
+
+from bms.client import Client
+from bms_flows.invoices import history
+from bms_flows.invoices.fetch import Answered, read
+from bms_flows.invoices.leases import Lease, leased
+from bms_flows.invoices.load import RESOURCE, Languages, Merging
+from bms_flows.invoices.outcome import Outcome
+from bms_flows.invoices.progress import Progress
+from bms_flows.invoices.raw import NEARBY, raw_name
+from bms_flows.invoices.redated import nearby
+from bms_flows.invoices.repeats import Stored, load_again
+from bms_flows.invoices.review import Review, review
+from bms_flows.invoices.transform import Load
+from bms_flows.invoices.units import Unit
+from bms_flows.invoices.validate import Tolerance
+from bms_flows.runtime import step_log
+from bms_flows.runtime.background import Lane
+from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.landing import Landing, keep_raw, parquet_file
+from bms_flows.runtime.windows import Window
+from bms_warehouse.database import clock
+
+
+class Suspect(RuntimeError):
+    """Days of a load are held for review; the others are published."""
+
+    retriable = False
+
+
+DEFAULT_TOLERANCE = Tolerance()
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What the steps of an extraction share."""
+
+    client: Client
+    place: Workplace
+    unit: Unit
+    run_id: int
+    language: Literal["EN", "FR"]
+    landing: Landing
+    lease: Lease
+    progress: Progress
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the step will be recorded."""
+        files = self.place.name(self.landing.raw), self.place.name(self.landing.parquet)
+        zone, date_of = self.client.settings.time_zone, self.place.settings.invoice_range_date
+        return Outcome(self.unit, self.run_id, *files, self.language, zone, date_of)
+
+    def merging(self, connection: Connection, at: datetime) -> Merging:
+        """Return what merges into the tables by `connection`, within its transaction."""
+        self.lease.writes(connection)
+        names = Languages(self.language, self.place.settings.language)
+        return Merging(connection, self.run_id, names, at)
+
+
+async def extract_unit(
+    client: Client,
+    place: Workplace,
+    unit: Unit,
+    step: step_log.Step,
+    *,
+    language: Literal["EN", "FR"],
+    tolerance: Tolerance = DEFAULT_TOLERANCE,
+) -> dict[str, Any]:
+    """Read and load one unit, and return a manifest without a row in it.
+
+    The manifest holds the step's number, the entity, the days, the counts, the totals and where
+    the files are. All is published at once, or nothing. Raises `Suspect` when days are held for
+    review, with the others published; `DaysTaken` when another run works on some of the days, and
+    the client's and the warehouse's errors, with nothing published.
+    """
+    autocommit = place.warehouse.execution_options(isolation_level="AUTOCOMMIT")
+    async with client:
+        with (
+            recorded(place, step, client.counters) as run_id,
+            leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+            autocommit.connect() as before,
+            place.warehouse.connect() as writing,
+        ):
+            landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            progress = Progress(unit, client.counters)
+            work = Extraction(client, place, unit, run_id, language, landing, lease, progress)
+            load, reviewed = await _load(work, before, writing, tolerance)
+            if reviewed.held:
+                _publish_passed(work, before, writing, load, reviewed)
+    if reviewed.held:
+        progress.ended("suspect", load.counts)
+        raise Suspect(reviewed.told)
+    progress.ended("complete", load.counts)
+    return work.outcome.manifest(load)
+
+
+async def _load(
+    work: Extraction, before: Connection, writing: Connection, tolerance: Tolerance
+) -> tuple[Load, Review]:
+    """Load all of the unit in one transaction; commit unless days are to be held."""
+    settings, outcome = work.place.settings, work.outcome
+    at = clock(before)
+    load = Load(before, work.unit.id_entity, outcome.zone, outcome.range_date, at)
+    with writing.begin() as transaction:
+        merging = work.merging(writing, at)
+        windows = [part for each in work.unit.windows for part in each.cut(settings.window_days)]
+        await _take_in(work, _read(work, windows), load, merging)
+        await _follow(work, load, merging)
+        reviewed = await review(work.client, before, load, merging, work.unit, settings, tolerance)
+        if reviewed.held:
+            transaction.rollback()
+        else:
+            work.lease.fence(writing)
+            company = settings.time_zone
+            outcome.complete(load, merging, work.landing, company, work.client.counters)
+    return load, reviewed
+
+
+def _publish_passed(
+    work: Extraction, before: Connection, writing: Connection, load: Load, reviewed: Review
+) -> None:
+    """Load the days that passed again, from the stored answers, and record those that are held."""
+    outcome, counters, company = work.outcome, work.client.counters, work.place.settings.time_zone
+    published = None
+    with writing.begin():
+        if passed := reviewed.passed:
+            merging = work.merging(writing, load.read_at)
+            stored = Stored(work.landing.raw, load.zone, load.range_date, load.read_at)
+            published = load_again(
+                before,
+                merging,
+                passed,
+                stored,
+                later=False,
+                parquet=work.landing.parquet,
+                renew=partial(work.lease.renew, before),
+            )
+            work.lease.fence(writing)
+            part = replace(outcome, unit=passed)
+            part.complete(published, merging, work.landing, company, counters)
+        outcome.hold(writing, load, reviewed, counters, published)
+
+
+def _read(work: Extraction, windows: list[Window]) -> AsyncIterator[Answered]:
+    ahead = work.client.settings.concurrency
+    entity, language = work.unit.id_entity, work.language
+    return read(work.client, entity, windows, language=language, ahead=ahead)
+
+
+async def _take_in(
+    work: Extraction, answers: AsyncIterator[Answered], load: Load, merging: Merging
+) -> None:
+    """Load each answer, and store it as it came and as columns.
+
+    While one is compared, the one before is merged, files of it are written, and the next are
+    on their way.
+    """
+    parquet: Any = None
+
+    def store(window: Window, body: bytes, rows: pa.Table) -> None:
+        keep_raw(work.landing.raw / raw_name(load.id_entity, window), body)
+        parquet.write_table(rows)
+
+    with ExitStack() as writer, Lane() as files, Lane(waiting=1) as tables:
+        async for window, answer in answers:
+            taken = await asyncio.to_thread(load.take, window, answer)
+            if parquet is None:
+                file = parquet_file(work.landing.parquet, taken.rows.schema)
+                parquet = writer.enter_context(file)
+            await files.put(store, window, answer.body, taken.rows)
+            await tables.put(merging.add, taken.differing)
+            work.lease.renew(load.connection)
+            work.progress.taken(window, load.counts)
+        await files.done()
+        await tables.done()
+
+
+async def _follow(work: Extraction, load: Load, merging: Merging) -> None:
+    """Look for invoices that are missing from their day on others, which a new date may have moved them to."""
+    settings = work.place.settings
+    windows = nearby(
+        [each.window for each in load.windows if each.missing.intersection(load.missing)],
+        load.tally.days,
+        today=history.on(load.read_at, settings.time_zone),
+        lookback_days=settings.lookback_days,
+        most=settings.lookback_budget,
+    )
+    pieces = [part for window in windows for part in window.cut(settings.window_days)]
+    async for window, answer in _read(work, pieces):
+        found = load.follow(answer)
+        if found.rows:
+            keep_raw(work.landing.raw / raw_name(load.id_entity, window, NEARBY), answer.body)
+            merging.add(found)
+        work.lease.renew(load.connection)

@@ -1,0 +1,1 @@
+"""Freshness targets, alarms and their channels, and health."""

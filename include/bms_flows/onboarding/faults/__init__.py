@@ -1,0 +1,1 @@
+"""Faults of dropped files and of their rows."""

@@ -1,0 +1,1 @@
+"""Inboxes: how dropped files are found, claimed and archived."""

@@ -1,0 +1,143 @@
+"""Custody of the original: out of the inbox, into the archive, readable by its owner only."""
+
+import glob
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from upath import UPath
+
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.discovery import inside, local, see
+from bms_flows.runtime.storage import NotRegularFile, private, reading
+
+TAKEN: Final = ".taken-"
+"""Begins the name under which a local file waits, out of everybody's sight, to be archived."""
+
+
+class DropGone(Exception):
+    """The file is no longer the one that was claimed; as it is now, it is another drop."""
+
+    retriable = False
+
+
+def digest(path: UPath) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    sha256 = hashlib.sha256()
+    with reading(path) as stream:
+        while block := stream.read(1 << 20):
+            sha256.update(block)
+    return sha256.hexdigest()
+
+
+def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
+    """Move a claimed file to `archive` and return where it is; safe to repeat after any crash.
+
+    On an object store a move is a copy and a deletion. Raises `DropGone` where the file has changed
+    or gone since it was claimed; a newer file of the same name stays where it is.
+    """
+    kept = archive / drop.folder / drop.path
+    name = _set_aside(inbox, drop)
+    source = inside(inbox, name)
+    if not kept.exists():
+        try:
+            _ensure_claimed(inbox, name, drop)
+            with reading(source) as stream, private(kept) as copy:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+                _ensure_claimed(inbox, name, drop)
+        except (DropGone, FileNotFoundError, NotRegularFile) as gone:
+            if kept.exists():
+                return kept  # another run has taken this one's place, and was faster
+            give_back(inbox, drop)
+            raise DropGone(_gone(drop)) from gone
+    if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
+        source.unlink(missing_ok=True)
+    return kept
+
+
+def give_back(inbox: UPath, drop: Drop) -> None:
+    """Let files that were set aside for `drop` and aren't the claimed one lie in the inbox again.
+
+    They keep their name, unless a newer file has that by now; nothing is ever written over.
+    """
+    source = local(inside(inbox, drop.path))
+    if source is None:
+        return
+    for aside in _asides(source, drop):
+        if not _is_claimed(inbox, aside.name, drop):
+            _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
+
+
+def let_go(inbox: UPath, number: int) -> None:
+    """Let files that were set aside for a drop that nobody knows, of another warehouse say, lie in the inbox again."""
+    here = local(inbox)
+    for aside in sorted(here.glob(f"{TAKEN}{number}-*")) if here else ():
+        name = aside.name.removeprefix(f"{TAKEN}{number}-").partition("-")[2]
+        _give_back(aside, aside.with_name(name), aside.with_name(f"{number}-{name}"))
+
+
+def _give_back(aside: Path, *names: Path) -> None:
+    for name in names:
+        try:
+            os.link(aside, name, follow_symlinks=False)
+        except FileExistsError:
+            if not _same(aside, name):
+                continue
+        except FileNotFoundError:
+            return  # another run was faster
+        aside.unlink(missing_ok=True)
+        return
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except FileNotFoundError:
+        return False
+
+
+def strays(inbox: UPath) -> Iterator[int]:
+    """Yield the numbers of drops for which files are set aside in a local inbox."""
+    here = local(inbox)
+    for each in here.glob(f"{TAKEN}*") if here else ():
+        number = each.name.removeprefix(TAKEN).partition("-")[0]
+        if number.isdecimal():
+            yield int(number)
+
+
+def _set_aside(inbox: UPath, drop: Drop) -> str:
+    """Give a local file a name that nobody else writes to, and return the name to read it under."""
+    source = local(inside(inbox, drop.path))
+    if source is None:
+        return drop.path
+    if _is_claimed(inbox, drop.path, drop):
+        with suppress(FileNotFoundError):  # another run of this drop was faster
+            # Never a name twice: what another run has set aside must not be written over.
+            source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))
+    give_back(inbox, drop)  # another file may have come in between
+    return next((aside.name for aside in _asides(source, drop)), drop.path)
+
+
+def _asides(source: Path, drop: Drop) -> list[Path]:
+    return sorted(source.parent.glob(f"{TAKEN}{drop.id}-*-{glob.escape(source.name)}"))
+
+
+def _is_claimed(inbox: UPath, name: str, drop: Drop) -> bool:
+    found = see(inbox, name)
+    return found is not None and (found.size, found.stamp) == (drop.size, drop.stamp)
+
+
+def _ensure_claimed(inbox: UPath, name: str, drop: Drop) -> None:
+    if not _is_claimed(inbox, name, drop):
+        raise DropGone(_gone(drop))
+
+
+def _gone(drop: Drop) -> str:
+    if drop.archive is not None:
+        return f"the original of drop {drop.id} is no longer kept; drop the file again"
+    return f"the file of drop {drop.id} changed, or went, after it was claimed; drop it again"

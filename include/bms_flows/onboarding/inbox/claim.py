@@ -1,0 +1,270 @@
+"""The claim of a file: a row in `bms.drop`, which only one can insert, held by a lease."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, get_args
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    RowMapping,
+    Text,
+    cast,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.database import clock
+from bms_warehouse.tables import drop
+
+LIFE = timedelta(minutes=10)
+"""A claim not renewed for so long may be taken over by another run."""
+
+AT_ONCE = 200
+"""Drops that one look over an inbox gives to be started; Airflow expands no list past 1,024."""
+
+Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
+"""`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
+the content of an earlier one, by the same rules; `withdrawn`: the file changed or went before it was read."""
+ENDED: Final[Sequence[str]] = get_args(Ending)
+
+
+class DropTaken(Exception):
+    """Another run works on this file; waiting helps."""
+
+    retriable = True
+    retry_after = 60.0
+
+
+class ClaimLost(Exception):
+    """The claim was taken over while this run stood still; it writes nothing any more."""
+
+    retriable = True
+
+
+class TakenOver(Exception):
+    """Another run has the drop; the report is that one's to write."""
+
+    retriable = False
+
+
+class NoSuchDrop(LookupError):
+    """No drop has the number that a run was given."""
+
+    retriable = False
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A file that was taken: which one, by which run, and how far it came."""
+
+    id: int
+    resource: str
+    path: str
+    size: int
+    stamp: str
+    state: str
+    dag_run_id: str
+    entered_at: datetime
+    sha256: str | None
+    same_as: int | None
+    archive: str | None
+    report: str | None
+    counts: Mapping[str, int] | None
+    started_at: datetime | None
+    ended_before: str | None = None
+
+    @classmethod
+    def of(cls, row: RowMapping) -> "Drop":
+        """Return the row as a drop."""
+        return cls(**{each.name: row[each.name] for each in fields(cls)})
+
+    @property
+    def seen(self) -> Seen:
+        """The file as it was when it was taken."""
+        return Seen(self.path, self.size, self.stamp)
+
+    @property
+    def folder(self) -> str:
+        """The name of the drop's folder among reports and originals: its number, when it was entered."""
+        return f"{self.id:06d}-{_stamp(self.entered_at)}"
+
+
+def minted(resource: str, number: int, entered_at: datetime) -> str:
+    """Return the run id of a drop: one row, one run, however often it is started."""
+    return f"{resource}-drop-{number}-{_stamp(entered_at)}"
+
+
+def _stamp(entered_at: datetime) -> str:
+    # A warehouse made anew, or restored, gives numbers again: files and runs of those it has
+    # forgotten are still there.
+    return f"{entered_at.astimezone(UTC):%Y%m%dT%H%M%S}"
+
+
+def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = None) -> Drop:
+    """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
+
+    Whoever inserts the row has it. A finished drop is returned as it is: its report stands. Raises
+    `DropTaken` while another run holds it; one whose lease has run out is taken over.
+    Where the file lies there although its drop has ended, `enter_again` is meant.
+    """
+    with engine.begin() as connection:
+        now = clock(connection)
+        number = connection.execute(
+            insert(drop)
+            .values(
+                resource=resource,
+                path=seen.path,
+                size=seen.size,
+                stamp=seen.stamp,
+                state="open",
+                dag_run_id=f"taking {uuid4()}",
+                expires_at=now,
+                entered_at=now,
+            )
+            .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
+            .returning(drop.c.id)
+        ).scalar_one_or_none()
+        if number is None:
+            return _again(connection, resource, seen, dag_run_id)
+        return _hold(connection, number, dag_run_id or minted(resource, number, now))
+
+
+def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | None) -> Drop:
+    """Return a drop entered before; take it over where its lease has run out."""
+    same = select(drop).where(_is(resource, seen)).with_for_update()
+    row = connection.execute(same).mappings().one()
+    wanted = dag_run_id or minted(resource, row["id"], row["entered_at"])
+    if row["state"] == "waiting":
+        return _hold(connection, row["id"], wanted, state="open", waits_for=None)
+    if row["state"] != "open" or row["dag_run_id"] == wanted:
+        return Drop.of(row)
+    if row["expires_at"] > clock(connection):
+        raise DropTaken(f"drop {row['id']} is held by run {row['dag_run_id']}")
+    return _hold(connection, row["id"], wanted)
+
+
+def enter_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
+    """Take a file that was dropped again as it was, name, size and time the same: another drop.
+
+    The earlier one keeps its report. On an object store the etag of equal contents is the same.
+    """
+    with engine.begin() as connection:
+        free(connection, ended.resource, ended.seen)
+    return enter(engine, ended.resource, ended.seen, dag_run_id)
+
+
+def free(connection: Connection, resource: str, seen: Seen) -> None:
+    """Let a file be entered that is as one was whose drop has ended, in the caller's transaction."""
+    connection.execute(
+        update(drop)
+        .where(_is(resource, seen), drop.c.state.in_(ENDED))
+        .values(stamp=drop.c.stamp + " of drop " + cast(drop.c.id, Text))
+    )
+
+
+def _is(resource: str, seen: Seen) -> ColumnElement[bool]:
+    return (
+        (drop.c.resource == resource)
+        & (drop.c.path == seen.path)
+        & (drop.c.size == seen.size)
+        & (drop.c.stamp == seen.stamp)
+    )
+
+
+def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> Drop:
+    return Drop.of(
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == number)
+            .values(dag_run_id=dag_run_id, expires_at=clock(connection) + LIFE, **also)
+            .returning(*drop.columns)
+        )
+        .mappings()
+        .one()
+    )
+
+
+def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
+    """Take a drop again for another run, whatever became of it: to approve it later, to replay it.
+
+    Raises `DropTaken` while another run holds it.
+    """
+    with engine.begin() as connection:
+        row = (
+            connection.execute(select(drop).where(drop.c.id == number).with_for_update())
+            .mappings()
+            .one()
+        )
+        live = row["state"] == "open" and row["expires_at"] > clock(connection)
+        if live and row["dag_run_id"] != dag_run_id:
+            raise DropTaken(f"drop {number} is held by run {row['dag_run_id']}")
+        before = row["state"] in ENDED and row["state"] != "withdrawn"
+        return _hold(
+            connection,
+            number,
+            dag_run_id,
+            state="open",
+            ended_before=row["state"] if before else row["ended_before"],
+            same_as=None,
+            waits_for=None,
+            reason=None,
+        )
+
+
+def get(engine: Engine, number: int) -> Drop:
+    """Return drop `number` as it stands; raise `NoSuchDrop`."""
+    with engine.connect() as connection:
+        found = connection.execute(select(drop).where(drop.c.id == number)).mappings().one_or_none()
+    if found is None:
+        raise NoSuchDrop(f"there is no drop {number}; its report and the board name its number")
+    return Drop.of(found)
+
+
+def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
+    """Return the drop that a run has taken; None where it has taken none yet."""
+    taken = (drop.c.resource == resource) & (drop.c.dag_run_id == dag_run_id)
+    with engine.connect() as connection:
+        found = connection.execute(select(drop).where(taken)).mappings().one_or_none()
+    return Drop.of(found) if found else None
+
+
+def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
+    """Return the oldest drops taken for a run of their own that nobody is known to have started.
+
+    Starting one twice does no harm: its run id is the same.
+    """
+    waiting = (drop.c.resource == resource) & (drop.c.state == "open")
+    with engine.connect() as connection:
+        rows = connection.execute(
+            select(drop).where(waiting, drop.c.started_at.is_(None)).order_by(drop.c.id)
+        )
+        found = [Drop.of(row) for row in rows.mappings()]
+    mine = [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
+    return mine[:AT_ONCE]
+
+
+def started(engine: Engine, number: int) -> None:
+    """Say that the drop's run was started."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == number, drop.c.started_at.is_(None))
+            .values(started_at=clock(connection))
+        )
+
+
+def renew(connection: Connection, held: Drop) -> None:
+    """Hold on for another while, in the caller's transaction; raise `ClaimLost` if it is no longer held."""
+    renewed = connection.execute(
+        update(drop)
+        .where(drop.c.id == held.id, drop.c.dag_run_id == held.dag_run_id, drop.c.state == "open")
+        .values(expires_at=clock(connection) + LIFE)
+    )
+    if renewed.rowcount != 1:
+        raise ClaimLost(f"drop {held.id} was taken over or ended by another run")

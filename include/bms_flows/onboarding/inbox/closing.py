@@ -1,0 +1,115 @@
+"""How a drop ends: what it held is kept, and its state says how."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, Engine, select, update
+
+from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
+from bms_flows.onboarding.reporting.outcome import all_present
+from bms_warehouse.database import clock
+from bms_warehouse.tables import creation_plan, drop
+
+
+def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
+    """Keep what the file held and where it is; return an earlier drop of the same content, if it is done.
+
+    It is done where it was applied and the records of all its rows were in the service: any other
+    row may end differently by now, since its cause was mended.
+    """
+    with engine.begin() as connection:
+        renew(connection, held)
+        connection.execute(
+            update(drop).where(drop.c.id == held.id).values(sha256=sha256, archive=archive)
+        )
+        earlier = (
+            connection.execute(
+                select(drop)
+                .where(
+                    drop.c.resource == held.resource,
+                    drop.c.sha256 == sha256,
+                    drop.c.state == "applied",
+                    drop.c.counts.is_not(None),
+                    drop.c.id != held.id,
+                )
+                .order_by(drop.c.id.desc())
+                .limit(1)
+            )
+            .mappings()
+            .one_or_none()
+        )
+    if earlier is None or not all_present(earlier["counts"]):
+        return None
+    return Drop.of(earlier)
+
+
+def rules_of(engine: Engine, earlier: Drop) -> str | None:
+    """Return the version of the rules by which a drop's rows were last entered; None: they never were."""
+    with engine.connect() as connection:
+        return connection.execute(
+            select(creation_plan.c.bound["rules"].astext)
+            .where(creation_plan.c.drop_id == earlier.id, creation_plan.c.state == "applied")
+            .order_by(creation_plan.c.applied_at.desc())
+            .limit(1)
+        ).scalar_one_or_none()
+
+
+def show(engine: Engine, held: Drop, report: str) -> None:
+    """Show a drop's report before the drop ends; raise `ClaimLost` if another run has it."""
+    with engine.begin() as connection:
+        renew(connection, held)
+        connection.execute(update(drop).where(drop.c.id == held.id).values(report=report))
+
+
+def put_back(engine: Engine, held: Drop) -> None:
+    """Let a drop that was taken again stand as it had ended before; one that never had stays open.
+
+    Raises `ClaimLost`.
+    """
+    if held.ended_before is None:
+        return
+    with engine.begin() as connection:
+        renew(connection, held)
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == held.id)
+            .values(state=held.ended_before, ended_before=None)
+        )
+
+
+def withdraw(engine: Engine, held: Drop, reason: str) -> None:
+    """End a drop whose file is not there to be read, with the code of why; one that had ended is put back.
+
+    Raises `ClaimLost`.
+    """
+    if held.ended_before is not None:
+        put_back(engine, held)
+        return
+    with engine.begin() as connection:
+        finish(connection, held, "withdrawn", reason=reason)
+
+
+def finish(
+    connection: Connection,
+    held: Drop,
+    ending: Ending,
+    *,
+    report: str | None = None,
+    counts: Mapping[str, int] | None = None,
+    same_as: int | None = None,
+    reason: str | None = None,
+) -> None:
+    """Say how the drop ended, in the caller's transaction; raise `ClaimLost` if another run has it."""
+    renew(connection, held)
+    connection.execute(
+        update(drop)
+        .where(drop.c.id == held.id)
+        .values(
+            state=ending,
+            ended_before=None,
+            report=report,
+            counts=counts,
+            same_as=same_as,
+            reason=reason,
+            finished_at=clock(connection),
+        )
+    )

@@ -1,0 +1,225 @@
+"""The inbox: which files lie in it, and which of them are finished being written."""
+
+import errno
+import fcntl
+import io
+import os
+import signal
+import stat
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from upath import UPath
+
+from bms_flows.onboarding.reading import encoding, tokens
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.runtime import storage
+
+IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
+IGNORED_STARTS = ("~$", ".", "_")
+"""Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
+
+Waiting = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
+
+NAME_MAX = 255
+"""Bytes of a file's name, on any disk."""
+LONGEST_NAME = 190
+"""Bytes of one that is taken: our own names, which lead and follow it, fit in as well."""
+UNREADABLE = "\ufffd"
+"""Stands for the bytes of a name that are no UTF-8."""
+
+_F_SETSIG = 10
+"""Linux's number; Python has no name for it before 3.12."""
+
+
+class OutsideInbox(ValueError):
+    """The path doesn't lead to a file inside the inbox."""
+
+    retriable = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file as a look found it: its name in the inbox, size, time of modification or etag."""
+
+    path: str
+    size: int
+    stamp: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """What two looks tell: files that may be taken, and why the others may not yet."""
+
+    settled: tuple[Seen, ...]
+    waiting: Mapping[str, Waiting]
+
+
+def local(path: UPath) -> Path | None:
+    """Return `path` as a local one; None on an object store."""
+    return Path(path.path) if path.protocol in storage.LOCAL else None
+
+
+def inside(inbox: UPath, name: str) -> UPath:
+    """Return the file `name` of the inbox; raise `OutsideInbox` for the path of any other file."""
+    if name in ("", ".", "..") or "/" in name or not _on_a_disk(name):
+        raise OutsideInbox("give the file's name as it lies in the inbox, without a folder")
+    return inbox.joinpath(name)
+
+
+def _on_a_disk(name: str) -> bool:
+    """Whether a disk could have a file of this name."""
+    try:
+        return "\0" not in name and len(os.fsencode(name)) <= NAME_MAX
+    except UnicodeEncodeError:
+        return False
+
+
+def ignored(name: str) -> bool:
+    """Return whether a file of this name is none that a person dropped."""
+    return name.startswith(IGNORED_STARTS) or name.casefold().endswith(IGNORED_ENDS)
+
+
+def see(inbox: UPath, name: str) -> Seen | None:
+    """Return the file as it is now, None where there is no regular file of this name."""
+    path = inside(inbox, name)
+    here = local(path)
+    if here is not None:
+        try:
+            status = here.lstat()
+        except FileNotFoundError:
+            return None
+        regular = stat.S_ISREG(status.st_mode)
+        return Seen(name, status.st_size, str(status.st_mtime_ns)) if regular else None
+    path.fs.invalidate_cache()
+    try:
+        info = path.fs.info(path.path)
+    except FileNotFoundError:
+        return None
+    if info["type"] != "file":
+        return None
+    stamp = info.get("ETag") or info.get("etag") or info.get("LastModified") or info.get("mtime")
+    return Seen(name, int(info["size"]), str(stamp).strip('"'))
+
+
+def look(inbox: UPath) -> dict[str, Seen]:
+    """Return the files that lie in the inbox itself, by name; folders and links are no drops.
+
+    A name that is no UTF-8 can't be kept, and so not be taken: it stands there as far as readable.
+    """
+    here = local(inbox)
+    if here is not None:
+        names = [each.name for each in here.iterdir()]
+    else:
+        inbox.fs.invalidate_cache()
+        names = [each.name for each in inbox.iterdir()] if inbox.exists() else []
+    found = (see(inbox, name) for name in sorted(names) if not ignored(name))
+    readable = (replace(each, path=_readable(each.path)) for each in found if each is not None)
+    return {each.path: each for each in readable}
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name).decode(errors="replace")
+
+
+def head(path: UPath) -> bytes:
+    """Return a dropped file's content; of one too big to be read, enough to tell that it is."""
+    return storage.read(path, Limits().bytes + 1)
+
+
+def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
+    """Compare two looks, taken `BMS_DROP_SETTLE_S` apart.
+
+    A file may be taken when both found the same, its last line is complete, and no process of
+    this machine holds it open for writing, where the file system can tell. Without that, a
+    writer that pauses between two rows for longer than the looks are apart can't be known.
+    """
+    earlier = set(before)
+    ready: list[Seen] = []
+    waiting: dict[str, Waiting] = {}
+    for seen in now:
+        why = "growing" if seen not in earlier else _unfinished(inbox, seen)
+        if why is None:
+            ready.append(seen)
+        else:
+            waiting[seen.path] = why
+    return Look(tuple(ready), waiting)
+
+
+def _unfinished(inbox: UPath, seen: Seen) -> Waiting | None:
+    if UNREADABLE in seen.path or len(seen.path.encode()) > LONGEST_NAME:
+        return "bad_name"
+    path = inside(inbox, seen.path)
+    try:
+        if being_written(path):
+            return "being_written"
+        # One too big to be read is refused, so its end doesn't matter.
+        if seen.size <= Limits().bytes and not complete(head(path), seen.path):
+            return "incomplete"
+    except FileNotFoundError:
+        return "growing"
+    except OSError:
+        return "unreadable"
+    return None if see(inbox, seen.path) == seen else "growing"
+
+
+def being_written(path: UPath) -> bool:
+    """Return whether a process of this machine has a local file open for writing.
+
+    A read lease is granted only where nobody has; file systems without leases say no such thing.
+    """
+    here = local(path)
+    if here is None or not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    handle = storage.opened(here)
+    try:
+        # Who opens the file just now has us told; by SIGIO, unless asked otherwise, which kills.
+        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(handle)
+    return False
+
+
+def complete(content: bytes, name: str) -> bool:
+    """Return whether a file's end is there: the last line's end, outside quotes; a workbook's index."""
+    if content.startswith(b"PK"):
+        try:
+            zipfile.ZipFile(io.BytesIO(content)).close()
+        except (zipfile.BadZipFile, ValueError, OSError):
+            return False
+        return True
+    if name.casefold().endswith((".xlsx", ".xlsm")) or not content:
+        return False
+    if not name.casefold().endswith((".csv", ".tsv", ".txt")):
+        return True  # not read at all; the report says so
+    return _ends_a_line(content)
+
+
+def _ends_a_line(content: bytes) -> bool:
+    try:
+        text, _ = encoding.decode(content)
+    except encoding.BadEncoding:
+        # Half a character of UTF-16; or no encoding of ours, which the report is to say.
+        return b"\0" not in content and content.endswith((b"\n", b"\r"))
+    first = tokens.LINE_END.search(text)
+    # A lone "\r" at the end of the first line may be half of "\r\n".
+    if first is None or not text.endswith(first[0]) or (first[0], first.end()) == ("\r", len(text)):
+        return False
+    # A line's end inside an open quote is none of the row's.
+    return not _open_at_end(text, tokens.likely(text))
+
+
+def _open_at_end(text: str, delimiter: str) -> bool:
+    try:
+        for _ in tokens.records(text, delimiter):
+            pass
+    except tokens.BadQuoting as bad:
+        return bad.unfinished
+    return False

@@ -1,0 +1,158 @@
+"""The notice in an inbox: which files and folders aren't taken, why, and what to do. In French."""
+
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from upath import UPath
+
+from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, local
+from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_flows.runtime import storage
+
+NAME: Final = "_NON_PRIS.txt"
+READABLE: Final = 0o644
+ABANDONED: Final = timedelta(hours=1)
+"""Age from which a file with a temporary name is no longer being copied."""
+MOST: Final = 200
+"""Entries of a notice; more files are counted."""
+TITLE: Final = "Fichiers et dossiers non pris"
+INTRODUCTION: Final = """\
+Ce fichier est tenu à jour automatiquement, et supprimé quand il n'y a plus rien à signaler.
+"""
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """A file or folder of an inbox that isn't taken, and the code of why."""
+
+    name: str = field(repr=False)
+    code: str
+    since: datetime | None = None
+    drop: int | None = None
+
+
+FRENCH: Final[Mapping[str, tuple[str, str]]] = {
+    "growing": (
+        "Le fichier change encore.",
+        "Attendre la fin de la copie ; sinon, fermer le programme qui l'écrit.",
+    ),
+    "being_written": (
+        "Un programme de ce serveur garde le fichier ouvert en écriture.",
+        "Fermer le fichier dans ce programme, ou terminer la copie.",
+    ),
+    "incomplete": (
+        (
+            "La fin du fichier manque : pas de retour à la ligne après la dernière ligne, un"
+            ' guillemet (") jamais refermé, ou un classeur copié en partie.'
+        ),
+        (
+            "S'il est complet, ne rien faire : après {minutes} minutes sans changement, il est pris"
+            " tel quel, et rien n'est créé sans approbation. Sinon, le déposer à nouveau en entier."
+        ),
+    ),
+    "unreadable": (
+        "Le fichier ne peut pas être lu.",
+        "Demander à l'exploitation d'en donner le droit de lecture à l'utilisateur d'Airflow.",
+    ),
+    "bad_name": (
+        "Le nom est trop long, ou contient des caractères illisibles.",
+        "Renommer le fichier : un nom court, en lettres et chiffres.",
+    ),
+    "folder": (
+        "C'est un dossier : seuls les fichiers déposés directement dans cette boîte sont pris.",
+        "Déplacer les fichiers dans la boîte, puis supprimer le dossier.",
+    ),
+    "not_a_file": (
+        "C'est un lien ou un fichier spécial, pas un fichier ordinaire.",
+        "Déposer le fichier lui-même.",
+    ),
+    "reserved_name": (
+        'Le nom commence par "_", réservé aux modèles et aux notices.',
+        'Renommer le fichier sans "_" au début.',
+    ),
+    "temporary_name": (
+        "Le nom se termine comme celui d'un fichier en cours de copie (.part, .tmp…).",
+        "Si la copie est terminée, renommer le fichier en .csv ou .xlsx.",
+    ),
+}
+"""Why and what to do, by code: those of `faults.WAITING`, and of what is no dropped file."""
+
+
+def waiting(waits: Collection[Waits], now: datetime) -> Iterator[Untaken]:
+    """Yield the drops that wait; those that are being written only once they have taken long."""
+    for each in waits:
+        if each.long(now) or each.reason not in ("growing", "being_written"):
+            yield Untaken(each.path, each.reason, each.since, each.drop)
+
+
+def passed_over(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[Untaken]:
+    """Yield what is in an inbox and is no dropped file; `ours`: names of what we put there.
+
+    Hidden files and the lock files of Excel are left out.
+    """
+    for path in sorted(inbox.iterdir(), key=lambda each: each.name) if inbox.exists() else ():
+        name = path.name
+        if name in ours or name.startswith((".", "~$")):
+            continue
+        kind, written = _looked_at(path)
+        temporary = name.casefold().endswith(IGNORED_ENDS)
+        if kind != "file":
+            yield Untaken(name, kind)
+        elif temporary:
+            if not name.startswith("_") and (written is None or now - written >= ABANDONED):
+                yield Untaken(name, "temporary_name")
+        elif name.startswith("_"):
+            yield Untaken(name, "reserved_name")
+
+
+def publish(inbox: UPath, untaken: Sequence[Untaken], zone: ZoneInfo, minutes: int) -> None:
+    """Write the notice, or remove it where everything is taken."""
+    if untaken:
+        storage.update(inbox / NAME, content(untaken, zone, minutes), READABLE)
+    elif (inbox / NAME).exists():
+        with suppress(IsADirectoryError):
+            (inbox / NAME).unlink(missing_ok=True)
+
+
+def content(untaken: Sequence[Untaken], zone: ZoneInfo, minutes: int) -> bytes:
+    """Return the notice, for Notepad: UTF-8 with its mark, CRLF. Pure."""
+    lines = [TITLE, "=" * len(TITLE), "", INTRODUCTION]
+    for each in untaken[:MOST]:
+        why, what = FRENCH[each.code]
+        since = f"depuis le {each.since.astimezone(zone):%d/%m/%Y %H:%M}" if each.since else ""
+        number = f"dépôt {each.drop}" if each.drop else ""
+        details = ", ".join(filter(None, (since, number)))
+        lines += [
+            f"- {_printable(each.name)}{f' ({details})' if details else ''}",
+            f"  Pourquoi : {why}",
+            f"  Que faire : {what.format(minutes=minutes)}",
+            "",
+        ]
+    if len(untaken) > MOST:
+        lines.append(f"… et {len(untaken) - MOST} autres.")
+    return "\r\n".join("\n".join(lines).splitlines()).encode("utf-8-sig")
+
+
+def _looked_at(path: UPath) -> tuple[str, datetime | None]:
+    """Return whether a path is a `file`, a `folder` or `not_a_file`; of a local file, when it was written."""
+    here = local(path)
+    if here is None:
+        return ("folder" if path.is_dir() else "file"), None
+    try:
+        status = here.lstat()
+    except FileNotFoundError:
+        return "file", datetime.max.replace(tzinfo=UTC)  # it has gone since
+    if stat.S_ISDIR(status.st_mode):
+        return "folder", None
+    kind = "file" if stat.S_ISREG(status.st_mode) else "not_a_file"
+    return kind, datetime.fromtimestamp(status.st_mtime, UTC)
+
+
+def _printable(name: str) -> str:
+    readable = name.encode(errors="surrogateescape").decode(errors="replace")
+    return "".join(each if each.isprintable() else "\ufffd" for each in readable)

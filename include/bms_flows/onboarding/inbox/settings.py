@@ -1,0 +1,63 @@
+"""The settings of the inboxes: how their files are written, and who is told how a drop ended."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime.settings import BadSetting
+from bms_flows.runtime.settings import Settings as FlowSettings
+
+T = TypeVar("T")
+
+
+class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A format as the setting writes it."""
+
+    dates: Literal["dmy", "mdy", "ymd"] = "dmy"
+    decimals: Literal[",", "."] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(FlowSettings):
+    """What inboxes may be told, by the names of their folders, beside what all flows are."""
+
+    inbox_formats: Mapping[str, Format] = field(default_factory=dict)
+    """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`, default `dmy`; decimals: `,` or `.`, by default each column's cells decide)."""
+    inbox_notices: Mapping[str, str] = field(default_factory=dict)
+    """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
+        given = dict(os.environ if environment is None else environment)
+        own: dict[str, Any] = {}
+        if text := given.pop("BMS_INBOX_FORMATS", ""):
+            written = _by_inbox("BMS_INBOX_FORMATS", text, Written)
+            own["inbox_formats"] = {
+                inbox: Format(each.dates, each.decimals) for inbox, each in written.items()
+            }
+        if text := given.pop("BMS_INBOX_NOTICES", ""):
+            own["inbox_notices"] = _by_inbox("BMS_INBOX_NOTICES", text, str)
+        return replace(super().from_environment(given), **own)
+
+
+def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:
+    try:
+        found = msgspec.json.decode(text, type=dict[str, kind])  # type: ignore[valid-type]  # a type made here
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        raise BadSetting(f"{variable} is no such JSON object: {error}") from None
+    _known(variable, found)
+    return found
+
+
+def _known(variable: str, names: Iterable[str]) -> None:
+    inboxes = {remote.resource.inbox for remote in REMOTES.values()}
+    if unknown := sorted(set(names) - inboxes):
+        raise BadSetting(
+            f"{variable} names {', '.join(unknown)}; the inboxes are {', '.join(sorted(inboxes))}"
+        )

@@ -1,0 +1,168 @@
+"""What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
+
+from collections.abc import Iterator
+
+from upath import UPath
+
+from bms_flows.onboarding.inbox import not_taken
+from bms_flows.onboarding.inbox.discovery import local
+from bms_flows.onboarding.reading import dates, numbers, tokens
+from bms_flows.onboarding.reading.encoding import ENCODINGS
+from bms_flows.onboarding.reading.parts import TEXT
+from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
+from bms_flows.onboarding.reporting.xlsx import ALL_TEXT, Line, text, xlsx_file
+from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.runtime.storage import update
+
+READ_ME = "_LISEZMOI.txt"
+READABLE = 0o644
+_KINDS: dict[Kind, str] = {
+    "text": "texte / text",
+    "integer": "nombre entier / whole number",
+    "decimal": "nombre / number ({decimal})",
+    "boolean": "oui ou non / yes or no",
+    "date": "date ({date})",
+    "integers": "nombres / numbers (3|7)",
+}
+_DECLARED = """\
+- {what} de cette boîte / of this inbox : {written}. Le reste est refusé. / Others are refused.
+"""
+_DATES = {
+    "dmy": "31/12/2026, 2026-12-31",
+    "mdy": "12/31/2026, 2026-12-31",
+    "ymd": "2026-12-31",
+}
+_STRFTIME = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y-%m-%d"}
+_INTRODUCTION = """\
+{title}
+{underline}
+
+Déposez ici un fichier .csv ou .xlsx. Il est pris en charge dans la minute où il est complet.
+Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
+
+- Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Effacez l'exemple, et les
+  colonnes dont vous n'avez pas besoin ; enregistrez sous un nom sans "_" au début.
+  Templates with all columns and an example. Remove the example and the columns you don't need;
+  save under a name that doesn't begin with "_".
+- Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
+  Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique va toujours.
+  One row for each person, headers on the first filled line, in any order.
+- CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. Si la dernière ligne ne se
+  termine pas par un retour à la ligne, le fichier peut être encore en cours d'écriture : il est pris
+  quand il ne change plus, et rien n'est créé sans approbation.
+  A file whose last line has no line break is taken once it stays unchanged, and needs approval.
+- Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
+- Un fichier ou un dossier qui n'est pas pris est expliqué dans {not_taken}.
+  {not_taken} explains every file or folder that isn't taken.
+{formats}- Excel retire les zéros d'un matricule ou d'un numéro tapé dans un CSV : préférez le modèle .xlsx, dont
+  les colonnes sont au format Texte. Est lu ce qu'Excel affiche ; lignes et colonnes masquées : refusées.
+  Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
+  What Excel shows is what is read; hidden rows and hidden filled columns are refused.
+{advice}
+Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.xlsx, rejected.csv,
+needs_review.csv, receipt.json. Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
+texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
+disent ce que le fichier contenait.
+Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here as it is. Leave its
+columns _line to _original: they create nothing, but say what the file held.
+
+Colonnes / Columns (* obligatoire / required)
+"""
+
+
+def names(resource: Resource) -> frozenset[str]:
+    """Return the names of our own files in an inbox."""
+    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), not_taken.NAME})
+
+
+def csv_name(resource: Resource) -> str:
+    """Return the name of the CSV template."""
+    return f"_modele_{resource.inbox}.csv"
+
+
+def xlsx_name(resource: Resource) -> str:
+    """Return the name of the workbook template."""
+    return f"_modele_{resource.inbox}.xlsx"
+
+
+def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> None:
+    """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat.
+
+    A folder is made for its group to write into, whatever the umask says; what is put there, and
+    holds nobody's data, is for everybody to read.
+    """
+    here = local(inbox)
+    if here is not None and not here.exists():
+        here.mkdir(parents=True, exist_ok=True)
+        here.chmod(0o770)
+    for name, content in (
+        (READ_ME, read_me(resource, declared)),
+        (csv_name(resource), csv_template(resource, declared)),
+        (xlsx_name(resource), xlsx_template(resource, declared)),
+    ):
+        update(inbox / name, content, READABLE)
+
+
+def csv_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+    """Return a CSV as French Excel writes and opens it: `;`, UTF-8 with its mark, CRLF."""
+    rows = _rows(resource, declared)
+    text = "".join(";".join(tokens.quoted(cell, ";") for cell in row) + "\r\n" for row in rows)
+    return ENCODINGS["utf-8-sig"].encode(text)
+
+
+def xlsx_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+    """Return a workbook whose columns are text, so that Excel changes no number and no date."""
+    lines = [Line([text(cell, TEXT) for cell in row]) for row in _rows(resource, declared)]
+    return xlsx_file(resource.inbox, lines, ALL_TEXT)
+
+
+def _rows(resource: Resource, declared: Format) -> list[list[str]]:
+    """Return the header and the example row, written as the inbox declares."""
+    fields = resource.fields
+    return [[each.label for each in fields], [_example(each, declared) for each in fields]]
+
+
+def _example(field: Field, declared: Format) -> str:
+    if field.kind == "date" and field.example:
+        return f"{dates.parse(field.example, 'dmy'):{_STRFTIME[declared.date_order]}}"
+    if field.kind == "decimal" and declared.decimal_mark == ".":
+        return field.example.replace(",", ".")
+    return field.example
+
+
+def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+    """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
+    head = _INTRODUCTION.format(
+        title=resource.title,
+        underline="=" * len(resource.title),
+        inbox=resource.inbox,
+        csv=csv_name(resource),
+        xlsx=xlsx_name(resource),
+        formats=_formats(declared),
+        not_taken=not_taken.NAME,
+        advice=resource.advice,
+    )
+    text = head + "".join(_lines(resource, declared))
+    return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
+
+
+def _formats(declared: Format) -> str:
+    """Return how dates and numbers are to be written."""
+    order = declared.date_order
+    written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
+    text = _DECLARED.format(what="Dates", written=written)
+    if (mark := declared.decimal_mark) is not None:
+        text += _DECLARED.format(what="Nombres / Numbers", written=numbers.WRITTEN[mark])
+    return text
+
+
+def _lines(resource: Resource, declared: Format) -> Iterator[str]:
+    decimal = f"2850{declared.decimal_mark or ','}50"
+    for field in resource.fields:
+        star = "*" if field.name in resource.required else " "
+        kind = _KINDS[field.kind].format(decimal=decimal, date=_DATES[declared.date_order])
+        yield f"{star} {field.label} [{field.name}] : {kind}{_others(field)}\n"
+
+
+def _others(field: Field) -> str:
+    return f" ; aussi / also: {', '.join(field.aliases[1:])}" if field.aliases[1:] else ""

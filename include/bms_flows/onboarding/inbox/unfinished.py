@@ -1,0 +1,154 @@
+"""Files that lie in an inbox and are not finished being written: kept in `bms.drop`, told when it lasts."""
+
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Connection, Engine, Select, exists, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen, Waiting
+from bms_warehouse.database import clock
+from bms_warehouse.tables import drop
+
+LONG: Final = timedelta(minutes=3)
+"""Whoever copies a file is done by then, or has forgotten it."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A drop that is not taken yet: what for, since when, and since when its file is as it is."""
+
+    drop: int
+    path: str = field(repr=False)
+    reason: Waiting
+    since: datetime
+    unchanged_since: datetime
+
+    def long(self, now: datetime) -> bool:
+        """Whether somebody should look."""
+        return now - self.since >= LONG
+
+    def cut_off(self, now: datetime, stable: timedelta) -> bool:
+        """Whether the end of the file is missing and nothing was written to the file for `stable`."""
+        return self.reason == "incomplete" and now - self.unchanged_since >= stable
+
+    def text(self, now: datetime) -> str:
+        """Return what is known and what to do; names of files may be names of people."""
+        reason = WAITING[self.reason]
+        minutes = int((now - self.since).total_seconds() // 60)
+        return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
+
+
+def keep(
+    engine: Engine, resource: str, lying: Collection[Seen], waiting: Mapping[str, Waiting]
+) -> Sequence[Waits]:
+    """Keep in `bms.drop` which of the files lying in an inbox wait, by name; return those.
+
+    A drop that waited and is no longer among them was taken as another one, or has gone.
+    """
+    with engine.begin() as connection:
+        now = clock(connection)
+        known = {row.path: row for row in connection.execute(_waiting(resource).with_for_update())}
+        found = []
+        for seen in lying:
+            reason = waiting.get(seen.path)
+            if reason is None:
+                continue
+            claim.free(connection, resource, seen)
+            if row := known.pop(seen.path, None):
+                same = (row.size, row.stamp) == (seen.size, seen.stamp)
+                unchanged_since = row.unchanged_since if same else now
+                _renew(connection, row.id, seen, reason, unchanged_since)
+                found.append(Waits(row.id, seen.path, reason, row.entered_at, unchanged_since))
+            elif number := _enter(connection, resource, seen, reason, now):
+                found.append(Waits(number, seen.path, reason, now, now))
+        now_lying = {seen.path for seen in lying}
+        for row in known.values():
+            _withdraw(connection, row.id, "changed" if row.path in now_lying else "gone", now)
+    return found
+
+
+def forget(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
+    """Withdraw the drops that wait for a file which has gone; `lying` looks which files are there.
+
+    Who takes an unfinished file out of an inbox leaves nothing there that would be announced.
+    """
+    with engine.begin() as connection:
+        known = connection.execute(_waiting(resource)).all()
+        there = lying() if known else ()
+        for row in known:
+            if row.path not in there:
+                _withdraw(connection, row.id, "gone", clock(connection))
+
+
+def current(engine: Engine, resource: str) -> Sequence[Waits]:
+    """Return the drops that wait, as the last dispatch found them."""
+    with engine.connect() as connection:
+        return [
+            Waits(row.id, row.path, row.waits_for, row.entered_at, row.unchanged_since)
+            for row in connection.execute(_waiting(resource))
+        ]
+
+
+def _waiting(resource: str) -> Select[*tuple[Any, ...]]:
+    return (
+        select(drop)
+        .where(drop.c.resource == resource, drop.c.state == "waiting")
+        .order_by(drop.c.id)
+    )
+
+
+def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -> None:
+    """End a drop that still waits."""
+    connection.execute(
+        update(drop)
+        .where(drop.c.id == number, drop.c.state == "waiting")
+        .values(state="withdrawn", waits_for=None, reason=reason, finished_at=now)
+    )
+
+
+def _enter(
+    connection: Connection, resource: str, seen: Seen, reason: Waiting, now: datetime
+) -> int | None:
+    """Enter a file that waits; None where it was taken meanwhile."""
+    return connection.execute(
+        insert(drop)
+        .values(
+            resource=resource,
+            path=seen.path,
+            size=seen.size,
+            stamp=seen.stamp,
+            state="waiting",
+            waits_for=reason,
+            dag_run_id=f"waiting {uuid4()}",
+            expires_at=now,
+            entered_at=now,
+            unchanged_since=now,
+        )
+        .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
+        .returning(drop.c.id)
+    ).scalar_one_or_none()
+
+
+def _renew(
+    connection: Connection, number: int, seen: Seen, reason: Waiting, unchanged_since: datetime
+) -> None:
+    """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
+    other = drop.alias()
+    taken = exists().where(
+        other.c.resource == drop.c.resource,
+        other.c.path == seen.path,
+        other.c.size == seen.size,
+        other.c.stamp == seen.stamp,
+        other.c.id != number,
+    )
+    connection.execute(
+        update(drop)
+        .where(drop.c.id == number, ~taken)
+        .values(size=seen.size, stamp=seen.stamp, waits_for=reason, unchanged_since=unchanged_since)
+    )

@@ -1,0 +1,1 @@
+"""The ledger of creates: entries, their states, and their store."""

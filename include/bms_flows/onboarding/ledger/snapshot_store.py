@@ -1,0 +1,60 @@
+"""Stored snapshots of the service, in `bms.creation_snapshot`."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import Engine, delete, insert, select
+
+from bms_flows.onboarding.ledger.entry import OPEN, State
+from bms_flows.onboarding.resources import snapshot
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_warehouse.tables import creation, creation_snapshot
+
+
+def save(engine: Engine, resource: str, drop_id: int, taken: Snapshot) -> int:
+    """Store a snapshot that was taken for a drop; return its number."""
+    statement = insert(creation_snapshot).values(
+        resource=resource,
+        drop_id=drop_id,
+        taken_at=taken.taken_at,
+        content=snapshot.packed(taken),
+    )
+    with engine.begin() as connection:
+        return int(connection.execute(statement.returning(creation_snapshot.c.id)).scalar_one())
+
+
+def load(engine: Engine, ids: Collection[int]) -> dict[int, Snapshot]:
+    """Return snapshots by number; those that were deleted are left out."""
+    wanted = select(creation_snapshot.c.id, creation_snapshot.c.content).where(
+        creation_snapshot.c.id.in_(ids)
+    )
+    with engine.connect() as connection:
+        return {
+            number: snapshot.unpacked(content) for number, content in connection.execute(wanted)
+        }
+
+
+def latest(engine: Engine, drop_id: int) -> tuple[int, Snapshot] | None:
+    """Return the number and content of a drop's latest snapshot, None where it has none any more."""
+    wanted = (
+        select(creation_snapshot.c.id, creation_snapshot.c.content)
+        .where(creation_snapshot.c.drop_id == drop_id)
+        .order_by(creation_snapshot.c.id.desc())
+        .limit(1)
+    )
+    with engine.connect() as connection:
+        found = connection.execute(wanted).one_or_none()
+    return None if found is None else (found.id, snapshot.unpacked(found.content))
+
+
+def forget(engine: Engine, before: datetime) -> int:
+    """Delete snapshots taken before a time that no unfinished row refers to; return how many."""
+    unfinished = (
+        select(creation.c.id)
+        .where(creation.c.snapshot_id == creation_snapshot.c.id)
+        .where(creation.c.state.in_([str(state) for state in (*OPEN, State.REVIEW)]))
+        .exists()
+    )
+    statement = delete(creation_snapshot).where(creation_snapshot.c.taken_at < before, ~unfinished)
+    with engine.begin() as connection:
+        return connection.execute(statement).rowcount

@@ -1,0 +1,1 @@
+"""Plans: what each row of a drop would do."""

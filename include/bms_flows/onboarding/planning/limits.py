@@ -1,0 +1,91 @@
+"""When a person is asked before a plan is applied: its size, what is odd about it, the setting. Pure."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from bms_flows.onboarding.planning.plan import Action, Plan
+from bms_flows.onboarding.planning.rules import PlanLimits
+from bms_flows.onboarding.reading.sheet import LastLine
+from bms_flows.onboarding.settings import Approval
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A limit that a plan exceeds; figures only."""
+
+    code: str
+    found: str
+    limit: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.found}, the limit is {self.limit}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a person is asked, and why; `breaches` go into the receipt in any case."""
+
+    ask: bool
+    why: str
+    breaches: tuple[Breach, ...] = ()
+
+
+def breaches(plan: Plan, limits: PlanLimits, today: date, unasked: int = 0) -> tuple[Breach, ...]:
+    """Return the limits that `plan` exceeds on `today`, with the rows created `unasked` today."""
+    total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
+    created, headcount = len(plan.creates) + unasked, plan.headcount
+    found: list[Breach] = []
+    if total > limits.rows:
+        found.append(Breach("rows", str(total), str(limits.rows)))
+    if total and rejected > limits.rejected_share * total:
+        share = f"{limits.rejected_share:.0%}"
+        found.append(Breach("rejected", f"{rejected} of {total} rows", share))
+    if headcount >= limits.created_share_from and created > limits.created_share * headcount:
+        share = f"{limits.created_share:.0%}"
+        found.append(Breach("created", f"{created} on a headcount of {headcount}", share))
+    far = sum(
+        not -limits.start_days_before <= (start - today).days <= limits.start_days_after
+        for start in (_start(row.body) for row in plan.rows if row.action is Action.CREATE)
+        if start is not None
+    )
+    if far:
+        window = f"-{limits.start_days_before} to +{limits.start_days_after} days"
+        found.append(Breach("start_date", f"{far} rows", window))
+    return tuple(found)
+
+
+def decide(
+    plan: Plan,
+    limits: PlanLimits,
+    approval: Approval,
+    today: date,
+    unasked: int = 0,
+    *,
+    cut_off: LastLine | None = None,
+) -> Decision:
+    """Decide whether a plan needs approval; it never does where nothing would be created.
+
+    `unasked`: rows of other drops that are created today without approval; the limits hold for a
+    resource and day. `cut_off`: the last line of the file if the file's end is missing; the plan
+    then always needs approval.
+    """
+    found = breaches(plan, limits, today, unasked)
+    created = len(plan.creates)
+    if not created:
+        return Decision(False, "nothing would be created", found)
+    if cut_off is not None:
+        why = f"the file ends without a line break in {cut_off}: the line may be cut off. Read"
+        return Decision(True, f"{why} last_line.csv of the drop's report on the board", found)
+    if isinstance(approval, str):
+        return Decision(approval == "always", f"BMS_APPROVAL is {approval}", found)
+    if found:
+        return Decision(True, "; ".join(map(str, found)), found)
+    with_others = f"{created} rows{f' and {unasked} created unasked today' if unasked else ''}"
+    why = f"{with_others}, BMS_APPROVAL asks beyond {approval} a day"
+    return Decision(created + unasked > approval, why, found)
+
+
+def _start(body: Any) -> date | None:
+    start = body.get("start_date")
+    return start if isinstance(start, date) else None

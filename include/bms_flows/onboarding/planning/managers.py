@@ -1,0 +1,135 @@
+"""Managers named by payroll number or e-mail become `id_manager`, or another row of the file. Pure."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from bms_flows.onboarding.faults.rows import RowFault
+from bms_flows.onboarding.reading.sheet import Fault
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.match_rules import folded
+
+NUMBER: Final = "id_manager"
+PAYROLL: Final = "manager_payroll_number"
+EMAIL: Final = "manager_email"
+WAYS: Final = (NUMBER, PAYROLL, EMAIL)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A record of the service, by the number that `id_manager` takes."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Unnumbered:
+    """A record of the service that is listed without its number, so that `id_manager` can't name it."""
+
+    remote_id: str
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A row of the file, by its key; it is created before its reports."""
+
+    key: str
+
+
+Manager = Numbered | FileRow
+"""What a report's row can be given."""
+
+
+@dataclass(frozen=True)
+class Colleague:
+    """A record of the service or a row of the file that may be a manager."""
+
+    entity: str | None
+    payroll: str | None
+    email: str | None
+    who: Manager | Unnumbered
+
+
+@dataclass(frozen=True)
+class Managers:
+    """Finds managers among `colleagues`; records of the service precede rows of the file."""
+
+    colleagues: Sequence[Colleague]
+
+    def of(self, line: int, values: Mapping[str, Any]) -> Manager | Fault | None:
+        """Return the manager that a row names, the fault in its naming, or None if it names none."""
+        named = [way for way in WAYS if values.get(way) not in (None, "")]
+        if not named:
+            return None
+        if len(named) > 1:
+            return RowFault("manager_twice", line, field=named[1], details={"other": named[0]})
+        [way] = named
+        if way == NUMBER:
+            return Numbered(int(values[NUMBER]))
+        found = self._find(way, folded(values[way]), folded(values.get("id_entity")))
+        if len(found) != 1:
+            return RowFault("manager_ambiguous" if found else "manager_unknown", line, field=way)
+        [who] = found
+        if isinstance(who, Unnumbered):
+            return RowFault("manager_without_number", line, field=way)
+        return who
+
+    def _find(
+        self, way: str, wanted: str | None, entity: str | None
+    ) -> AbstractSet[Manager | Unnumbered]:
+        if way == EMAIL:
+            return _best(self._by_email.get(wanted, ()), lambda _: True)
+        # A payroll number is its entity's own; another entity's is meant where this one has none.
+        everywhere = self._by_payroll.get(wanted, ())
+        return _best(everywhere, lambda each: each.entity == entity) or _best(
+            everywhere, lambda _: True
+        )
+
+    @cached_property
+    def _by_email(self) -> Mapping[str | None, Sequence[Colleague]]:
+        return _grouped((each.email, each) for each in self.colleagues if each.email)
+
+    @cached_property
+    def _by_payroll(self) -> Mapping[str | None, Sequence[Colleague]]:
+        return _grouped((each.payroll, each) for each in self.colleagues if each.payroll)
+
+
+def of_record(known: Known) -> Colleague:
+    """Return a record of the service as a possible manager."""
+    values = known.values
+    return Colleague(
+        folded(values.get("id_entity")),
+        folded(values.get("payroll_number")),
+        folded(values.get("business_email")),
+        Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
+    )
+
+
+def of_row(values: Mapping[str, Any], key: str) -> Colleague:
+    """Return a row of the file, known by its key, as a possible manager."""
+    return Colleague(
+        folded(values.get("id_entity")),
+        folded(values.get("payroll_number")),
+        folded(values.get("business_email")),
+        FileRow(key),
+    )
+
+
+def _best(
+    found: Iterable[Colleague], fits: Callable[[Colleague], bool]
+) -> AbstractSet[Manager | Unnumbered]:
+    fitting = {each.who for each in found if fits(each)}
+    on_service = {who for who in fitting if not isinstance(who, FileRow)}
+    return on_service or fitting
+
+
+def _grouped(
+    pairs: Iterable[tuple[str, Colleague]],
+) -> Mapping[str | None, Sequence[Colleague]]:
+    groups: dict[str | None, list[Colleague]] = defaultdict(list)
+    for key, each in pairs:
+        groups[key].append(each)
+    return groups

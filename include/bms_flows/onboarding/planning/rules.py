@@ -1,0 +1,124 @@
+"""The rules a drop is held against: required fields, codes, ranges; a settings file, read once.
+
+`BMS_RULES` names another file in the place of `rules.toml`, the whole of it.
+"""
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bms_flows.onboarding.faults.rows import RowFault
+from bms_flows.onboarding.reading.sheet import Fault, Row
+from bms_flows.onboarding.resources.addresses import email_address
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.runtime.settings import BadSetting
+
+VARIABLE = "BMS_RULES"
+DEFAULT = Path(__file__).with_name("rules.toml")
+
+VERSION = 2
+"""Raised whenever the same file would make other plans."""
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """Beyond these a person is asked; the figures' meaning stands in `rules.toml`."""
+
+    rows: int = 1000
+    rejected_share: float = 0.5
+    created_share: float = 0.5
+    created_share_from: int = 100
+    start_days_before: int = 730
+    start_days_after: int = 730
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules for one resource; `version` changes with the file and with this code."""
+
+    version: str
+    plan: PlanLimits
+    required: tuple[str, ...]
+    codes: Mapping[str, tuple[str, ...]]
+    ranges: Mapping[str, tuple[float, float]]
+    lengths: Mapping[str, int]
+    resource: Resource
+
+
+def read(resource: Resource, path: Path | None = None) -> Rules:
+    """Read the rules for `resource`; raise `BadSetting` naming file and place if they make none."""
+    path = path or Path(os.environ.get(VARIABLE) or DEFAULT)
+    try:
+        content = path.read_bytes()
+        tree = tomllib.loads(content.decode())
+    except (OSError, ValueError) as error:
+        raise BadSetting(f"the rules can't be read from {path}: {error}") from None
+    own = tree.get(resource.name, {})
+    _known(path, "the file", tree, {"plan", "employee", "contact", "consultant"})
+    _known(path, "plan", tree.get("plan", {}), set(PlanLimits.__dataclass_fields__))
+    _known(path, resource.name, own, {"required", "codes", "ranges", "lengths"})
+    names = set(resource.by_name)
+    for part in ("codes", "ranges", "lengths"):
+        _known(path, f"{resource.name}.{part}", own.get(part, {}), names)
+    required = tuple(own.get("required", resource.required))
+    _known(path, f"{resource.name}.required", dict.fromkeys(required), names)
+    return Rules(
+        version=f"{VERSION}-{hashlib.sha256(content).hexdigest()[:16]}",
+        plan=PlanLimits(**tree.get("plan", {})),
+        required=required,
+        codes={name: tuple(map(str, given)) for name, given in own.get("codes", {}).items()},
+        ranges={name: (low, high) for name, (low, high) in own.get("ranges", {}).items()},
+        lengths=dict(own.get("lengths", {})),
+        resource=resource,
+    )
+
+
+def validate(row: Row, rules: Rules) -> list[Fault]:
+    """Return everything about `row` that the rules forbid; shape and type are the reading's."""
+    faults: list[Fault] = [
+        RowFault("missing_value", row.line, field=name)
+        for name in rules.required
+        if row.values.get(name) in (None, "")
+    ]
+    for name, value in row.values.items():
+        if name in rules.codes and str(value) not in rules.codes[name]:
+            allowed = ", ".join(rules.codes[name])
+            faults.append(
+                RowFault("unknown_code", row.line, field=name, details={"allowed": allowed})
+            )
+        if name in rules.ranges:
+            low, high = rules.ranges[name]
+            if not low <= value <= high:  # type: ignore[operator]  # the reading made it a number
+                details = {"least": f"{low:g}", "most": f"{high:g}"}
+                faults.append(RowFault("out_of_range", row.line, field=name, details=details))
+        if name in rules.lengths and len(str(value)) > rules.lengths[name]:
+            details = {"most": str(rules.lengths[name])}
+            faults.append(RowFault("too_long", row.line, field=name, details=details))
+        if rules.resource.by_name[name].holds == "email" and email_address(value) is None:
+            faults.append(RowFault("bad_email", row.line, field=name))
+    return faults + _nameless(row, rules.resource)
+
+
+def _nameless(row: Row, resource: Resource) -> list[Fault]:
+    """Return faults for an array's objects of which the row doesn't say which they are."""
+    naming = {
+        each.path[:2]: each.name
+        for each in resource.fields
+        if each.path and each.path[-1] == resource.arrays.get(str(each.path[0]))
+    }
+    given = {resource.by_name[name].path[:2] for name in row.values}
+    return [
+        RowFault("missing_value", row.line, field=name)
+        for place, name in naming.items()
+        if place in given and name not in row.values
+    ]
+
+
+def _known(path: Path, place: str, given: Mapping[str, Any], allowed: set[str]) -> None:
+    unknown = sorted(set(given) - allowed)
+    if unknown:
+        raise BadSetting(f"{path}: {place} has no {', '.join(unknown)}")

@@ -1,0 +1,1 @@
+"""Readers of dropped CSV files and workbooks."""

@@ -1,0 +1,217 @@
+"""One cell becomes a value of its field's kind, or a fault by name; nothing is inferred."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+from bms_flows.onboarding.reading import dates, number_format, numbers
+from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.reading.mojibake import broken
+from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
+from bms_flows.onboarding.resources.description import Field, Kind, Value, folded
+
+
+@dataclass(frozen=True)
+class Formatted:
+    """A number in a workbook, and the format in which Excel shows it."""
+
+    number: int | Decimal
+    code: str
+
+    def shown(self) -> str:
+        """Return it as the cell shows it, or as a plain number where that depends on the language."""
+        found = number_format.display(self.code, Decimal(self.number))
+        return f"{self.number:f}" if found is None or found.text is None else found.text.strip()
+
+
+Cell = str | bool | int | Decimal | datetime | date | time | Formatted | Misread
+"""A cell as its file holds it: text in a CSV; in a workbook also what Excel stores, or why not."""
+
+MISSING: Final = "#MANQUE"
+"""What a reject file puts where a short row had no cell, until a person fills it in or clears it."""
+
+BOOLEANS: Final = {
+    **dict.fromkeys(("oui", "o", "vrai", "true", "yes", "y", "1"), True),
+    **dict.fromkeys(("non", "n", "faux", "false", "no", "0"), False),
+}
+_ERROR: Final = re.compile(
+    r"#(?:N/A|VALUE!|VALEUR!|REF!|NAME\?|NOM\?|DIV/0!|NUM!|NOMBRE!|NULL!|NUL!|SPILL!|CALC!|#{3,})",
+    re.IGNORECASE,
+)
+_ALLOWED: Final = "\n\r\t"
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
+_NAMED: Final = 5
+"""Cells that a fault names at most."""
+_SAFE_DIGITS: Final = 15
+"""Excel keeps no more; beyond, the number is not what was typed."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an inbox declares of its files and what a column shows of its cells.
+
+    `mark`: the decimal mark that the column proves, where none is declared. `against`: the cells
+    that contradict the declared order of day and month.
+    """
+
+    declared: Format = UNDECLARED
+    mark: numbers.Mark | None = None
+    against: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, field: Field, cells: Mapping[str, Cell], declared: Format, carried: str | None
+    ) -> "Evidence":
+        """Weigh a column's `cells`, by their places; `carried`: what a reject file says of it."""
+        if field.kind == "date":
+            return cls(declared, against=dates.contradicting(cells, declared.date_order))
+        if field.kind != "decimal" or declared.decimal_mark is not None:
+            return cls(declared)
+        found = numbers.mark(cell.strip() for cell in cells.values() if isinstance(cell, str))
+        agreed: Any = found or carried if found is None or carried in (None, found) else None
+        return cls(declared, agreed)
+
+    def contradiction(self) -> Misread:
+        """Return why a date of the column isn't read."""
+        places = ", ".join(self.against[:_NAMED]) + ("…" if len(self.against) > _NAMED else "")
+        written = dates.WRITTEN[self.declared.date_order]
+        return Misread("contradicting_dates", cells=places, declared=written)
+
+
+def is_blank(cell: Cell) -> bool:
+    """Return whether a cell shows nothing."""
+    return isinstance(cell, str) and not cell.strip()
+
+
+def shown(cell: Cell) -> str:
+    """Return a cell as text: dates as ISO, numbers with a point."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "oui" if cell else "non"
+    if isinstance(cell, Formatted):
+        return cell.shown()
+    if isinstance(cell, datetime) and cell.time() == time():
+        cell = cell.date()
+    return f"{cell:f}" if isinstance(cell, Decimal) else str(cell)
+
+
+def check_text(text: str, *, western: bool, limit: int) -> None:
+    """Raise `Misread` for what no cell may hold, whatever its column."""
+    if len(text) > limit:
+        raise Misread("cell_too_long", limit=limit)
+    if text == MISSING:
+        raise Misread("missing_cell")
+    if _ERROR.fullmatch(text):
+        raise Misread("excel_error")
+    if broken(text, western=western):
+        raise Misread("mojibake")
+    if not text.isprintable() and any(
+        unicodedata.category(char) in _HIDDEN and char not in _ALLOWED for char in text
+    ):
+        raise Misread("control_character")
+
+
+def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
+    """Return a filled cell as `field`'s kind; raise `Misread`."""
+    if isinstance(cell, Misread):
+        raise cell
+    if isinstance(cell, Formatted):
+        return _formatted(cell, field, evidence)
+    if not isinstance(cell, str):
+        return _native(cell, field, evidence)
+    text = cell.strip()
+    if field.holds == "percent":
+        text = text.removesuffix("%").rstrip()
+    return _READERS[field.kind](text, evidence)
+
+
+def _text(text: str, _: Evidence) -> str:
+    if numbers.SCIENTIFIC.fullmatch(text):
+        raise Misread("scientific_notation")
+    if dates.MADE_BY_EXCEL.fullmatch(text):
+        raise Misread("not_text")
+    # One way to write é, one to break a line: nothing that a person could see.
+    return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text))
+
+
+def _boolean(text: str, _: Evidence) -> bool:
+    if (word := folded(text)) not in BOOLEANS:
+        raise Misread("bad_boolean")
+    return BOOLEANS[word]
+
+
+def _decimal(text: str, seen: Evidence) -> Decimal:
+    if seen.declared.decimal_mark:
+        return numbers.parse_declared(text, seen.declared.decimal_mark)
+    return numbers.decimal(text, seen.mark)
+
+
+def _date(text: str, seen: Evidence) -> date:
+    unsure = bool(seen.against) and dates.year_last(text)
+    try:
+        day = dates.parse(text, seen.declared.date_order)
+    except Misread as misread:
+        if unsure and misread.code == "bad_date":
+            raise seen.contradiction() from None
+        raise
+    if unsure and dates.swappable(day):
+        raise seen.contradiction()
+    return day
+
+
+_READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
+    "text": _text,
+    "integer": lambda text, seen: numbers.integer(text, seen.declared.decimal_mark),
+    "integers": lambda text, _: numbers.integers(text),
+    "decimal": _decimal,
+    "date": _date,
+    "boolean": _boolean,
+}
+
+
+def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
+    """Return what Excel shows of a number, for texts with all that stands around it."""
+    found = number_format.display(cell.code, Decimal(cell.number))
+    if field.kind == "date":
+        raise Misread("bad_date")
+    if found is None:
+        raise Misread("unread_format", format=cell.code)
+    if not found.exact:
+        raise Misread("rounded_by_format", format=cell.code)
+    if field.kind in ("text", "boolean"):
+        if found.text is None:
+            raise Misread("not_text")
+        if not found.text.strip():
+            raise Misread("unread_format", format=cell.code)
+        return _READERS[field.kind](found.text.strip(), evidence)
+    if field.holds == "percent" and (found.text or "").strip():
+        return value(str(found.text), field, evidence)
+    if found.number is None or found.percent > (field.holds == "percent"):
+        raise Misread("unread_format", format=cell.code)
+    whole = found.number == found.number.to_integral_value()
+    return _native(int(found.number) if whole else found.number, field, evidence)
+
+
+def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Evidence) -> Value:
+    """Return what Excel stored as other than text."""
+    match field.kind, cell:
+        case "date", datetime() if cell.time() == time():
+            day = dates.native(cell)
+            if evidence.against and dates.swappable(day):
+                raise evidence.contradiction()
+            return day
+        case "boolean", bool() | 0 | 1:
+            return bool(cell)
+        case "text", int() if not isinstance(cell, bool) and len(str(abs(cell))) <= _SAFE_DIGITS:
+            return str(cell)
+        case "decimal", int() | Decimal() if not isinstance(cell, bool):
+            return Decimal(cell)
+        case "integer" | "integers", int() if not isinstance(cell, bool):
+            number = numbers.integer(str(cell))
+            return number if field.kind == "integer" else (number,)
+    raise Misread("not_text" if field.kind == "text" else f"bad_{field.kind}")

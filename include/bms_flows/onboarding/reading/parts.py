@@ -1,0 +1,335 @@
+"""The parts of a workbook that hold what its cells show: sheets, texts, number formats, rows."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from openpyxl.styles.numbers import BUILTIN_FORMATS
+
+from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.reading.package import Attributes, Relation
+from bms_flows.onboarding.reading.sheet import Limits
+
+EXCELS_ROWS: Final = 1 << 20
+EXCELS_COLUMNS: Final = 1 << 14
+GENERAL: Final = "General"
+TEXT: Final = "@"
+_STYLES: Final = 1 << 16
+"""Excel has fewer cell styles and number formats."""
+_REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
+_ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_SURROGATES: Final = range(0xD800, 0xE000)
+
+
+class RawCell(NamedTuple):
+    """A cell as stored: its type (`n`, `str`, `b`, `e`, `d`), content and number format.
+
+    `text` is None where nothing is stored; `formula` says that Excel computes the cell.
+    """
+
+    kind: str
+    text: str | None
+    code: str
+    formula: bool
+
+
+class RawRow(NamedTuple):
+    """A row: its line, whether Excel hides it, its cells by column from 0."""
+
+    line: int
+    hidden: bool
+    cells: Mapping[int, RawCell]
+
+
+@dataclass(frozen=True)
+class SheetPart:
+    """A sheet of a workbook: its name, its part, whether users see it."""
+
+    name: str
+    part: str
+    visible: bool
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns from `first` to `last`, counted from 0, are shown."""
+
+    first: int
+    last: int
+    width: float | None = None
+    hidden: bool = False
+    code: str = GENERAL
+
+
+@dataclass
+class Layout:
+    """What a sheet says beside its rows: of columns before the first row, of merged cells after the last."""
+
+    columns: list[Columns] = field(default_factory=list)
+    merged: bool = False
+    hidden_by_default: bool = False
+
+    def look(self, column: int) -> Columns | None:
+        """Return how a column, counted from 0, is shown; None where the sheet doesn't say."""
+        return next((each for each in self.columns if each.first <= column <= each.last), None)
+
+    def hides(self, column: int) -> bool:
+        """Return whether Excel hides a column, counted from 0."""
+        found = self.look(column)
+        return self.hidden_by_default if found is None else found.hidden
+
+
+class _Handler:
+    """Collects the text of an element, up to what a cell may hold and one character more."""
+
+    knows: frozenset[str] = frozenset()
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._most = limits.cell_characters + 1
+        self._pieces: list[str] = []
+        self._length = 0
+        self._taking = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take the start of an element."""
+
+    def end(self, name: str) -> None:
+        """Take the end of an element."""
+
+    def text(self, data: str) -> None:
+        """Take a piece of text."""
+        if self._taking and self._length < self._most:
+            self._pieces.append(data[: self._most - self._length])
+            self._length += len(data)
+
+    def _begin(self) -> None:
+        self._pieces, self._length, self._taking = [], 0, False
+
+    def _collected(self) -> str:
+        return "".join(self._pieces)
+
+
+class WorkbookPart(_Handler):
+    """The sheets of the workbook, in their order, and the day that its dates count from."""
+
+    knows = frozenset({"sheet", "workbookPr"})
+
+    def __init__(self, relations: Mapping[str, Relation], limits: Limits) -> None:
+        super().__init__(limits)
+        self._relations = relations
+        self.sheets: list[SheetPart] = []
+        self.date1904 = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take a sheet, or the workbook's properties."""
+        if name == "workbookPr":
+            self.date1904 = _true(attributes.get("date1904"))
+            return
+        number = next((value for key, value in attributes.items() if key.endswith(" id")), "")
+        relation = self._relations.get(number)
+        if relation is not None and relation.kind == "worksheet":
+            visible = attributes.get("state", "visible") == "visible"
+            self.sheets.append(SheetPart(attributes.get("name", ""), relation.target, visible))
+
+
+class StringsPart(_Handler):
+    """The texts that cells share, in their order."""
+
+    knows = frozenset({"si", "t", "rPh"})
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self.found: list[str] = []
+        self._spoken = False
+
+    def start(self, name: str, _: Attributes) -> None:
+        """Begin a text, or a run of it; how it is spoken is passed over."""
+        if name == "si":
+            self._begin()
+            if len(self.found) >= self.limits.cells:
+                raise Misread("too_big", what="textes/texts", limit=self.limits.cells)
+        elif name == "rPh":
+            self._spoken = True
+        else:
+            self._taking = not self._spoken
+
+    def end(self, name: str) -> None:
+        """End what `start` began."""
+        self._taking = False
+        if name == "si":
+            self.found.append(_decoded(self._collected()))
+        elif name == "rPh":
+            self._spoken = False
+
+
+class StylesPart(_Handler):
+    """The number format of each cell style."""
+
+    knows = frozenset({"numFmt", "cellXfs", "xf"})
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self._codes = dict(BUILTIN_FORMATS)
+        self._numbers: list[int] = []
+        self._inside = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take a number format, or a style of cells."""
+        if len(self._numbers) > _STYLES or len(self._codes) > _STYLES:
+            raise Misread("too_big", what="styles", limit=_STYLES)
+        if name == "cellXfs":
+            self._inside = True
+        elif name == "numFmt":
+            self._codes[int(attributes["numFmtId"])] = attributes["formatCode"]
+        elif self._inside:
+            self._numbers.append(int(attributes.get("numFmtId", 0)))
+
+    def end(self, name: str) -> None:
+        """End the cells' styles."""
+        if name == "cellXfs":
+            self._inside = False
+
+    @property
+    def codes(self) -> Sequence[str]:
+        """The format of each style; one of a number that Excel's language decides is named by it."""
+        return [self._codes.get(number, f"[{number}]") for number in self._numbers]
+
+
+class RowsPart(_Handler):
+    """The rows of a sheet, for the caller to take out of `rows` as they come."""
+
+    knows = frozenset({"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "mergeCell"})
+
+    def __init__(
+        self, strings: Sequence[str], codes: Sequence[str], layout: Layout, limits: Limits
+    ) -> None:
+        super().__init__(limits)
+        self.rows: list[RawRow] = []
+        self._strings, self._codes, self._layout = strings, codes, layout
+        self._filled = 0
+        self._line = 0
+        self._hidden = False
+        self._cells: dict[int, RawCell] = {}
+        self._column = -1
+        self._kind = "n"
+        self._code = GENERAL
+        self._formula = False
+        self._stored = False
+        self._spoken = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Begin a row, a cell or what it holds."""
+        if name == "c":
+            self._start_cell(attributes)
+        elif name == "v":
+            self._taking = self._stored = True
+        elif name == "t":
+            self._taking = not self._spoken
+            self._stored = True
+        elif name == "row":
+            self._start_row(attributes)
+        elif name == "f":
+            self._formula = True
+        elif name == "rPh":
+            self._spoken = True
+        else:
+            self._start_layout(name, attributes)
+
+    def end(self, name: str) -> None:
+        """End what `start` began."""
+        self._taking = False
+        if name == "c":
+            self._end_cell()
+        elif name == "row" and self._cells:
+            self.rows.append(RawRow(self._line, self._hidden, self._cells))
+        elif name == "rPh":
+            self._spoken = False
+
+    def _start_row(self, attributes: Attributes) -> None:
+        line = int(attributes.get("r", self._line + 1))
+        if line > EXCELS_ROWS:
+            raise Misread("too_big", what="lignes/rows", limit=EXCELS_ROWS)
+        if line <= self._line:
+            raise Misread("bad_workbook", why="ordre des lignes / order of rows")
+        self._hidden = _true(attributes.get("hidden")) or _zero(attributes.get("ht"))
+        self._line, self._column, self._cells = line, -1, {}
+
+    def _start_cell(self, attributes: Attributes) -> None:
+        column = self._column + 1
+        if (reference := attributes.get("r")) is not None:
+            found = _REFERENCE.fullmatch(reference)
+            column = _column(found[1]) if found else -1
+        if column >= EXCELS_COLUMNS:
+            raise Misread("too_big", what="colonnes/columns", limit=EXCELS_COLUMNS)
+        if column <= self._column:
+            raise Misread("bad_workbook", why="ordre des cellules / order of cells")
+        self._column = column
+        self._kind = attributes.get("t", "n")
+        self._code = self._code_of(int(attributes.get("s", 0)))
+        self._formula = self._stored = False
+        self._begin()
+
+    def _end_cell(self) -> None:
+        if not (self._stored or self._formula):
+            return
+        self._filled += 1
+        if self._filled > self.limits.cells:
+            raise Misread("too_big", what="cellules/cells", limit=self.limits.cells)
+        text = self._collected() if self._stored else None
+        kind = self._kind
+        if kind == "s":
+            text, kind = self._shared(text), "str"
+        elif kind in ("str", "inlineStr"):
+            text, kind = (None if text is None else _decoded(text)), "str"
+        elif text is not None:
+            text = text.strip() or None
+        self._cells[self._column] = RawCell(kind, text, self._code, self._formula)
+
+    def _shared(self, number: str | None) -> str:
+        place = int(number or -1)
+        if not 0 <= place < len(self._strings):
+            raise Misread("bad_workbook", why="texte inconnu / unknown text")
+        return self._strings[place]
+
+    def _start_layout(self, name: str, attributes: Attributes) -> None:
+        if name == "mergeCell":
+            self._layout.merged = True
+        elif name == "sheetFormatPr":
+            self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
+        elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:
+            hidden = _true(attributes.get("hidden")) or _zero(attributes.get("width"))
+            width = float(attributes["width"]) if "width" in attributes else None
+            first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
+            code = self._code_of(int(attributes.get("style", 0)))
+            self._layout.columns.append(Columns(first, last, width, hidden, code))
+
+    def _code_of(self, style: int) -> str:
+        return self._codes[style] if 0 <= style < len(self._codes) else GENERAL
+
+
+def _true(attribute: str | None) -> bool:
+    return attribute in ("1", "true", "on")
+
+
+def _zero(attribute: str | None) -> bool:
+    return attribute is not None and float(attribute) == 0
+
+
+def _column(letters: str) -> int:
+    """Return the place of a column, A the first, counted from 0."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def _decoded(text: str) -> str:
+    """Return a text without Excel's escape of characters that XML can't hold, `_x0007_`."""
+
+    def char(found: re.Match[str]) -> str:
+        number = int(found[1], 16)
+        return found[0] if number in _SURROGATES else chr(number)
+
+    return _ESCAPED.sub(char, text) if "_x" in text else text

@@ -1,0 +1,148 @@
+"""What a dropped file says: its form, its rows, and every fault found in reading it."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from bms_flows.onboarding.faults.files import DROP_FAULTS
+from bms_flows.onboarding.resources.description import Value
+
+HINT = "_hint"
+ORIGINAL = "_original"
+REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
+"""Columns that a reject file adds; they are passed over in reading."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the files of an inbox write dates and decimals; None: each column's cells decide.
+
+    Dates beginning with the year (`2026-12-31`) are read whatever is declared.
+    """
+
+    date_order: Literal["dmy", "mdy", "ymd"] = "dmy"
+    decimal_mark: Literal[",", "."] | None = None
+
+
+UNDECLARED: Final = Format()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a file is read at all; beyond it the file is refused whole."""
+
+    bytes: int = 30_000_000
+    unpacked_bytes: int = 300_000_000
+    rows: int = 50_000
+    columns: int = 250
+    cells: int = 5_000_000
+    """Filled cells of a workbook, or its texts: what is held in memory at once."""
+    elements: int = 20_000_000
+    """XML elements of a workbook: what is parsed at all."""
+    cell_characters: int = 32_767
+    """What Excel itself holds."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a file is written, so that it can be answered in kind.
+
+    `headers` are the header cells as written, `columns` the field of each, None for a column that
+    is passed over; `texts` are the fields that hold texts. `proven` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
+    """
+
+    kind: Literal["csv", "xlsx"] | None
+    encoding: str = ""
+    delimiter: str = ""
+    line_end: str = ""
+    sheet: str = ""
+    header_line: int = 1
+    headers: tuple[str, ...] = ()
+    columns: tuple[str | None, ...] = ()
+    texts: frozenset[str] = frozenset()
+    proven: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, where and what to do; the texts quote no cell, since cells are personal."""
+
+    code: str
+    line: int | None
+    column: str | None = dataclasses.field(default=None, repr=False)
+    field: str | None = None
+    details: Mapping[str, str | int] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def text_fr(self) -> str:
+        """The reason in French."""
+        return DROP_FAULTS[self.code].french.format_map(self.details)
+
+    @property
+    def text_en(self) -> str:
+        """The reason in English."""
+        return DROP_FAULTS[self.code].english.format_map(self.details)
+
+    @property
+    def hint(self) -> str:
+        """What to do, in both."""
+        return DROP_FAULTS[self.code].hint.format_map(self.details)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its line as Excel shows it, its values by field (absent: an empty cell), its cells."""
+
+    line: int
+    values: Mapping[str, Value] = dataclasses.field(repr=False)
+    cells: Sequence[str] = dataclasses.field(repr=False)
+
+
+@dataclass(frozen=True)
+class LastLine:
+    """The last line of a file, by figures: its number, its cells, and the columns of the header."""
+
+    line: int
+    cells: int
+    columns: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.cells} of {self.columns} cells"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A file as read. A row with a fault of its own is refused; `refused` says that all are.
+
+    `cut_off` is the last line of a file whose end is missing: cells or rows may be missing too.
+    """
+
+    form: Form
+    rows: Sequence[Row] = dataclasses.field(repr=False)
+    faults: Sequence[Fault]
+    sha256: str
+    cut_off: LastLine | None = None
+
+    @cached_property
+    def file_faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the whole file: its encoding, its headers, its size."""
+        lines = {row.line for row in self.rows}
+        return tuple(fault for fault in self.faults if fault.line not in lines)
+
+    @property
+    def refused(self) -> bool:
+        """Whether no row may be used."""
+        return bool(self.file_faults)
+
+    @cached_property
+    def _by_line(self) -> Mapping[int | None, tuple[Fault, ...]]:
+        found: dict[int | None, tuple[Fault, ...]] = {}
+        for fault in self.faults:
+            found[fault.line] = (*found.get(fault.line, ()), fault)
+        return found
+
+    def faults_of(self, row: Row) -> tuple[Fault, ...]:
+        """Return why `row` may not be used: the file's faults and its own; empty if it may."""
+        return (*self.file_faults, *self._by_line.get(row.line, ()))

@@ -1,0 +1,230 @@
+"""A file's cells in rows below a header, before any is read by its field's kind."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from bms_flows.onboarding.reading import cells, column_evidence, headers, originals, tokens
+from bms_flows.onboarding.reading.cells import Cell
+from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
+from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.reading.parts import Layout, SheetPart
+from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, Fault, Form, Limits
+from bms_flows.onboarding.reading.workbook import Book
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.runtime.excel_csv import unescape, unescape_start
+
+WORKBOOK: Final = b"PK\x03\x04"
+OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
+READABLE: Final = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+_TELLING: Final = 3
+
+Records = Sequence[tuple[int, Sequence[Cell]]]
+"""Rows with their lines, as Excel numbers them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows below a header; `hidden` are the lines that Excel doesn't show.
+
+    `unnamed` are the columns without a header. `marks` are the delimiters that another row inside
+    of a cell would have. `carried` is what a reject file says of the file it comes from.
+    """
+
+    form: Form
+    records: Records
+    faults: Sequence[Fault]
+    unnamed: Sequence[int]
+    marks: Sequence[str] = ()
+    hidden: Collection[int] = frozenset()
+
+    @cached_property
+    def width(self) -> int:
+        """The columns that are no report's."""
+        return sum(not headers.is_report(header) for header in self.form.headers)
+
+    @cached_property
+    def carried(self) -> Mapping[str, str]:
+        """What the rows of a reject file say of their file: decimal marks by field, its encoding."""
+        places = self._places(HINT)
+        return column_evidence.carried(
+            cells.shown(record[place])
+            for _, record in self.records
+            for place in places
+            if place < len(record)
+        )
+
+    @property
+    def western(self) -> bool:
+        """Whether the file was read as Windows-1252, now or before it was rejected."""
+        return CP1252.name in (self.form.encoding, self.carried.get("encoding"))
+
+    def noted(self, record: Sequence[Cell]) -> Mapping[str, str]:
+        """Return the values that a row of a reject file had before Excel could change them."""
+        found: dict[str, str] = {}
+        for place in self._places(ORIGINAL):
+            found |= originals.read(cells.shown(record[place]))
+        return found
+
+    def swallows(self, cell: str) -> bool:
+        """Return whether a cell holds other rows."""
+        # With two columns any sentence looks like a row.
+        return self.width >= _TELLING and any(
+            line.count(mark) >= self.width - 1
+            for line in cell.splitlines()[1:]
+            for mark in self.marks
+        )
+
+    def _places(self, column: str) -> Sequence[int]:
+        titles = [header.strip().casefold() for header in self.form.headers]
+        return [place for place, title in enumerate(titles) if title == column]
+
+
+def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
+    """Read a file called `name`; what it holds says what it is. Raises `Misread`."""
+    if len(content) > limits.bytes:
+        raise Misread("too_big", what="octets/bytes", limit=limits.bytes)
+    if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):
+        raise Misread("bad_kind")
+    if content.startswith(WORKBOOK):
+        return _of_workbook(Book(content, limits), resource, limits)
+    return _of_csv(content, resource, limits)
+
+
+def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
+    try:
+        text, encoding = decode(content)
+    except BadEncoding:
+        raise Misread("bad_encoding") from None
+    delimiter, declaration = tokens.declared(text)
+    delimiter = delimiter or _delimiter(text, resource)
+    records: list[tuple[int, Sequence[Cell]]] = []
+    try:
+        # Excel doesn't show the line that declares the delimiter, and doesn't count it.
+        for line, raw in enumerate(tokens.records(text[len(declaration) :], delimiter), start=1):
+            record = [tokens.content(cell) for cell in raw]
+            if not all(map(cells.is_blank, record)):
+                records.append((line, record))
+                _check_size(records, limits)
+    except tokens.BadQuoting as bad:
+        raise Misread("bad_quoting", line=bad.record) from None
+    form = Form("csv", encoding.name, delimiter, tokens.line_end(text))
+    return _below_header(form, records, resource)
+
+
+def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
+    sheet = _sheet_of_rows(book, resource)
+    layout = Layout()
+    records: list[tuple[int, Sequence[Cell]]] = []
+    hidden: set[int] = set()
+    for row in book.rows(sheet, layout):
+        if record := book.cells(row):
+            records.append((row.line, record))
+            _check_size(records, limits)
+            hidden |= {row.line} if row.hidden else set()
+    if layout.merged:
+        raise Misread("merged_cells")
+    width = next((len(record) for line, record in records if line not in hidden), 0)
+    padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
+    found = _below_header(Form("xlsx", sheet=sheet.name), padded, resource, hidden)
+    return dataclasses.replace(found, faults=[*found.faults, *_hidden_columns(found, layout)])
+
+
+def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
+    """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
+    visible = {each: _first(book, each) for each in book.sheets if each.visible}
+    known = [each for each, first in visible.items() if headers.known(first, resource)]
+    if len(known) > 1:
+        raise Misread("several_sheets")
+    hidden = (each for each in book.sheets if not each.visible)
+    if not known and any(headers.known(_first(book, each), resource) for each in hidden):
+        raise Misread("hidden_sheet")
+    filled = [each for each, first in visible.items() if first]
+    if not filled:
+        raise Misread("empty_file")
+    return (known or filled)[0]
+
+
+def _first(book: Book, sheet: SheetPart) -> Sequence[str]:
+    """Return the texts of the first filled row that a user sees."""
+    rows = (book.cells(row) for row in book.rows(sheet) if not row.hidden)
+    return _texts(next(filter(None, rows), []))
+
+
+def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
+    """Return a fault for each column that Excel hides and that is filled in a row that it shows."""
+    return [
+        Fault("hidden_column", found.form.header_line, header, field)
+        for place, (header, field) in enumerate(
+            zip(found.form.headers, found.form.columns, strict=True)
+        )
+        if layout.hides(place)
+        and not headers.is_report(header)
+        and any(
+            not cells.is_blank(record[place])
+            for line, record in found.records
+            if line not in found.hidden
+        )
+    ]
+
+
+def _check_size(records: Records, limits: Limits) -> None:
+    """Raise `Misread` where the last row is too wide, or one too many."""
+    if len(records[-1][1]) > limits.columns:
+        raise Misread("too_big", what="colonnes/columns", limit=limits.columns)
+    if len(records) > limits.rows + 1:
+        raise Misread("too_big", what="lignes/rows", limit=limits.rows)
+
+
+def _delimiter(text: str, resource: Resource) -> str:
+    """Return the delimiter under which the first filled line names most fields."""
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        try:
+            for raw in tokens.records(text, delimiter):
+                header = [unescape_start(tokens.content(cell)) for cell in raw]
+                if any(cell.strip() for cell in header):
+                    return headers.known(header, resource), len(header)
+        except tokens.BadQuoting:
+            return -1, 0
+        return 0, 0
+
+    return max(tokens.DELIMITERS, key=fit)
+
+
+def _below_header(
+    form: Form,
+    records: Records,
+    resource: Resource,
+    hidden: Collection[int] = frozenset(),
+) -> Table:
+    """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
+    first = next((each for each in records if each[0] not in hidden), None)
+    if first is None:
+        raise Misread("empty_file")
+    # Only our own files have apostrophes inside of cells that aren't the cells' own.
+    ours = any(map(headers.is_report, _texts(first[1])))
+    line, header = first[0], _texts(_unescaped(first[1], ours=ours))
+    rows = [(each, _unescaped(record, ours=ours)) for each, record in records if each != line]
+    found = headers.columns(header, resource, line)
+    faults = list(found.faults)
+    if not rows and not faults:
+        faults.append(Fault("empty_file", line))
+    texts = frozenset(each.name for each in resource.fields if each.kind == "text")
+    form = dataclasses.replace(
+        form, header_line=line, headers=tuple(header), columns=found.fields, texts=texts
+    )
+    # In a workbook a text of several lines is one; in the answer to a CSV it may still be rows.
+    marks = (form.delimiter,) if form.kind == "csv" else tokens.DELIMITERS if ours else ()
+    return Table(form, rows, faults, found.unnamed, marks, hidden)
+
+
+def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:
+    meant = unescape if ours else unescape_start
+    return [meant(cell) if isinstance(cell, str) else cell for cell in record]
+
+
+def _texts(record: Sequence[Cell]) -> list[str]:
+    return ["" if isinstance(cell, Misread) else cells.shown(cell) for cell in record]

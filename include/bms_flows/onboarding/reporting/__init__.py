@@ -1,0 +1,1 @@
+"""Reports of a drop: rejected rows, rows to review, receipts."""

@@ -1,0 +1,292 @@
+"""The answer to "needs review": a reviewer takes a candidate, asks for a creation, or gives rows up."""
+
+import asyncio
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Engine, Row, delete, func, select
+
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import DONE, Entry, Move, State
+from bms_flows.onboarding.ledger.store import Claimed, among
+from bms_flows.onboarding.resources.body import compare
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.remote import Made
+from bms_warehouse.tables import creation, creation_body, creation_event, creation_plan
+
+CREATE = "create"
+GIVE_UP = "give_up"
+ALL = "all"
+SPAN: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+
+
+class BadDecision(ValueError):
+    """The decision can't be taken; the text says why and what can."""
+
+    retriable = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A reviewer's decision: `create`, `give_up` or a record's remote id; by which run it came."""
+
+    choice: str
+    who: str
+    run: str
+
+    @property
+    def entered_as(self) -> tuple[str, str]:
+        """What and detail of the row's history that say that it was taken."""
+        if self.choice in (CREATE, GIVE_UP):
+            return f"decided_{self.choice}", self.run
+        return "decided_candidate", self.choice.casefold()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a drop that a decision is for: some by their numbers, others by ranges."""
+
+    named: frozenset[int]
+    ranges: tuple[range, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> "Lines":
+        """Read `4`, `3-7, 9` or `all`; raise `BadDecision`."""
+        if text.strip().casefold() == ALL:
+            return EVERY_LINE
+        named: set[int] = set()
+        ranges: list[range] = []
+        for part in text.split(","):
+            span = SPAN.fullmatch(part)
+            first, last = (int(span[1]), int(span[2] or span[1])) if span else (0, 0)
+            if not 0 < first <= last:
+                raise BadDecision("give lines as needs_review.csv numbers them: 4 or 3-7, 9 or all")
+            if first == last:
+                named.add(first)
+            else:
+                ranges.append(range(first, last + 1))
+        return cls(frozenset(named), tuple(ranges))
+
+    def __contains__(self, line: int) -> bool:
+        return line in self.named or any(line in each for each in self.ranges)
+
+
+EVERY_LINE: Final = Lines(frozenset(), (range(1, sys.maxsize),))
+
+
+def rows_of(
+    engine: Engine, resource: str, drop_id: int, lines: Lines, decision: Decision
+) -> tuple[list[int], str]:
+    """Return the ledger's rows of lines of a drop, and the plan they were entered by.
+
+    A line that is named must wait for a decision; of a range, or of all, those that wait are
+    meant, and those that this decision moved before its run was killed. An earlier drop may have
+    entered a row: the ledger has one row for each record, however often it is dropped. Raises
+    `BadDecision`.
+    """
+    plan = _applied_plan(engine, drop_id)
+    planned = {row["line"]: row for row in plan.rows if row["line"] in lines}
+    entries = _entries(engine, resource, [row["key"] for row in planned.values() if row["key"]])
+    decided = _decided(engine, [entry.id for entry in entries.values()], decision)
+    chosen: dict[int, Row[*tuple[Any, ...]]] = {}
+    for line in sorted(lines.named | planned.keys()):
+        entry = entries.get(planned[line]["key"]) if line in planned else None
+        problem = f"line {line} {_not_waiting(drop_id)}"
+        if entry is not None:
+            where = (entry.drop_id, entry.line)
+            other = entry.digest != planned[line]["digest"] and where != (drop_id, line)
+            if not other and (entry.state == State.REVIEW or entry.id in decided):
+                chosen[line] = entry
+                continue
+            if other:
+                problem += f": what waits has other data, of line {where[1]} of drop {where[0]}"
+        if line in lines.named:
+            raise BadDecision(problem)
+    if not chosen:
+        raise BadDecision(f"no such line {_not_waiting(drop_id)}")
+    if lines is EVERY_LINE and decision.choice == CREATE:
+        _require_one_reason(chosen)
+    return list(dict.fromkeys(entry.id for entry in chosen.values())), plan.id
+
+
+async def decide_review(bench: Workbench, rows: Sequence[int], decision: Decision) -> list[int]:
+    """Enter a reviewer's decision on rows of the ledger; return the rows to apply after it.
+
+    The decision is entered in each row's history with who and when, in the transaction that moves
+    the rows. Rows that have left review since are refused (`BadDecision`), unless this very
+    decision moved them: the run that entered it was killed before it was carried out.
+    """
+    if decision.choice == CREATE and len(await bench.ledger.bodies(rows)) < len(rows):
+        raise BadDecision(f"what a row was to send is erased: {GIVE_UP}, and drop it again")
+    decided = await asyncio.to_thread(_decided, bench.warehouse, rows, decision)
+    left = [row for row in rows if row not in decided]
+    record = None
+    if left and decision.choice not in (CREATE, GIVE_UP):
+        record = await _chosen(bench, left, decision.choice)
+    try:
+        moved = await bench.ledger.change(left, lambda entry, _: _taken(entry, decision, record))
+    except Claimed:
+        raise BadDecision("that record belongs to another row of the ledger") from None
+    if not decided and not moved:
+        raise BadDecision("the rows are not waiting for a decision")
+    entries = await bench.ledger.entries(rows)
+    followers = await asyncio.to_thread(_followers, bench, [entry.key for entry in entries])
+    own = [row for row in rows if row in decided or row in moved]
+    return [*own, *followers] if decision.choice == CREATE else followers
+
+
+def _taken(entry: Entry, decision: Decision, record: Made | None) -> Move:
+    if record is not None:
+        return transitions.choose(
+            entry,
+            who=decision.who,
+            remote_id=record.remote_id,
+            number=record.number,
+            standby=record.is_standby,
+        )
+    step = transitions.create_again if decision.choice == CREATE else transitions.give_up
+    return step(entry, who=decision.who, run=decision.run)
+
+
+async def _chosen(bench: Workbench, rows: Sequence[int], remote_id: str) -> Made:
+    """Return the record that is chosen for a row; raise `BadDecision` where it can't be the row's."""
+    if len(rows) > 1:
+        raise BadDecision(
+            f"a record belongs to one line: name that line, or decide {CREATE} or {GIVE_UP}"
+        )
+    try:
+        record = await bench.remote.read(remote_id)
+    except ValueError:
+        record = None
+    if record is None:
+        raise BadDecision(
+            f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
+        )
+    found = bench.remote.known(record)
+    made = Made(found.remote_id, found.number, found.is_standby)
+    [entry] = await bench.ledger.entries(rows)
+    if made.remote_id in entry.candidates:
+        return made
+    bodies = await bench.ledger.bodies(rows)
+    if not bodies:
+        raise BadDecision(f"what the row was to send is erased: choose a candidate or {GIVE_UP}")
+    shown = msgspec.structs.asdict(record)
+    if different := mismatch(bench.resource, bench.identity, bodies[entry.id], shown):
+        raise BadDecision(
+            "the record is no candidate and neither its key nor its name is the row's; they"
+            f" differ in {', '.join(different)}. Choose a candidate, or correct the id"
+        )
+    return made
+
+
+def mismatch(
+    resource: Resource, identity: Identity, body: Mapping[str, Any], record: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the identifying fields in which a row's body and a record differ; none if it may be the row's.
+
+    It may be where a key or the name agrees. Pure.
+    """
+    keys = (
+        (finder.digest(resource.name, body), finder.digest(resource.name, record))
+        for finder in identity.keys
+        if finder.trust != "never"
+    )
+    name = identity.marks["name"]
+    if any(
+        ours is not None and ours == theirs for ours, theirs in (*keys, (name(body), name(record)))
+    ):
+        return ()
+    different = [each.name for each in compare(resource, body, SimpleNamespace(**record)).different]
+    identifying = {field for each in (*identity.keys, *identity.likeness) for field in each.fields}
+    return [field for field in different if field in identifying] or different or ["last_name"]
+
+
+def _applied_plan(engine: Engine, drop_id: int) -> Row[*tuple[Any, ...]]:
+    with engine.connect() as connection:
+        found = connection.execute(
+            select(creation_plan.c.id, creation_plan.c.rows)
+            .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
+            .order_by(creation_plan.c.applied_at.desc())
+            .limit(1)
+        ).one_or_none()
+    if found is None:
+        raise BadDecision(
+            f"nothing of drop {drop_id} was entered, so no line waits for a decision; trigger with"
+            f" drop={drop_id} alone"
+        )
+    return found
+
+
+def _not_waiting(drop_id: int) -> str:
+    return f"of drop {drop_id} is not waiting for a decision"
+
+
+def _entries(
+    engine: Engine, resource: str, keys: Collection[str]
+) -> dict[str, Row[*tuple[Any, ...]]]:
+    with engine.connect() as connection:
+        found = connection.execute(
+            select(creation).where(creation.c.resource == resource, among(creation.c.key, keys))
+        )
+        return {row.key: row for row in found}
+
+
+def _decided(engine: Engine, rows: Collection[int], decision: Decision) -> set[int]:
+    """Return those of `rows` whose last decision is this one."""
+    of_rows = creation_event.c.creation_id.in_(rows) & creation_event.c.what.startswith("decided_")
+    last = select(func.max(creation_event.c.id)).where(of_rows)
+    events = select(creation_event).where(
+        creation_event.c.id.in_(last.group_by(creation_event.c.creation_id))
+    )
+    with engine.connect() as connection:
+        return {row.creation_id for row in connection.execute(events) if _is(row, decision)}
+
+
+def _is(event: Row[*tuple[Any, ...]], decision: Decision) -> bool:
+    chosen = event.what == "decided_candidate"
+    detail = event.detail.casefold() if chosen else event.detail
+    return (event.who, event.what, detail) == (decision.who, *decision.entered_as)
+
+
+def _require_one_reason(chosen: Mapping[int, Row[*tuple[Any, ...]]]) -> None:
+    """Raise `BadDecision` where lines wait for different reasons: some may have a record already."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for line, entry in chosen.items():
+        if entry.state == State.REVIEW:
+            reasons[entry.reason].append(str(line))
+    if len(reasons) > 1:
+        told = "; ".join(f"{', '.join(lines)}: {reason}" for reason, lines in reasons.items())
+        raise BadDecision(f"the lines wait for different reasons: name those to create. {told}")
+
+
+def _followers(bench: Workbench, keys: Collection[str]) -> list[int]:
+    """Return the rows that waited for these as their managers."""
+    with bench.warehouse.connect() as connection:
+        return list(
+            connection.scalars(
+                select(creation.c.id)
+                .where(creation.c.resource == bench.resource.name)
+                .where(among(creation.c.manager_key, keys), creation.c.state == "ready")
+                .order_by(creation.c.id)
+            )
+        )
+
+
+def forget_bodies(engine: Engine, before: datetime) -> int:
+    """Delete what was sent for rows that reached their end before a time; return how many."""
+    ended = select(creation.c.id).where(
+        creation.c.state.in_([str(state) for state in DONE]), creation.c.changed_at < before
+    )
+    with engine.begin() as connection:
+        return connection.execute(
+            delete(creation_body).where(creation_body.c.creation_id.in_(ended))
+        ).rowcount

@@ -1,0 +1,1 @@
+"""Employees, contacts and consultants: their fields, match rules, lists and creates."""

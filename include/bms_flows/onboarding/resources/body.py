@@ -1,0 +1,127 @@
+"""The creation body: made of a row's values, compared with what the service shows of a record. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from bms_flows.onboarding.resources.addresses import email_address, phone_number, region_of
+from bms_flows.onboarding.resources.description import Field, Resource
+from bms_flows.onboarding.resources.match_rules import folded
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field in which a row and a record differ; the values are personal and not shown."""
+
+    name: str
+    ours: Any = field(repr=False)
+    theirs: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a record says about the fields that were sent, by their names."""
+
+    equal: tuple[str, ...] = ()
+    different: tuple[Difference, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Sent, and never given back by the service."""
+
+
+def build(resource: Resource, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body that creates a row: each value at its field's path, arrays without gaps."""
+    tree: dict[str | int, Any] = {}
+    for name in resource.by_name:
+        path = resource.by_name[name].path
+        if name not in values or not path:
+            continue
+        at = tree
+        for step in path[:-1]:
+            at = at.setdefault(step, {})
+        at[path[-1]] = values[name]
+    body: dict[str, Any] = _with_arrays(tree)
+    return body
+
+
+def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Comparison:
+    """Compare a body with a record read back (attributes named as the interface's detail).
+
+    Only what was sent is compared. Texts are the same whatever their case and spaces: how a
+    service writes them back is not shown by the interface.
+    """
+    equal, different, unreadable = [], [], []
+    for each, ours in sent(resource, body):
+        if each.readable_as is None:
+            unreadable.append(each.name)
+            continue
+        theirs = _readable(resource, body, each, record)
+        if _alike(resource, each, (ours, body), (theirs, record)):
+            equal.append(each.name)
+        else:
+            different.append(Difference(each.name, ours, theirs))
+    return Comparison(tuple(equal), tuple(different), tuple(unreadable))
+
+
+def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, Any]]:
+    """Return the fields that `body` carries, with their values."""
+    found = ((each, _at(body, each.path)) for each in resource.fields if each.path)
+    return [(each, value) for each, value in found if value is not None]
+
+
+def _with_arrays(tree: Any) -> Any:
+    """Turn objects whose names are places into arrays, in order and without gaps."""
+    if not isinstance(tree, dict):
+        return tree
+    if any(isinstance(name, int) for name in tree):
+        return [_with_arrays(tree[place]) for place in sorted(tree)]
+    return {name: _with_arrays(value) for name, value in tree.items()}
+
+
+def _at(body: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        if isinstance(step, int):
+            body = body[step] if isinstance(body, list) and step < len(body) else None
+        else:
+            body = body.get(step) if isinstance(body, Mapping) else None
+        if body is None:
+            return None
+    return body
+
+
+def _readable(resource: Resource, body: Mapping[str, Any], each: Field, record: Any) -> Any:
+    """Return what a record has for a field; of an array's object, that of the same one."""
+    theirs = getattr(record, each.readable_as or "", None)
+    named_by = resource.arrays.get(str(each.path[0]))
+    if named_by is None:
+        return theirs
+    array, place, member = each.path
+    which = folded(_at(body, (array, place, named_by)))
+    same = (other for other in theirs or () if folded(other.get(named_by)) == which)
+    found: Mapping[Any, Any] = next(same, {})
+    return found.get(member)
+
+
+def _alike(resource: Resource, each: Field, ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> bool:
+    """Say whether two values, each with the row or record it is of, mean the same."""
+    if _same(ours[0], theirs[0]):
+        return True
+    if each.holds == "email":
+        address = email_address(ours[0])
+        return address is not None and address == email_address(theirs[0])
+    if each.holds == "phone":
+        here = region_of(ours[1], resource.region)
+        there = region_of({"country": getattr(theirs[1], "country", None)}, resource.region)
+        number = phone_number(ours[0], here)
+        return number is not None and number == phone_number(theirs[0], there)
+    return False
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, bool) or isinstance(theirs, bool):
+        return ours is theirs
+    if isinstance(ours, int | float | Decimal) and isinstance(theirs, int | float | Decimal):
+        return Decimal(str(ours)) == Decimal(str(theirs))
+    if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
+        return sorted(map(str, ours)) == sorted(map(str, theirs))
+    return folded(ours) == folded(theirs)

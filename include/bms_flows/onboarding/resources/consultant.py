@@ -1,0 +1,147 @@
+"""The consultant as drops create one (interface, "Consultant creation body").
+
+Arrays lie flat: `skill1_id`, `skill1_level` and `skill1_favorite` are the first object of the
+array `skills`, `language1_code` and `language1_level` that of `languages`, those with 2, 3 and so
+on the next ones. A consultant is found in the CRM by e-mail address, then by mobile phone, each
+only where the name is the same too; by name and year of birth a person is asked.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from bms_flows.onboarding.resources.contact import (
+    LOOSE_MAILBOX,
+    mailbox,
+    mobile,
+    person_name,
+    sent,
+    switch,
+)
+from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.match_rules import Finder, Identity, plain
+
+SKILLS = 12
+LANGUAGES = 6
+"""The interface's arrays have no limit; a row has columns for so many."""
+
+ADVICE = """\
+- Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
+  Même nom et même année de naissance : une personne décide. Il faut au moins l'un des trois.
+  A record is recognised by e-mail address, then mobile phone, where the name is the same too; by
+  name and year of birth a person decides. One of the three is needed.
+"""
+
+
+def consultant(region: str = "FR") -> Resource:
+    """Return the consultant; numbers without a country's prefix are of `region`."""
+    return Resource(
+        name="consultant",
+        inbox="consultants",
+        title="Nouveaux consultants",
+        required=("last_name", "first_name"),
+        key=("email", "phone_mobile_number", "birth_year"),
+        told_by=("email", "phone_mobile_number", "last_name"),
+        arrays={"skills": "id", "languages": "code"},
+        region=region,
+        watched=True,
+        advice=ADVICE,
+        fields=FIELDS,
+    )
+
+
+def consultant_identity(resource: Resource) -> Identity:
+    """Return how consultants are told apart."""
+    birth = ("last_name", "first_name", "birth_year")
+    return Identity(
+        resource=resource.name,
+        scope=None,
+        keys=[
+            Finder(("email",), "named", "same_email_other_name", [mailbox]),
+            Finder(("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]),
+            Finder(birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]),
+        ],
+        marks={"name": person_name},
+        likeness=[LOOSE_MAILBOX],
+    )
+
+
+SKILL: Sequence[tuple[str, Kind, str, str]] = (
+    ("id", "integer", "id", "4"),
+    ("level", "integer", "niveau", "3"),
+    ("favorite", "boolean", "favorite", "oui"),
+)
+LANGUAGE: Sequence[tuple[str, Kind, str, str]] = (
+    ("code", "text", "code", "EN"),
+    ("level", "integer", "niveau", "4"),
+)
+"""Of an array's object: its fields, their kinds, what headers call them, and an example."""
+
+
+def _array(
+    array: str, title: str, parts: Sequence[tuple[str, Kind, str, str]], times: int
+) -> Iterator[Field]:
+    """Return the columns of an array's first objects; the first field alone may go by the title."""
+    for n in range(1, times + 1):
+        for part, kind, label, example in parts:
+            yield sent(
+                f"{array.removesuffix('s')}{n}_{part}",
+                kind,
+                *((f"{title} {n}",) if part == parts[0][0] else ()),
+                f"{title} {n} {label}",
+                example=example if n == 1 else "",
+                path=(array, n - 1, part),
+                readable_as=array,
+                personal=False,
+            )
+
+
+FIELDS = (
+    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Girard"),
+    sent("first_name", "text", "Prénom", "Given name", example="Élodie"),
+    sent("type", "text", "Type", "Type de consultant", "Kind", personal=False),
+    sent("affinity", "integer", "Affinité", example="3"),
+    sent("rate", "decimal", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),
+    sent(
+        "availability_date",
+        "date",
+        "Date de disponibilité",
+        "Disponible le",
+        "Available from",
+        example="31/08/2026",
+    ),
+    sent("birth_year", "integer", "Année de naissance", "Year of birth", example="1988"),
+    sent("work_start_year", "integer", "Année de début d'activité", "Début de carrière"),
+    sent("professional_profile", "text", "Profil professionnel", "Profil", "Profile"),
+    *_array("skills", "Compétence", SKILL, SKILLS),
+    *_array("languages", "Langue", LANGUAGE, LANGUAGES),
+    sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
+    sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+    sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
+    sent("country", "text", "Pays", example="FR"),
+    sent("phone_number", "text", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
+    sent(
+        "phone_mobile_number",
+        "text",
+        "Mobile",
+        "Portable",
+        "Téléphone mobile",
+        "Mobile phone",
+        example="+33 6 00 00 00 01",
+        holds="phone",
+    ),
+    sent(
+        "email",
+        "text",
+        "E-mail",
+        "Adresse e-mail",
+        "Courriel",
+        "Mail",
+        "E-mail address",
+        example="elodie.girard@indep.example",
+        holds="email",
+    ),
+    switch("no_emails", "Pas d'e-mails", "Sans e-mails"),
+    switch("no_sms", "Pas de SMS", "Sans SMS"),
+    sent("id_client", "integer", "Id client", "N° client", "Client", personal=False),
+    sent("notes", "text", "Notes", "Commentaires", "Remarks"),
+    *(sent(f"custom{n}", "text", f"Champ libre {n}", f"Libre {n}") for n in range(1, 6)),
+)

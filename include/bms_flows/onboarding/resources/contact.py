@@ -1,0 +1,181 @@
+"""The contact as drops create one (interface, "Contact creation body").
+
+`contact_domains` is one column of numbers, `3|7`. A contact is found in the CRM by its e-mail
+address, then by its mobile phone (the only one that the CRM's list shows), each only where the
+name is the same too; by name and company a person is asked.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
+from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.match_rules import Finder, Identity, Reading, plain
+
+ADVICE = """\
+- Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
+  Même nom et même société : une personne décide. Il faut au moins l'un des trois.
+  A record is recognised by e-mail address, then mobile phone, where the name is the same too; by
+  name and company a person decides. One of the three is needed.
+- Deux lignes de même adresse sont la même personne : une boîte partagée (contact@…) ne se donne
+  qu'une fois. Two rows with one address are one person: give a shared mailbox once.
+- Une fiche existante n'est jamais modifiée : les écarts sont dans differences.csv.
+  A record that is there is never changed: what differs is in differences.csv.
+"""
+
+
+def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
+    """Return a field of the body's first level that the detail gives back under the same name."""
+    given = {"path": (name,), "readable_as": name, **given}
+    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
+
+
+def switch(name: str, *aliases: str, example: str = "") -> Field:
+    """Return a field of yes or no."""
+    return sent(name, "boolean", *aliases, example=example, personal=False)
+
+
+def contact(region: str = "FR") -> Resource:
+    """Return the contact; numbers without a country's prefix are of `region`."""
+    return Resource(
+        name="contact",
+        inbox="contacts",
+        title="Nouveaux contacts",
+        required=("last_name", "first_name"),
+        key=("email", "phone_mobile_number", "imported_company_name", "id_client"),
+        told_by=("email", "phone_mobile_number", "last_name"),
+        region=region,
+        watched=True,
+        advice=ADVICE,
+        fields=FIELDS,
+    )
+
+
+def contact_identity(resource: Resource) -> Identity:
+    """Return how contacts are told apart."""
+    company = ("last_name", "first_name", "imported_company_name")
+    client = ("last_name", "first_name", "id_client")
+    return Identity(
+        resource=resource.name,
+        scope=None,
+        keys=[
+            Finder(("email",), "named", "same_email_other_name", [mailbox]),
+            Finder(("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]),
+            Finder(client, "never", "same_name_and_company", [person_name, plain("id_client")]),
+            Finder(
+                company,
+                "never",
+                "same_name_and_company",
+                [person_name, plain("imported_company_name")],
+            ),
+        ],
+        marks={"name": person_name},
+        likeness=[LOOSE_MAILBOX],
+    )
+
+
+def mailbox(values: Mapping[str, Any]) -> str | None:
+    """Read a row's or record's e-mail address as it is compared."""
+    return email_address(values.get("email"))
+
+
+def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
+    """Read every e-mail address in a row's or record's field, in lower case: `A@x.fr; Bob <b@x.fr>`."""
+    parts = re.split(r"[\s<>,;:()\[\]\"]+", str(values.get("email") or ""))
+    found = (email_address(part) for part in parts if "@" in part)
+    return sorted({address.casefold() for address in found if address})
+
+
+LOOSE_MAILBOX = Finder(
+    ("email",), "never", "same_email_other_form", [loose_mailboxes], loosely=True
+)
+"""The local part of an address may tell two mailboxes apart by its case: a reviewer decides."""
+
+
+def mobile(resource: Resource) -> Reading:
+    """Return what reads a row's or record's mobile phone as it is compared."""
+
+    def read(values: Mapping[str, Any]) -> str | None:
+        return mobile_number(values.get("phone_mobile_number"), region_of(values, resource.region))
+
+    return read
+
+
+def person_name(values: Mapping[str, Any]) -> str | None:
+    """Read a person's name without accents, signs and order of its words; None unless both are there."""
+    parts = [str(values.get(name) or "") for name in ("last_name", "first_name")]
+    if not all(part.strip() for part in parts):
+        return None
+    plain_text = unicodedata.normalize("NFKD", " ".join(parts)).casefold()
+    kept = "".join(char for char in plain_text if not unicodedata.combining(char))
+    return " ".join(sorted(re.findall(r"\w+", kept))) or None
+
+
+FIELDS = (
+    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
+    sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
+    sent("business_title", "text", "Fonction", "Poste", "Job title", example="Directrice achats"),
+    sent(
+        "email",
+        "text",
+        "E-mail",
+        "Adresse e-mail",
+        "Courriel",
+        "Mail",
+        "E-mail address",
+        example="aurelie.lefevre@client.example",
+        holds="email",
+    ),
+    sent(
+        "phone_mobile_number",
+        "text",
+        "Mobile",
+        "Portable",
+        "Téléphone mobile",
+        "Mobile phone",
+        example="+33 6 00 00 00 01",
+        holds="phone",
+    ),
+    sent("phone_number", "text", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
+    sent(
+        "phone_other_number",
+        "text",
+        "Autre téléphone",
+        "Other phone",
+        holds="phone",
+        readable_as=None,
+    ),
+    sent("fax_number", "text", "Fax", "Télécopie", holds="phone"),
+    sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
+    sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+    sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
+    sent("country", "text", "Pays", example="FR"),
+    switch("exclude_from_emailing", "Exclu des e-mailings", "Sans e-mailing", "No mailings"),
+    switch("send_greetings_card", "Carte de vœux", "Greetings card", example="oui"),
+    sent("greetings_card_details", "text", "Détails de la carte de vœux"),
+    switch("is_lead", "Prospect", "Est un prospect", "Lead", example="non"),
+    sent("origin", "text", "Origine", "Source", personal=False, example="SALON"),
+    sent("signal", "text", "Signal", "Code signal", personal=False),
+    sent(
+        "contact_domains",
+        "integers",
+        "Domaines",
+        "Domains",
+        personal=False,
+        readable_as="domains",
+        example="3|7",
+    ),
+    sent("notes", "text", "Notes", "Commentaires", "Remarks"),
+    sent(
+        "imported_company_name",
+        "text",
+        "Société",
+        "Entreprise",
+        "Raison sociale",
+        "Company",
+        example="Client SA",
+    ),
+    sent("id_client", "integer", "Id client", "N° client", "Client", personal=False),
+)

@@ -1,0 +1,168 @@
+"""Read a list of the CRM: whole once, and afterwards only what is new.
+
+The interface offers no filter by time. But lists have an order: where a whole reading saw ids or
+creation times only rise, or only fall, new records come at one end. A later reading asks for the last
+page, which tells the exact number of records, and reads from that end until the number is explained.
+Where it can't be explained, the list is read whole again.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from bms.errors import Forbidden, Refused, TooLarge
+from bms.responses import Page
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.remote import ListUnsettled
+from bms_flows.onboarding.resources.snapshot import End, ListState
+from bms_flows.runtime.list_reader import Fetch, Reading
+
+ORDERS: Final = ("id", "created_on", "modified_on")
+"""Fields that are highest in a new record."""
+ANSWERS: Final = 2
+"""Times that the end of a list is read: one answer may lack what the other one shows."""
+EDITED_PAGES: Final = 5
+"""Pages with edited records only, beyond those that new records fill, until a list is read whole."""
+
+Found = tuple[dict[str, Known], ListState]
+
+
+@dataclass(frozen=True)
+class CrmList:
+    """A paged list: `known` makes a record of an item and its digest, `passes` bounds a whole reading."""
+
+    name: str
+    fetch: Fetch
+    known: Callable[[Any, bytes], Known]
+    passes: int
+
+    async def whole(self, page_sizes: Sequence[int]) -> Found:
+        """Read the list until two passes cover it, with the largest page size that is not refused.
+
+        Raises `ListUnsettled` where the list moved so much that records may be missing.
+        """
+        for page_size in page_sizes:
+            try:
+                return await self._whole(page_size)
+            except (Refused, TooLarge) as error:
+                if isinstance(error, Forbidden) or page_size == page_sizes[-1]:
+                    raise
+        raise ValueError("no page size to read with")
+
+    async def _whole(self, page_size: int) -> Found:
+        found: dict[str, Known] = {}
+        order = _Order()
+
+        async def take(page: Page[Any]) -> list[tuple[int, bytes]]:
+            marked = self._items(page)
+            order.note(page)
+            found.update({str(item.id): self.known(item, mark) for item, mark in marked})
+            return [(item.id, mark) for item, mark in marked]
+
+        reading = Reading(self.fetch, take, page_size, self.name)
+        await reading.until_agreed(self.passes)
+        if not reading.agreed:
+            raise ListUnsettled(self.name)
+        state = ListState.of(found.values(), reading.passes[0].size, order.newest)
+        return found, state
+
+    async def new(self, state: ListState) -> Found | None:
+        """Return the records that `state` lacks or has otherwise, and the state with them.
+
+        None where the number of records can't be explained by the ends of the list.
+        """
+        found: dict[str, Known] = {}
+        for _ in range(ANSWERS):
+            answered = await self._new(state)
+            if answered is None:
+                return None
+            found |= answered
+        fingerprints = {**state.fingerprints, **{i: k.fingerprint for i, k in found.items()}}
+        return found, msgspec.structs.replace(state, fingerprints=fingerprints)
+
+    async def _new(self, state: ListState) -> dict[str, Known] | None:
+        try:
+            last = await self._last_page(state)
+            if last is None:
+                return None
+            return await self._from_the_end(state, last)
+        except Refused as error:
+            if isinstance(error, Forbidden):
+                raise
+            return None  # a page past an end that has moved meanwhile
+
+    async def _last_page(self, state: ListState) -> Page[Any] | None:
+        """Return the last page, None where the list moves too fast to find it."""
+        size = state.page_size
+        number = max(-(-len(state.fingerprints) // size), 1)
+        page = await self.fetch(number, size)
+        if max(page.total_pages, 1) != number:
+            number = max(page.total_pages, 1)
+            page = await self.fetch(number, size)
+        return page if max(page.total_pages, 1) == number else None
+
+    async def _from_the_end(self, state: ListState, last: Page[Any]) -> dict[str, Known] | None:
+        size, pages = state.page_size, max(last.total_pages, 1)
+        more = (pages - 1) * size + len(last.records) - len(state.fingerprints)
+        if more < 0 or (state.newest is None and pages > 1):
+            return None
+        found: dict[str, Known] = {}
+        most = min(pages, more // size + EDITED_PAGES)
+        for number in _from_end(state.newest, pages, most):
+            page = last if number == pages else await self.fetch(number, size)
+            records = [self.known(item, mark) for item, mark in self._items(page)]
+            unseen = {k.remote_id: k for k in records if not state.shows(k)}
+            found |= unseen
+            if not unseen:
+                break
+        new = found.keys() - state.fingerprints.keys()
+        return found if len(new) == more else None
+
+    def _items(self, page: Page[Any]) -> list[tuple[Any, bytes]]:
+        page.require_all()  # a row without its key could be the one that is looked for
+        return [(item, digest_of(item)) for item in page]
+
+
+class _Order:
+    """Whether a field only rises, or only falls, along the pages of a reading."""
+
+    def __init__(self) -> None:
+        self._rises, self._falls = set(ORDERS), set(ORDERS)
+        self._before: list[Any] = []
+        self._page = (0, 0)
+
+    def note(self, page: Page[Any]) -> None:
+        """Take a page in; a page that doesn't follow the one before begins anew."""
+        if (page.number, page.size) != self._page:
+            self._before = []
+        self._page = (page.number + 1, page.size)
+        items = [*self._before, *page]
+        for name in self._rises | self._falls:
+            values = [getattr(item, name) for item in items]
+            if None in values or any(one > other for one, other in pairwise(values)):
+                self._rises.discard(name)
+            if None in values or any(one < other for one, other in pairwise(values)):
+                self._falls.discard(name)
+        self._before = items[-1:]
+
+    @property
+    def newest(self) -> End | None:
+        """The end at which new records come; None where no field says so."""
+        for name in ORDERS:
+            if (name in self._rises) != (name in self._falls):
+                return "end" if name in self._rises else "start"
+        return None
+
+
+def _from_end(newest: End | None, pages: int, most: int) -> range:
+    """Return the numbers of `most` pages, beginning with the newest records."""
+    return range(1, most + 1) if newest == "start" else range(pages, pages - most, -1)
+
+
+def digest_of(item: Any) -> bytes:
+    """Return a digest by which an unchanged item is recognised."""
+    return hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()

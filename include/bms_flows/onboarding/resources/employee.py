@@ -1,0 +1,274 @@
+"""The employee as drops create one (interface, "Employee creation body").
+
+Arrays and objects lie flat: `mission1` to `mission6` are the object `missions`;
+`salary_variable1_type`, `salary_variable1_value`, `salary_variable1_criteria` and
+`salary_variable1_payment_date_code` are the first object of the array `salary_variable`, those
+with 2, 3 and 4 the next ones. `manager_payroll_number` and `manager_email` are not sent: they are
+other ways to say `id_manager`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bms_flows.onboarding.resources.contact import person_name
+from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.match_rules import Finder, Identity, folded, plain
+
+MISSIONS = 6
+"""The interface names six."""
+
+SALARY_VARIABLES = 4
+"""The interface's array has no limit; a row has columns for so many."""
+
+
+def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
+    """Return a field of the body's first level that the detail gives back under the same name."""
+    given = {"path": (name,), "readable_as": name, **given}
+    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
+
+
+def _office(name: str, kind: Kind, *aliases: str, example: str = "") -> Field:
+    """Return one that says nothing of a person: codes, organisation, switches."""
+    return _sent(name, kind, *aliases, example=example, personal=False)
+
+
+def _unread(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
+    """Return one that the detail doesn't give back: the salary."""
+    return _sent(name, kind, *aliases, example=example, readable_as=None, **given)
+
+
+def _missions() -> tuple[Field, ...]:
+    return tuple(
+        _sent(
+            f"mission{n}",
+            "text",
+            f"Mission {n}",
+            example="Recette client" if n == 1 else "",
+            path=("missions", f"mission{n}"),
+        )
+        for n in range(1, MISSIONS + 1)
+    )
+
+
+def _salary_variables() -> tuple[Field, ...]:
+    parts: tuple[tuple[str, Kind, str, str, str], ...] = (
+        ("type", "text", "Type", "PRIME", ""),
+        ("value", "decimal", "Montant", "1500,00", "Valeur"),
+        ("criteria", "text", "Critères", "Objectifs annuels", "Critère"),
+        ("payment_date_code", "integer", "Code date de paiement", "12", "Date de paiement"),
+    )
+    return tuple(
+        _unread(
+            f"salary_variable{n}_{part}",
+            kind,
+            *(f"Variable {n} {word}" for word in (label, other) if word),
+            example=example if n == 1 else "",
+            path=("salary_variable", n - 1, part),
+        )
+        for n in range(1, SALARY_VARIABLES + 1)
+        for part, kind, label, example, other in parts
+    )
+
+
+EMPLOYEE = Resource(
+    name="employee",
+    inbox="employees",
+    title="Nouveaux salariés",
+    required=("id_entity", "last_name", "first_name", "start_date", "payroll_number"),
+    key=("id_entity", "payroll_number"),
+    told_by=("payroll_number",),
+    fields=(
+        _office("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
+        _sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
+        _sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
+        _sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
+        _sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel"),
+        _sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel"),
+        _sent(
+            "payroll_number",
+            "text",
+            "Matricule",
+            "Matricule paie",
+            "Numéro de matricule",
+            "N° matricule",
+            "Employee number",
+            example="004217",
+        ),
+        _sent(
+            "start_date",
+            "date",
+            "Date d'entrée",
+            "Date de début",
+            "Date d'embauche",
+            "Hire date",
+            example="31/08/2026",
+        ),
+        _sent(
+            "end_date_trial_first_period",
+            "date",
+            "Fin de période d'essai 1",
+            "Fin de période d'essai",
+            example="30/11/2026",
+        ),
+        _sent("end_date_trial_second_period", "date", "Fin de période d'essai 2"),
+        _office("department_code", "text", "Code département", "Département", example="ING"),
+        _office("department_service", "text", "Service", example="Ingénierie"),
+        _sent(
+            "job_title", "text", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"
+        ),
+        _office("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
+        _office(
+            "contract_type_code",
+            "text",
+            "Type de contrat",
+            "Contrat",
+            "Code type de contrat",
+            example="CDI",
+        ),
+        _sent(
+            "activity_rate",
+            "integer",
+            "Taux d'activité",
+            "Temps de travail",
+            example="100",
+            holds="percent",
+        ),
+        _office("status_code", "text", "Statut", "Code statut", example="TP"),
+        _office("status_position", "text", "Position", example="2.1"),
+        _office("status_factor", "text", "Coefficient", example="115"),
+        _unread("salary_base", "decimal", "Salaire de base", "Salaire", example="2850,50"),
+        *_salary_variables(),
+        _unread("salary_other", "text", "Autres éléments de salaire", "Autre salaire"),
+        _sent("skills", "text", "Compétences", example="Python; gestion de projet"),
+        *_missions(),
+        _sent("address", "text", "Adresse", example="12 rue de l'Église"),
+        _sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+        _sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
+        _sent("country", "text", "Pays", example="FR"),
+        _sent("personal_email", "text", "E-mail personnel", "Courriel personnel", "Mail personnel"),
+        _sent(
+            "personal_mobile_phone",
+            "text",
+            "Mobile personnel",
+            "Portable personnel",
+            example="+33 6 00 00 00 01",
+        ),
+        _sent("personal_landline_phone", "text", "Téléphone fixe personnel", "Téléphone personnel"),
+        _sent(
+            "business_email",
+            "text",
+            "E-mail professionnel",
+            "Courriel professionnel",
+            "Mail professionnel",
+            "E-mail",
+            example="aurelie.lefevre@entreprise.example",
+        ),
+        _sent("business_mobile_phone", "text", "Mobile professionnel", "Portable professionnel"),
+        _sent(
+            "business_landline_phone",
+            "text",
+            "Téléphone fixe professionnel",
+            "Téléphone professionnel",
+        ),
+        _sent("birth_date", "date", "Date de naissance", "Né(e) le", example="17/05/1994"),
+        _sent("birth_city", "text", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
+        _sent("birth_country", "text", "Pays de naissance", example="FR"),
+        _sent("nationality", "text", "Nationalité", example="FR"),
+        _sent(
+            "social_security_number",
+            "text",
+            "Numéro de sécurité sociale",
+            "N° de sécurité sociale",
+            "N° de sécu",
+            "NIR",
+        ),
+        _sent("resident_permit_number", "text", "Numéro de titre de séjour", "Titre de séjour"),
+        _sent(
+            "resident_permit_expiration_date",
+            "date",
+            "Fin de validité du titre de séjour",
+            "Expiration titre de séjour",
+        ),
+        _sent("id_manager", "integer", "Id responsable", "Id manager"),
+        Field(
+            name="manager_payroll_number",
+            kind="text",
+            path=(),
+            aliases=("Matricule du responsable", "Matricule responsable", "Matricule manager"),
+        ),
+        Field(
+            name="manager_email",
+            kind="text",
+            path=(),
+            aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
+        ),
+        _office("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
+        _office("is_salesperson", "boolean", "Commercial", "Est commercial", example="non"),
+        _office("is_consultant", "boolean", "Consultant", "Est consultant", example="oui"),
+        _office(
+            "has_timesheets", "boolean", "Feuilles de temps", "Saisie des temps", example="oui"
+        ),
+        _office(
+            "timesheets_frequency_code",
+            "integer",
+            "Fréquence des feuilles de temps",
+            "Code fréquence des temps",
+            example="1",
+        ),
+        _sent("emergency_contacts", "text", "Contacts d'urgence", "Personne à prévenir"),
+        _office(
+            "meal_vouchers_count", "integer", "Nombre de tickets restaurant", "Tickets restaurant"
+        ),
+        _office("has_portal_access", "boolean", "Accès au portail", "Accès portail", example="oui"),
+        _office("exclude_from_directory", "boolean", "Exclu de l'annuaire", "Hors annuaire"),
+        _office("has_overtime", "boolean", "Heures supplémentaires"),
+        _office("use_vehicle", "boolean", "Utilise un véhicule", "Véhicule"),
+        _office("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
+        _office(
+            "vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"
+        ),
+        _sent("vehicle_registration_number", "text", "Immatriculation", "Plaque d'immatriculation"),
+        _office("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
+    ),
+)
+"""Required fields are our assumption (the interface shows none) and a setting."""
+
+
+def loose_number(values: Mapping[str, Any]) -> str | None:
+    """Read a payroll number without leading zeros, signs and case: `EMP-0042` is `emp 42`."""
+    parts = re.findall(r"[^\W\d_]+|\d+", folded(values.get("payroll_number")) or "")
+    return " ".join(part.lstrip("0") or "0" for part in parts) or None
+
+
+EMPLOYEE_IDENTITY = Identity(
+    resource=EMPLOYEE.name,
+    scope="id_entity",
+    keys=[Finder(EMPLOYEE.key)],
+    marks={"name": person_name, "start_date": plain("start_date")},
+    likeness=[
+        Finder(
+            EMPLOYEE.key,
+            "never",
+            "same_number_other_form",
+            [plain("id_entity"), loose_number],
+            loosely=True,
+        ),
+        Finder(
+            ("last_name", "first_name", "start_date"),
+            "never",
+            "same_person_other_key",
+            [person_name, plain("start_date")],
+        ),
+        Finder(
+            ("last_name", "first_name", "payroll_number"),
+            "never",
+            "same_name_and_number",
+            [person_name, loose_number],
+        ),
+    ],
+)
+"""The payroll number tells the employees of an entity apart. The number in another form, the same name
+and start date, or the same name and number may be the same person, also in another entity: a reviewer
+decides.
+"""

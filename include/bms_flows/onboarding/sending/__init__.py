@@ -1,0 +1,1 @@
+"""Sending of creates, and settlement of ambiguous outcomes."""

@@ -1,0 +1,104 @@
+"""The journal: moves of rows at work side by side, committed together.
+
+Every move is durable before whoever asked for it goes on, as if each had a commit of its own. Moves
+that come while a commit is under way, or within a breath of each other, share the next one: at
+hundreds of rows a second a commit for each would take longer than the creates.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Self
+
+from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.store import Claimed, Ledger, Step
+
+BREATH: Final = 0.005
+"""Seconds that a move waits for others, unless enough wait already."""
+
+
+class Journal:
+    """Moves rows of a ledger, no row twice at once; `enough` moves don't wait for more.
+
+    An async context manager: at its end nothing is under way any more.
+    """
+
+    def __init__(self, ledger: Ledger, enough: int) -> None:
+        self._ledger = ledger
+        self._enough = enough
+        self._waiting: dict[int, tuple[Step, asyncio.Future[Entry | None]]] = {}
+        self._writer: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[datetime] | None = None
+        self._reading = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
+        if self._reader is not None:
+            await asyncio.wait([self._reader])
+        async with self._reading:
+            pass
+
+    async def move(self, row: int, step: Step) -> Entry | None:
+        """Move a row and return how it stands then, durably; None where the move isn't lawful.
+
+        Raises `Claimed` and the ledger's errors.
+        """
+        done: asyncio.Future[Entry | None] = asyncio.get_running_loop().create_future()
+        self._waiting[row] = (step, done)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+        return await done
+
+    async def now(self) -> datetime:
+        """Return the ledger's time, read after this call began; calls of the same moment share a read."""
+        if self._reader is None:
+            self._reader = asyncio.create_task(self._read_time())
+        return await asyncio.shield(self._reader)
+
+    async def _read_time(self) -> datetime:
+        async with self._reading:
+            self._reader = None  # calls from now on need a later read
+            return await self._ledger.now()
+
+    async def _write(self) -> None:
+        while self._waiting:
+            if len(self._waiting) < self._enough:
+                await asyncio.sleep(BREATH)
+            group, self._waiting = self._waiting, {}
+            try:
+                moved = await self._change(group)
+            except BaseException as error:  # noqa: BLE001 - raised by those who asked
+                for _, done in group.values():
+                    if not done.done():
+                        done.set_exception(error)
+                continue
+            for row, (_, done) in group.items():
+                if done.done():
+                    continue  # who asked is gone
+                found = moved[row]
+                if isinstance(found, Claimed):
+                    done.set_exception(found)
+                else:
+                    done.set_result(found)
+
+    async def _change(
+        self, group: Mapping[int, tuple[Step, asyncio.Future[Entry | None]]]
+    ) -> dict[int, Entry | Claimed | None]:
+        """Move a group in one transaction, or, where a remote id is taken, each row in its own."""
+        steps = {row: step for row, (step, _) in group.items()}
+        try:
+            moved = await self._ledger.change(
+                list(steps), lambda entry, now: steps[entry.id](entry, now)
+            )
+        except Claimed as claimed:
+            if len(steps) == 1:
+                return dict.fromkeys(steps, claimed)
+            found: dict[int, Entry | Claimed | None] = {}
+            for row, each in group.items():
+                found |= await self._change({row: each})
+            return found
+        return {row: moved.get(row) for row in steps}

@@ -1,0 +1,254 @@
+"""Compare rows of the ledger with what the service shows now: before a POST, and after an ambiguous one.
+
+One refresh of the service's lists serves all rows of a chunk. A row is compared with the records that
+its own snapshot lacked or contained otherwise; everything older was compared when it was planned.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import EXISTED, Entry
+from bms_flows.onboarding.ledger.store import Claimed, Ledger, Step
+from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.resources.evidence import (
+    Ambiguous,
+    Expected,
+    Found,
+    Known,
+    NothingFound,
+    Verdict,
+    agreeing,
+    contradicted,
+    resolve,
+)
+from bms_flows.onboarding.resources.match_rules import Finder
+from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.settings import Settings
+
+Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
+"""Entries with the bodies that they send, by number."""
+ByDigest = Mapping[str, Sequence[Known]]
+MatchRules = Mapping[str, Finder]
+Marks = Mapping[str, str | None]
+Claims = Mapping[str, Collection[str]]
+"""Records that belong to other rows, with everything that those rows may be found by."""
+
+
+class CheckTooSlow(Exception):
+    """Reading the service takes longer than its answer may be old."""
+
+    retriable = True
+
+    def __init__(self, seconds: float, max_age_s: float) -> None:
+        super().__init__(
+            f"checking the service took {seconds:.0f} s, and nothing is sent on a check older than"
+            f" {max_age_s:g} s: raise BMS_CHECK_MAX_AGE_S"
+        )
+
+
+class ServiceCheck:
+    """Resolves rows for one lease holder; keeps the latest snapshot between calls."""
+
+    def __init__(self, ledger: Ledger, remote: Remote, settings: Settings, owner: str) -> None:
+        self._ledger = ledger
+        self._remote = remote
+        self._settings = settings
+        self._owner = owner
+        self._current: Snapshot | None = None
+        self._earlier: dict[int | None, Snapshot | None] = {None: None}
+
+    async def before_sending(self, rows: Rows) -> None:
+        """Check READY rows: what has a record is adopted, what may have one goes to review.
+
+        The others may be sent for `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled` and the
+        client's errors.
+        """
+        shown, age = await self._refreshed(rows)
+        if age > self._settings.check_max_age:
+            shown, age = await self._refreshed(rows)  # only what is new since the first one
+        if age > self._settings.check_max_age:
+            raise CheckTooSlow(age.total_seconds(), self._settings.check_max_age_s)
+        clear = []
+        for number, verdict in (await self._verdicts(rows, shown)).items():
+            if isinstance(verdict, NothingFound):
+                clear.append(number)
+            else:
+                await self._move(number, verdict, shown.taken_at)
+        checked = partial(transitions.check, owner=self._owner, checked_at=shown.taken_at)
+        await self._ledger.change(clear, lambda entry, _: checked(entry))
+
+    async def by_returned_ids(self, rows: Rows) -> Rows:
+        """Adopt UNKNOWN rows whose POST returned an id that can be read by now; return the others."""
+        return {
+            number: (entry, body)
+            for number, (entry, body) in rows.items()
+            if not await self._by_returned_id(entry, body)
+        }
+
+    async def _by_returned_id(self, entry: Entry, body: Mapping[str, Any]) -> bool:
+        if entry.returned_id is None:
+            return False
+        record = await self._remote.read(entry.returned_id)
+        if record is None:
+            return False
+        known, marks = self._remote.known(record), self._remote.identity.mark(body)
+        if contradicted(marks, known.marks):
+            return False  # half of a number is a number too
+        found = Found(known, ("returned_id", *agreeing(marks, known.marks)))
+        await self._move(entry.id, found, await self._ledger.now())
+        return True
+
+    async def after_sending(self, rows: Rows) -> None:
+        """Move UNKNOWN rows, all of them due, by what the service shows."""
+        rows = await self.by_returned_ids(rows)
+        if not rows:
+            return
+        shown = await self._refresh(rows)
+        for number, verdict in (await self._verdicts(rows, shown)).items():
+            await self._move(number, verdict, shown.taken_at)
+
+    async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
+        shown = await self._refresh(rows)
+        return shown, await self._ledger.now() - shown.taken_at
+
+    async def _refresh(self, rows: Rows) -> Snapshot:
+        """Return a snapshot that begins now and shows what is new since the rows' own snapshots."""
+        at = await self._ledger.now()
+        wanted = {entry.snapshot_id for entry, _ in rows.values()}
+        unknown = wanted - self._earlier.keys()
+        if unknown:
+            stored = await self._ledger.snapshots([each for each in unknown if each is not None])
+            self._earlier.update({each: stored.get(each or 0) for each in unknown})
+            self._current = None  # it may lack records that are new to these rows
+        base = self._current or _earliest([self._earlier[each] for each in wanted])
+        if base is None:
+            scopes = {self._remote.identity.scope_of(body) for _, body in rows.values()}
+            self._current = await self._remote.read_all(scopes, at)
+        else:
+            self._current = await self._remote.refresh(base, at)
+        return self._current
+
+    async def _verdicts(self, rows: Rows, shown: Snapshot) -> dict[int, Verdict]:
+        identity = self._remote.identity
+        new = {
+            each: _indexed(shown.new_since(self._earlier[each]))
+            for each in {entry.snapshot_id for entry, _ in rows.values()}
+        }
+        rules = {number: identity.finders(body) for number, (_, body) in rows.items()}
+        near = {
+            number: _near(new[entry.snapshot_id], rules[number])
+            for number, (entry, _) in rows.items()
+        }
+        owners = await self._ledger.owners({k.remote_id for each in near.values() for k in each})
+        owned = await self._rules_of(set(owners.values())) if owners else {}
+        found: dict[int, Verdict] = {}
+        for number, (entry, body) in rows.items():
+            claimed = {
+                known.remote_id: owned[owners[known.remote_id]]
+                for known in near[number]
+                if owners.get(known.remote_id, entry.key) != entry.key
+            }
+            decide = self._unsent if entry.unsent else self._sent
+            found[number] = decide(entry, rules[number], identity.mark(body), near[number], claimed)
+        return found
+
+    def _sent(
+        self, entry: Entry, rules: MatchRules, marks: Marks, near: Sequence[Known], claimed: Claims
+    ) -> Verdict:
+        """Decide whether a POST of the row has made one of the records near it."""
+        earlier = self._earlier[entry.snapshot_id]
+        expected = Expected(
+            key=entry.key,
+            marks=marks,
+            digests=rules.keys(),
+            trust=rules[entry.key].trust if entry.key in rules else "never",
+        )
+        return resolve(
+            expected,
+            [known for known in near if known.remote_id not in entry.dismissed],
+            claimed=claimed,
+            changed={k.remote_id for k in near if earlier and earlier.contains(k.remote_id)},
+        )
+
+    def _unsent(
+        self, entry: Entry, rules: MatchRules, marks: Marks, near: Sequence[Known], claimed: Claims
+    ) -> Verdict:
+        """Decide, as the planner does, whether a record near the row is the row's."""
+        # Rows that may be found by the same were compared when they were planned.
+        compared = {i for i, digests in claimed.items() if not rules.keys().isdisjoint(digests)}
+        match = by_rules(_indexed(near), rules, marks, but={*entry.dismissed, *compared})
+        if match.known is not None and contradicted(marks, match.known.marks):
+            return Ambiguous((match.known.remote_id,), "same_key_other_data")
+        if match.known is not None:
+            return Found(match.known, (EXISTED, *agreeing(marks, match.known.marks)))
+        if match.reason is not None:
+            return Ambiguous(match.candidates, match.reason)
+        return NothingFound()
+
+    async def _move(self, number: int, verdict: Verdict, at: datetime) -> None:
+        try:
+            await self._ledger.change([number], self._step(verdict, at))
+        except Claimed:
+            candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
+            taken = Ambiguous(candidates, "claimed_by_another")
+            await self._ledger.change([number], self._step(taken, at))
+
+    def _step(self, verdict: Verdict, at: datetime) -> Step:
+        owner, settle = self._owner, self._settings.settle
+        match verdict:
+            case Found(known, evidence):
+                return lambda entry, _: transitions.adopt(
+                    entry,
+                    owner=owner,
+                    remote_id=known.remote_id,
+                    number=known.number,
+                    standby=known.is_standby,
+                    evidence=evidence,
+                )
+            case Ambiguous(candidates, reason):
+                return lambda entry, _: transitions.ask(
+                    entry, owner=owner, candidates=candidates, reason=reason
+                )
+            case NothingFound():
+                return lambda entry, _: transitions.find_nothing(
+                    entry, owner=owner, looked_at=at, settle=settle
+                )
+
+    async def _rules_of(self, keys: Collection[str]) -> dict[str, Collection[str]]:
+        """Return everything that the rows with these keys may be found by."""
+        entries = await self._ledger.by_key(keys)
+        bodies = await self._ledger.bodies([entry.id for entry in entries.values()])
+        return {
+            key: {key, *self._remote.identity.finders(bodies.get(entry.id, {}))}
+            for key, entry in entries.items()
+        }
+
+
+def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:
+    """Return the first of several snapshots, with the lists of all; None where one is missing."""
+    known = [each for each in snapshots if each is not None]
+    if not known or len(known) < len(snapshots):
+        return None
+    known.sort(key=lambda each: each.taken_at, reverse=True)
+    lists = {name: state for each in known for name, state in each.lists.items()}
+    return msgspec.structs.replace(known[-1], lists=lists)
+
+
+def _near(new: ByDigest, digests: Collection[str]) -> list[Known]:
+    found = {known.remote_id: known for digest in digests for known in new.get(digest, ())}
+    return list(found.values())
+
+
+def _indexed(records: Collection[Known]) -> ByDigest:
+    by_digest: dict[str, list[Known]] = defaultdict(list)
+    for known in records:
+        for digest in {known.key, *known.others} - {None}:
+            by_digest[digest or ""].append(known)
+    return by_digest

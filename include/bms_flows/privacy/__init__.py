@@ -1,0 +1,1 @@
+"""Retention and erasure of personal data."""

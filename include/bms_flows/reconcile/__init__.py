@@ -1,1 +1,0 @@
-"""The self-audit: the service against itself, and the warehouse against the service."""

@@ -1,0 +1,62 @@
+"""Files of a run: raw answers, Parquet and reports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from upath import UPath
+
+from bms_flows.runtime.storage import whole
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where a step's files go: raw answers and Parquet of a resource, by day and step."""
+
+    data_root: UPath
+    resource: str
+    day: date
+    run_id: int
+
+    @property
+    def raw(self) -> UPath:
+        """The folder of the answers as they came."""
+        return self._folder("raw")
+
+    @property
+    def parquet(self) -> UPath:
+        """The file of the rows as columns."""
+        return self._folder("parquet") / f"{self.resource}.parquet"
+
+    @property
+    def reports(self) -> str:
+        """The folder of files for people, by its name below the data root."""
+        return self._name("reports")
+
+    def report(self, name: str) -> UPath:
+        """Return a file for people, by its name."""
+        return self._folder("reports") / name
+
+    def _folder(self, kind: str) -> UPath:
+        return self.data_root / self._name(kind)
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.run_id}"
+
+
+def keep_raw(path: UPath, body: bytes) -> int:
+    """Keep an answer as it came, compressed with Zstandard; return the bytes written."""
+    packed = pa.compress(body, codec="zstd", asbytes=True)
+    with whole(path) as stream:
+        return stream.write(packed)
+
+
+@contextmanager
+def parquet_file(path: UPath, schema: pa.Schema) -> Iterator[Any]:
+    """Yield a Parquet writer (`write_table`) whose file appears when the block ends well."""
+    with whole(path) as stream, parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+        yield writer

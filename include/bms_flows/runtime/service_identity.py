@@ -1,0 +1,168 @@
+"""`python -m bms_flows.runtime.service_identity`: show or change which service the warehouse is filled from.
+
+The first flow stores the host and application id of its connection. Every flow that writes compares
+them at its start, and refuses another service: rows of two services in one warehouse can't be told
+apart. `--confirm` states that a change is intended.
+"""
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, Engine, exists, func, insert, or_, select, text
+
+from bms.settings import is_loopback
+from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.tables import (
+    client_invoice_version,
+    consultant,
+    contact,
+    creation,
+    employee,
+    service_identity,
+)
+
+URL_VARIABLE = "BMS_WAREHOUSE_URL"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+FILLED_TABLES = (client_invoice_version, contact, consultant, employee, creation)
+"""Tables that hold rows of the service, or of records to create in it."""
+
+
+@dataclass(frozen=True)
+class ServiceIdentity:
+    """Which service a connection names: host and path of its base URL, and the application id."""
+
+    host: str
+    application_id: str
+
+    @classmethod
+    def of(cls, base_url: str, application_id: str) -> Self:
+        """Return the identity that a base URL and an application id name; raise `ValueError`.
+
+        The scheme doesn't count, nor does a loopback address's port: a local sandbox starts on
+        another one each time.
+        """
+        parts = urlsplit(base_url if "://" in base_url else f"https://{base_url}")
+        if not parts.hostname:
+            raise ValueError("the base URL names no host")
+        host = "localhost" if is_loopback(parts.hostname) else parts.hostname
+        if parts.port not in (None, DEFAULT_PORTS.get(parts.scheme)) and host != "localhost":
+            host = f"{host}:{parts.port}"
+        return cls(host + parts.path.rstrip("/"), application_id)
+
+
+class ServiceMismatch(RuntimeError):
+    """The connection names another service than the one that the warehouse is filled from."""
+
+    retriable = False
+
+    def __init__(self, stored: ServiceIdentity, given: ServiceIdentity) -> None:
+        differs = (
+            f"the connection names {given.host}"
+            if given.host != stored.host
+            else "the connection has another application id"
+        )
+        super().__init__(
+            f"The warehouse holds the data of {stored.host}; {differs}. Nothing was read or "
+            "written. Correct the connection or use an empty warehouse. If the change is intended: "
+            f"python -m bms_flows.runtime.service_identity --confirm {given.host} APPLICATION_ID"
+        )
+
+
+def require(engine: Engine, given: ServiceIdentity) -> None:
+    """Raise `ServiceMismatch` unless the warehouse is filled from this service; store the first one.
+
+    An identity is replaced without a question while the warehouse holds no data of the service.
+    """
+    with engine.begin() as connection:
+        if current(connection) == given:
+            return
+        connection.execute(text(f"lock table {service_identity} in share row exclusive mode"))
+        stored = current(connection)
+        if stored == given:
+            return
+        if stored is not None and _holds_data(connection):
+            raise ServiceMismatch(stored, given)
+        _store(connection, given, confirmed=False)
+
+
+def confirm(engine: Engine, given: ServiceIdentity) -> None:
+    """Store that the warehouse is filled from this service from now on."""
+    with engine.begin() as connection:
+        connection.execute(text(f"lock table {service_identity} in share row exclusive mode"))
+        if current(connection) != given:
+            _store(connection, given, confirmed=True)
+
+
+def current(connection: Connection) -> ServiceIdentity | None:
+    """Return the service that the warehouse is filled from, None before the first flow."""
+    latest = select(service_identity.c.host, service_identity.c.application_id)
+    row = connection.execute(latest.order_by(service_identity.c.id.desc()).limit(1)).first()
+    return ServiceIdentity(*row) if row else None
+
+
+def _holds_data(connection: Connection) -> bool:
+    return bool(connection.scalar(select(or_(*(exists(select(each)) for each in FILLED_TABLES)))))
+
+
+def _store(connection: Connection, given: ServiceIdentity, *, confirmed: bool) -> None:
+    following = select(func.coalesce(func.max(service_identity.c.id), 0) + 1).scalar_subquery()
+    connection.execute(
+        insert(service_identity).values(
+            id=following,
+            host=given.host,
+            application_id=given.application_id,
+            since=datetime.now(UTC),
+            confirmed=confirmed,
+        )
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command: 0 when done, 1 when the database can't be reached, 2 on wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bms_flows.runtime.service_identity",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--url",
+        default=os.environ.get(URL_VARIABLE),
+        help=f"libpq URI of the warehouse, postgresql://… (default: ${URL_VARIABLE})",
+    )
+    parser.add_argument(
+        "--confirm",
+        nargs=2,
+        metavar=("BASE_URL", "APPLICATION_ID"),
+        help="state that the warehouse is filled from this service from now on",
+    )
+    options = parser.parse_args(arguments)
+    if not options.url:
+        parser.error(f"name the warehouse: --url postgresql://… or {URL_VARIABLE}")
+    engine = database.connect(options.url)
+    try:
+        if options.confirm:
+            try:
+                given = ServiceIdentity.of(*options.confirm)
+            except ValueError as error:
+                parser.error(str(error))
+            confirm(engine, given)
+        with engine.connect() as connection:
+            stored = current(connection)
+    except WarehouseError as error:
+        print(f"the warehouse does not answer: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
+        return 1
+    finally:
+        engine.dispose()
+    named = f"{stored.host}, application {stored.application_id}" if stored else "no service yet"
+    print(f"the warehouse is filled from {named}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

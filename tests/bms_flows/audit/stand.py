@@ -1,0 +1,144 @@
+"""Audits of the sandbox beside a warehouse that the flows have filled."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms.client import Client
+from bms.counters import Counters
+from bms.settings import Settings as ClientSettings
+from bms_flows.audit.run import audit
+from bms_flows.audit.settings import Settings
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
+from tests.bms_flows.mirror.stand import Mirror
+
+TODAY = date(2026, 3, 31)
+
+
+@dataclass
+class Auditor:
+    """One warehouse and one service; each run is the next audit."""
+
+    warehouse: Engine
+    data_root: Path
+    client_settings: ClientSettings
+    extract: Callable[..., dict[str, Any]]
+    mirror: Mirror
+    window: Window = field(default_factory=lambda: Window(date(2026, 3, 1), date(2026, 3, 30)))
+    settings: Settings = field(default_factory=Settings)
+    counters: Counters = field(default_factory=Counters)
+    today: date = TODAY
+    runs: int = 0
+
+    def load(self) -> None:
+        """Let the flows read the window and the lists, as a night does."""
+        self.extract(str(self.window.start), str(self.window.end))
+        self.read_lists()
+
+    def read_lists(self) -> None:
+        """Let the mirrors read their lists."""
+        for name in ("contact", "consultant"):
+            self.mirror.run(name, page_size=100)
+        self.mirror.run("employee", id_entity=1)
+        # The mirrors' flows under test are named after their resource.
+        with self.warehouse.begin() as connection:
+            connection.execute(
+                text("update bms.run set flow = 'employee_directory' where flow = 'employee_sync'")
+            )
+
+    def run_in_turn(self, entities: Sequence[int] = (1,), **client: Any) -> dict[str, Any]:
+        """Run the audit that has its turn today, then go on to the next day."""
+        found = self._run(None, entities, **client)
+        self.next_day()
+        return found
+
+    def run(self, window: Window | None = None, **client: Any) -> dict[str, Any]:
+        """Audit the window of entity 1 and the lists; returns what was found."""
+        return self._run(window or self.window, [1], **client)
+
+    def _run(self, window: Window | None, entities: Sequence[int], **client: Any) -> dict[str, Any]:
+        self.runs += 1
+        self.counters = Counters()
+        step = Step("reconciliation", f"audit {self.runs}", "audit")
+        place = Workplace(self.warehouse, UPath(self.data_root), self.settings)
+
+        async def once() -> dict[str, Any]:
+            settings = replace(self.client_settings, **client)
+            async with Client(settings, counters=self.counters) as opened:
+                return await audit(
+                    opened,
+                    place,
+                    self.settings,
+                    step,
+                    entities=entities,
+                    today=self.today,
+                    window=window,
+                    connected=entities,
+                )
+
+        return asyncio.run(once())
+
+    def next_day(self) -> None:
+        """Let the next audit be another day's."""
+        self.today += timedelta(days=1)
+
+    def found(self) -> dict[str, dict[str, int]]:
+        """Return what the words on days and lists hold, by resource and code."""
+        found: dict[str, dict[str, int]] = {}
+        for resource, counts in self.query("select resource, found from bms.reconciliation"):
+            for code, rows in counts.items():
+                of = found.setdefault(resource, {})
+                of[code] = of.get(code, 0) + rows
+        return found
+
+    def states(self) -> dict[str, int]:
+        """Return how many words there are of each state."""
+        return dict(self.query("select state, count(*) from bms.reconciliation group by state"))
+
+    def states_of(self, resource: str) -> dict[str, int]:
+        """Return how many days or lists of a resource are in each state."""
+        return dict(
+            self.query(
+                "select state, count(*) from bms.reconciliation"
+                f" where resource = '{resource}' group by state"
+            )
+        )
+
+    def word(self, resource: str, day: str) -> tuple[str, dict[str, int]]:
+        """Return state and findings of a day."""
+        (row,) = self.query(
+            "select state, found || pending from bms.reconciliation"
+            f" where resource = '{resource}' and day = '{day}'"
+        )
+        return row
+
+    def latest(self, resource: str) -> tuple[str, dict[str, int]]:
+        """Return state and findings of the latest audit of a resource."""
+        return self.query(
+            "select state, found || pending from bms.reconciliation"
+            f" where resource = '{resource}' order by day desc limit 1"
+        )[0]
+
+    def ringing(self) -> set[str]:
+        """Return what alarms are open of."""
+        with self.warehouse.connect() as connection:
+            return {each.subject for each in alarms.open_alarms(connection)}
+
+    def query(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        with self.warehouse.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(statement))]
+
+    def execute(self, statement: str) -> None:
+        """Change the warehouse behind the flows' back."""
+        with self.warehouse.begin() as connection:
+            connection.execute(text(statement))

@@ -1,0 +1,132 @@
+"""Long lists are audited in parts: what one part found stays open until that part is good again."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from bms_flows.audit.settings import Settings
+from bms_flows.runtime.windows import Window
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.audit.stand import TODAY, Auditor
+
+PARTS = 12
+PAGE = 20
+"""Rows of a page; a part of the list has one page here."""
+
+
+@pytest.fixture
+def auditor(auditor: Auditor, sandbox: Sandbox) -> Auditor:
+    """Audits whose requests suffice for about two parts of the contacts a day."""
+    auditor.settings = Settings(audit_requests=62, audit_days=2)
+    yesterday = TODAY - timedelta(days=1)
+    auditor.window = Window(yesterday - timedelta(days=1), yesterday)
+    sandbox.fill(contacts=PARTS * PAGE, consultants=4, employees=3)
+    auditor.load()
+    return auditor
+
+
+def audit(auditor: Auditor) -> None:
+    """Run the audit of a day; the mirrors read their lists before it."""
+    auditor.read_lists()
+    auditor.run_in_turn(page_size=PAGE)
+
+
+def test_an_alarm_stays_while_other_parts_of_the_list_are_good(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
+    for _ in range(PARTS):
+        audit(auditor)
+        if auditor.ringing():
+            break
+    assert auditor.ringing() == {"reconciliation contact"}
+    for _ in range(PARTS):
+        audit(auditor)
+        assert auditor.ringing() == {"reconciliation contact"}
+    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1003)
+    auditor.execute(f"update bms.contact set city = '{true['city']}' where id = 1003")
+    auditor.run_in_turn(page_size=PAGE)
+    auditor.run_in_turn(page_size=PAGE)
+    assert auditor.ringing() == set()
+
+
+def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(
+    auditor: Auditor,
+) -> None:
+    found = [auditor.run_in_turn(page_size=PAGE) for _ in range(PARTS // 2)]
+    parts = auditor.query(
+        "select part, parts, state from bms.reconciliation where resource = 'contact' order by 1"
+    )
+    assert parts == [(part, PARTS, "reconciled") for part in range(1, PARTS + 1)]
+    assert all(each["requests"] <= auditor.settings.audit_requests for each in found)
+    assert found[-1]["cycle"]["contact"]["days"] <= PARTS // 2
+
+
+def test_an_audit_of_a_part_loads_that_part_of_the_mirror_only(
+    auditor: Auditor,
+) -> None:
+    loaded: list[int] = []
+
+    def count(_: Any, cursor: Any, statement: str, *__: Any) -> None:
+        if "FROM bms.contact" in statement:
+            loaded.append(cursor.rowcount)
+
+    event.listen(auditor.warehouse, "after_cursor_execute", count)
+    auditor.run_in_turn(page_size=PAGE)
+    event.remove(auditor.warehouse, "after_cursor_execute", count)
+    (compared,) = auditor.query(
+        "select sum(rows_compared) from bms.reconciliation where resource = 'contact'"
+    )
+    assert sum(loaded) == compared[0] < PARTS * PAGE
+
+
+def test_a_cycle_that_is_longer_than_the_setting_allows_is_an_alarm(
+    auditor: Auditor,
+) -> None:
+    auditor.settings = Settings(audit_requests=62, audit_days=2, audit_cycle_days=1)
+    auditor.run_in_turn(page_size=PAGE)
+    assert auditor.ringing() == {"reconciliation cycle contact"}
+    auditor.settings = Settings(audit_requests=62, audit_days=2, audit_cycle_days=30)
+    auditor.run_in_turn(page_size=PAGE)
+    assert auditor.ringing() == set()
+
+
+def test_a_detail_that_differs_is_read_again_until_it_agrees(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    """A sample of details is read of each part; the next sample has other rows."""
+    sandbox.set_fault("stale_detail", operation="read_contact", count=2)
+    auditor.run_in_turn(page_size=PAGE)
+    (rows,) = auditor.query("select rows from bms.reconciliation where found <> '{}'")
+    assert rows
+    for _ in range(2 * PARTS):
+        auditor.run_in_turn(page_size=PAGE)
+        if not auditor.ringing():
+            break
+    assert auditor.ringing() == set()
+
+
+def test_rows_that_moved_to_another_part_keep_the_alarm_until_they_are_found_there(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
+    while not auditor.ringing():
+        audit(auditor)
+    sandbox.set_dialect(list_order="id_desc")
+    for _ in range(PARTS):
+        audit(auditor)
+        assert auditor.ringing() == {"reconciliation contact"}
+
+
+def test_a_row_that_the_service_and_the_mirror_both_gave_up_closes_its_alarm(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
+    while not auditor.ringing():
+        audit(auditor)
+    sandbox.delete("contacts", 1003)
+    for _ in range(3):
+        audit(auditor)
+    assert auditor.ringing() == set()

@@ -1,0 +1,99 @@
+"""What the self-audit finds of seeded bugs, and how often it cries wolf; docs/audit.md has the figures."""
+
+from typing import Any
+
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.audit.life import Life
+from tests.bms_flows.audit.stand import TODAY, Auditor
+from tests.bms_flows.audit.test_run import BUGS
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(3000)]
+
+DIALECTS: list[dict[str, Any]] = [
+    {},
+    {"list_order": "modified_on"},
+    {"list_order": "name", "past_end": "last_page"},
+    {"list_order": "id_desc", "nulls": "absent"},
+    {"page_size_max": 30, "datetime_format": "utc_ms"},
+    {"page_size_max": 70, "date_format": "zone", "extra_fields": True},
+    {"end_date": "exclusive", "datetime_format": "datetime"},
+    {"longest_range": 10, "all_includes_deleted": False},
+    {"date_format": "ms", "datetime_format": "ms", "unknown_entity": "not_found"},
+    {"one_live_token": True, "rate_limit": 300.0},
+]
+RUNS = 20
+"""Clean audits in each dialect."""
+
+
+def life(sandbox: Sandbox, auditor: Auditor, seed: int) -> Life:
+    return Life(sandbox, auditor.window.start, auditor.window.end, seed)
+
+
+def alive(sandbox: Sandbox, auditor: Auditor, **readings: Any) -> dict[str, Any]:
+    """Start anew with a clock that goes, and fill the warehouse; returns the client's settings."""
+    sandbox.reset()
+    sandbox.set_clock(TODAY, frozen=False)
+    sandbox.set_dialect(**readings)
+    tables = "client_invoice, client_invoice_version, client_invoice_day, contact, contact_version"
+    for table in f"{tables}, consultant, consultant_version, employee, employee_version".split(
+        ", "
+    ):
+        auditor.execute(f"truncate bms.{table}")
+    for table in ("reconciliation", "alarm", "control_total", "quarantine"):
+        auditor.execute(f"truncate bms.{table}")
+    auditor.execute("delete from bms.run")
+    inclusive = readings.get("end_date") != "exclusive"
+    return {"end_date_inclusive": inclusive}
+
+
+def load(auditor: Auditor, client: dict[str, Any]) -> None:
+    """Load as a night does; what a living service makes doubtful is none of the audit's business."""
+    auditor.extract(str(auditor.window.start), str(auditor.window.end), **client)
+    auditor.read_lists()
+
+
+def test_seeded_bugs_are_found(sandbox: Sandbox, auditor: Auditor) -> None:
+    missed, lines = [], []
+    for seed, (bug, operation, resource, code) in enumerate(BUGS):
+        client = alive(sandbox, auditor)
+        load(auditor, client)
+        sandbox.set_fault(bug, operation=operation)
+        living = life(sandbox, auditor, seed)
+        with living.going_on():
+            auditor.run(**client)
+        found = auditor.found()
+        lines.append(f"| `{bug}` | {found.get(resource, {})} | {auditor.counters.requests} |")
+        if code not in found.get(resource, {}):
+            missed.append(bug)
+        assert set(found) <= {resource}, (bug, found)
+    print("\n" + "\n".join(lines))  # noqa: T201 -- the table of docs/audit.md
+    assert missed == []
+
+
+def test_clean_audits_raise_no_alarm(sandbox: Sandbox, auditor: Auditor) -> None:
+    runs, changes, changed, requests, rows = 0, 0, 0, [], 0
+    for number, readings in enumerate(DIALECTS):
+        client = alive(sandbox, auditor, **readings)
+        for run in range(RUNS):
+            if run % 5 == 0:
+                load(auditor, client)
+            living = life(sandbox, auditor, 1000 * number + run)
+            with living.going_on():
+                auditor.run(**client)
+            auditor.next_day()
+            runs, changes = runs + 1, changes + living.changes
+            requests.append(auditor.counters.requests)
+            assert auditor.found() == {}, (readings, run)
+            [(more, compared)] = auditor.query(
+                "select sum(changed_meanwhile + coalesce((select sum(value::int)"
+                " from jsonb_each_text(pending)), 0)), sum(rows_compared) from bms.reconciliation"
+                " where run_id = (select max(run_id) from bms.reconciliation)"
+            )
+            changed, rows = changed + more, rows + compared
+        assert auditor.ringing() == set()
+    print(  # noqa: T201 -- the table of docs/audit.md
+        f"\n{runs} audits, {rows} rows compared, {changes} changes meanwhile, {changed} rows seen "
+        f"changed, {min(requests)} to {max(requests)} requests, no difference reported"
+    )

@@ -1,0 +1,313 @@
+"""Days held for review: stored and not published; published as they are once an operator accepts them."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.invoices.acceptance import accept_unit
+from bms_flows.invoices.planning import suspects
+from bms_flows.invoices.raw import AnswersMissing
+from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.units import Unit
+from bms_flows.rebuild import rebuild
+from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
+from bms_sandbox.serve import Sandbox
+
+Extract = Callable[..., dict[str, Any]]
+MARCH = ("2026-03-01", "2026-03-31")
+
+
+@pytest.fixture
+def suspect(sandbox: Sandbox, extract: Extract) -> str:
+    """A load of March in which an amount is off by a cent; what its task says."""
+    extract(*MARCH)
+    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
+    with pytest.raises(Suspect) as told:
+        extract(*MARCH)
+    return str(told.value)
+
+
+@pytest.fixture
+def held(sandbox: Sandbox, extract: Extract) -> None:
+    """A load of March that is held for all days with invoices: their currency is gone."""
+    extract(*MARCH)
+    sandbox.set_dialect(shown_forms="currency=null")
+    with pytest.raises(Suspect, match="currency_gone"):
+        extract(*MARCH)
+
+
+def day_of(sandbox: Sandbox, id_invoice: int) -> date:
+    rows = sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))
+    [row] = [row for row in rows if row["id_invoice"] == id_invoice]
+    return date.fromisoformat(row["invoice_date"])
+
+
+def states(warehouse: Engine) -> list[str]:
+    with warehouse.connect() as connection:
+        return list(connection.scalars(text("select state from bms.run order by id")))
+
+
+def versions(warehouse: Engine) -> int:
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
+
+
+def set_aside(warehouse: Engine) -> dict[str, int]:
+    """The rows in quarantine, each with the step that last saw it."""
+    with warehouse.connect() as connection:
+        rows = connection.execute(text("select row_key, run_id from bms.quarantine"))
+        return {row_key: run_id for row_key, run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
+
+
+def last(warehouse: Engine) -> int:
+    """The number of the last step."""
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select max(id) from bms.run")) or 0)
+
+
+def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
+    """Publish a suspect load as a later run does; return its manifest, None without one."""
+    place = Workplace(warehouse, UPath(data_root), Settings())
+    step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
+    return accept_unit(place, unit, step)
+
+
+def test_a_held_day_is_not_published_and_the_task_says_what_to_do(
+    warehouse: Engine, suspect: str
+) -> None:
+    assert states(warehouse) == ["complete", "complete", "suspect"]
+    assert versions(warehouse) == 1
+    assert "1 of 31 days held for review, the other days are published" in suspect
+    assert "amounts_differ (1 rows)" in suspect
+    assert "accept_suspect" in suspect
+
+
+@pytest.mark.usefixtures("suspect")
+def test_an_accepted_load_is_published_without_reading_again(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path
+) -> None:
+    sandbox.forget()
+    (unit,) = suspects(warehouse, [1])
+    manifest = accepted(warehouse, tmp_path, unit)
+    assert manifest is not None
+    assert manifest["changed"] == 1
+    assert versions(warehouse) == 2
+    assert states(warehouse) == ["complete", "complete", "suspect", "complete"]
+    assert sandbox.truth()["requests"] == {}
+    assert suspects(warehouse, [1]) == [], "accepted once is enough"
+    assert parquet.read_table(tmp_path / manifest["parquet"]).num_rows == manifest["rows_read"]
+
+
+@pytest.mark.usefixtures("suspect")
+def test_the_reports_of_an_accepted_load_are_where_its_step_says(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """Its answers are the held step's, its reports its own."""
+    (unit,) = suspects(warehouse, [1])
+    assert accepted(warehouse, tmp_path, unit)
+    with warehouse.connect() as connection:
+        query = text("select details->>'report' from bms.run order by id desc limit 1")
+        folder = tmp_path / str(connection.scalar(query))
+    assert {each.name for each in folder.iterdir()} == {"totals.csv", "history.csv"}
+
+
+@pytest.mark.usefixtures("suspect")
+def test_a_good_read_since_leaves_nothing_to_accept(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    sandbox.reset()
+    extract(*MARCH)
+    assert suspects(warehouse, [1]) == []
+
+
+@pytest.mark.parametrize("later", ["complete", "suspect"])
+def test_an_older_answer_is_not_put_over_a_newer_one(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, later: str
+) -> None:
+    """Two nights in doubt, and whoever accepts both gets the second; the first where it is alone."""
+    extract(*MARCH)
+    days = [("2026-03-02", "2026-03-16"), ("2026-03-03", "2026-03-17")]
+    alone, both = (
+        sandbox.invoices(1, date(2026, 3, day), date(2026, 3, day))[0]["id_invoice"]
+        for day in (2, 3)
+    )
+    for night, asked in enumerate(days):
+        for key in (alone, both):
+            sandbox.edit_invoice(1, key, invoice_subject=f"night {night}")
+        if night and later == "complete":
+            sandbox.set_dialect(shown_forms="")
+            extract(*asked)
+        else:
+            sandbox.set_dialect(shown_forms="currency=null")
+            with pytest.raises(Suspect):
+                extract(*asked)
+    units = suspects(warehouse, [1])
+    assert len(units) == (2 if later == "suspect" else 1)
+    for unit in reversed(units):  # tasks of one run keep no order
+        accepted(warehouse, tmp_path, unit)
+    with warehouse.connect() as connection:
+        stored = connection.execute(text("select * from bms.client_invoice where _version > 1"))
+        subjects = {row.id_invoice: row.invoice_subject for row in stored}
+        read = connection.scalar(text("select count(*) from bms.client_invoice_day"))
+    assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
+    assert read == 31
+    assert suspects(warehouse, [1]) == []
+    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert made.before == made.after
+
+
+@pytest.mark.usefixtures("held")
+def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+) -> None:
+    """That run waited for the night's, or its task was cleared days later."""
+    (planned,) = suspects(warehouse, [1])
+    sandbox.reset()
+    days = {date(2026, 3, 10), date(2026, 3, 20)}
+    for day in days:
+        (row, *_) = sandbox.invoices(1, day, day)
+        sandbox.edit_invoice(1, row["id_invoice"], invoice_subject="sent since")
+    extract("2026-03-10", "2026-03-31")
+    made = accepted(warehouse, tmp_path, planned)
+    assert made is not None
+    left = [day for day in planned.days if day < date(2026, 3, 10)]
+    assert made["days"] == f"{min(left)}/{max(left)}"
+    assert accepted(warehouse, tmp_path, planned) is None
+    assert states(warehouse).count("suspect") == 1
+    assert states(warehouse)[-1] == "complete"
+    with warehouse.connect() as connection:
+        since = text("select _day from bms.client_invoice where invoice_subject = 'sent since'")
+        assert {*connection.scalars(since)} == days
+        assert connection.scalar(text("select count(*) from bms.client_invoice_lease")) == 0
+
+
+@pytest.mark.usefixtures("suspect")
+def test_a_load_whose_answers_are_gone_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
+    (unit,) = suspects(warehouse, [1])
+    raw = next(
+        path for path in (tmp_path / "raw").rglob("step-2/*") if holds(path.name, unit.span.start)
+    )
+    raw.unlink()
+    with pytest.raises(AnswersMissing, match="run these days again"):
+        accepted(warehouse, tmp_path, unit)
+    assert states(warehouse) == ["complete", "complete", "suspect", "failed"]
+    assert versions(warehouse) == 1
+
+
+def holds(name: str, day: date) -> bool:
+    """Whether a stored answer is about a day, by its name."""
+    start, end = name.removesuffix(".json.zst").split("_")[-2:]
+    return day in Window.parse(f"{start}/{end}")
+
+
+@pytest.mark.usefixtures("held")
+def test_of_a_held_load_just_the_days_asked_for_are_published(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """An operator has looked at one day; the others of the same load stay held."""
+    (whole,) = suspects(warehouse, [1])
+    looked_at = date(2026, 3, 30)
+    (unit,) = suspects(warehouse, [1], [looked_at])
+    accepted(warehouse, tmp_path, unit)
+    with warehouse.connect() as connection:
+        changed = text("select distinct _day from bms.client_invoice where currency is null")
+        assert connection.scalars(changed).all() == [looked_at]
+    (rest,) = suspects(warehouse, [1])
+    assert rest.days == whole.days - {looked_at}
+    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert made.before == made.after
+
+
+@pytest.mark.parametrize("doubt", ["wrong_amount", "duplicate_row"])
+def test_what_was_accepted_is_not_doubted_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, doubt: str
+) -> None:
+    """The service has its own rounding, say, and nobody there will change it."""
+    month = Settings(window_days=31)
+    extract(*MARCH, settings=month)
+    sandbox.set_fault(doubt, operation="list_client_invoices", count=5)
+    for _night in range(2):
+        with pytest.raises(Suspect):
+            extract(*MARCH, settings=month)
+    *_, unit = suspects(warehouse, [1])
+    accepted(warehouse, tmp_path, unit)
+    again = extract(*MARCH, settings=month)
+    assert (again["inserted"], again["changed"]) == (0, 0)
+    assert sandbox.truth()["faults"] == {doubt: 3}
+
+
+def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_accepted(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
+) -> None:
+    extract(*MARCH)
+    rows = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 20))
+    *many, one = [row["id_invoice"] for row in rows]
+    for key in many:
+        sandbox.edit_invoice(1, key, invoice_subject="a\0b")
+    for _night in range(2):
+        with pytest.raises(Suspect, match="many_quarantined"):
+            extract(*MARCH)
+        assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
+    (unit,) = suspects(warehouse, [1])
+    accepted(warehouse, tmp_path, unit)
+    extract(*MARCH)
+    seen = last(warehouse)
+    sandbox.edit_invoice(1, one, invoice_subject="a\0b")
+    with pytest.raises(Suspect, match="many_quarantined"):
+        extract(*MARCH)
+    held, published = last(warehouse), last(warehouse) - 1
+    held_day = day_of(sandbox, one)
+    assert set_aside(warehouse) == {
+        **{str(key): seen if day_of(sandbox, key) == held_day else published for key in many},
+        str(one): held,
+    }
+    sandbox.edit_invoice(1, one, invoice_subject="read")
+    extract(*MARCH)
+    assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
+
+
+@pytest.mark.usefixtures("suspect")
+def test_another_entity_goes_on(extract: Extract) -> None:
+    assert extract(*MARCH, id_entity=2)["inserted"] > 0
+
+
+def test_an_end_date_taken_for_inclusive_is_noticed(sandbox: Sandbox, extract: Extract) -> None:
+    """The wrong setting would lose the last day of each request in silence."""
+    sandbox.set_dialect(end_date="exclusive")
+    with pytest.raises(Suspect, match="end_date_excluded"):
+        extract("2026-03-09", "2026-03-13")
+
+
+def test_an_end_date_taken_for_exclusive_is_noticed(extract: Extract) -> None:
+    with pytest.raises(Suspect, match="outside_window"):
+        extract("2026-03-09", "2026-03-13", end_date_inclusive=False)
+
+
+@pytest.mark.parametrize(
+    ("loss", "code"),
+    [
+        ("empty_list", "drop"),
+        ("short_list", "drop"),
+        ("missing_day", "drop"),
+        ("duplicate_row", "duplicate_ids"),
+        ("wrong_amount", "amounts_differ"),
+    ],
+)
+def test_a_loss_in_days_that_stood_here_is_noticed(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str
+) -> None:
+    extract(*MARCH)
+    sandbox.set_fault(loss, operation="list_client_invoices", count=1)
+    with pytest.raises(Suspect, match=code):
+        extract(*MARCH)
+    assert sandbox.truth()["faults"] == {loss: 1}
+    assert versions(warehouse) == 1

@@ -1,0 +1,186 @@
+"""Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from bms_flows.invoices import leases, load
+from bms_flows.invoices import review as reviewing
+from bms_flows.invoices.leases import DaysTaken, Lease, LeaseLost, leased
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.windows import Window
+from bms_warehouse.errors import WarehouseError
+
+START = date(2026, 3, 1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def unit(first: int, last: int, entity: int = 1) -> Unit:
+    window = Window(START + timedelta(days=first), START + timedelta(days=last))
+    return Unit(entity, (window,))
+
+
+def held(warehouse: Engine) -> int:
+    with warehouse.connect() as connection:
+        return int(connection.scalar(text("select count(*) from bms.client_invoice_lease")) or 0)
+
+
+def test_the_same_day_is_held_once(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        pytest.raises(DaysTaken),
+        leased(warehouse, unit(9, 12), run_id=2, task="b"),
+    ):
+        pytest.fail("two held the tenth day")
+    assert held(warehouse) == 0
+
+
+def test_other_days_and_other_entities_are_free(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        leased(warehouse, unit(10, 12), run_id=2, task="b"),
+        leased(warehouse, unit(0, 9, entity=2), run_id=3, task="c"),
+    ):
+        assert held(warehouse) == 3
+
+
+def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        leased(warehouse, unit(5, 6), run_id=2, task="b") as taken,
+        warehouse.begin() as connection,
+    ):
+        taken.fence(connection)
+        with pytest.raises(LeaseLost, match=r"^these days were taken over by another run"):
+            lost.fence(connection)
+
+
+def test_a_lease_lives_up_to_its_last_moment(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([NOON, NOON + leases.LIFE, NOON + leases.LIFE + timedelta(microseconds=1)])
+    monkeypatch.setattr(leases, "clock", lambda _: next(moments))
+    with leased(warehouse, unit(0, 9), run_id=1, task="a"):
+        with pytest.raises(DaysTaken), leased(warehouse, unit(0, 9), run_id=2, task="b"):
+            pytest.fail("two held the days")
+        with leased(warehouse, unit(0, 9), run_id=3, task="b"):
+            assert held(warehouse) == 1
+
+
+def test_taking_days_over_leaves_other_days_and_other_entities_alone(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
+    with (
+        leased(warehouse, unit(0, 9, entity=2), run_id=1, task="a") as other_entity,
+        leased(warehouse, unit(20, 29), run_id=2, task="a") as other_days,
+        leased(warehouse, unit(0, 9), run_id=3, task="a"),
+        warehouse.begin() as connection,
+    ):
+        other_entity.fence(connection)
+        other_days.fence(connection)
+
+
+def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse: Engine) -> None:
+    """A name that stayed would end the session of whichever load takes it from the pool next."""
+    with warehouse.connect() as connection:
+        names = []
+        for _ in range(2):
+            with connection.begin():
+                Lease(7, 1, 0.0).writes(connection)
+                names.append(connection.scalar(text("show application_name")))
+            with connection.begin():
+                names.append(connection.scalar(text("show application_name")))
+    assert names == ["bms load of step 7", "bms"] * 2
+
+
+def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        leased(warehouse, unit(0, 9), run_id=2, task="a") as taken,
+        warehouse.begin() as connection,
+    ):
+        taken.fence(connection)
+        with pytest.raises(LeaseLost):
+            lost.fence(connection)
+
+
+def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
+    warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its machine is gone, or sleeps, and PostgreSQL has not noticed: the next try goes on."""
+    with warehouse.begin() as connection:
+        # A wait that would last for ever ends as an error.
+        connection.execute(text(f"alter database {warehouse.url.database} set lock_timeout = '3s'"))
+    monkeypatch.setattr(load, "BATCH", 1)
+    fence, next_try = Lease.fence, []
+
+    def fence_and_stand_still(self: Lease, connection: Connection) -> None:
+        fence(self, connection)
+        monkeypatch.setattr(Lease, "fence", fence)
+        with ThreadPoolExecutor(1) as other:
+            next_try.append(other.submit(extract, "2026-03-02", "2026-03-06").result())
+
+    monkeypatch.setattr(Lease, "fence", fence_and_stand_still)
+    with pytest.raises(WarehouseError) as ended:
+        extract("2026-03-02", "2026-03-06")
+    assert ended.value.retriable
+    assert next_try[0]["inserted"] > 0
+    assert held(warehouse) == 0
+    with warehouse.connect() as connection:
+        states = connection.scalars(text("select state from bms.run order by id")).all()
+    assert states == ["failed", "complete"]
+
+
+def test_a_lease_is_renewed_once_in_a_while(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def expires() -> datetime:
+        with warehouse.connect() as connection:
+            query = text("select expires_at from bms.client_invoice_lease")
+            return connection.scalars(query).one()
+
+    with (
+        leased(warehouse, unit(0, 9), run_id=1, task="a") as held,
+        warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        taken = expires()
+        held.renew(connection)
+        assert expires() == taken, "it was taken just now"
+        monkeypatch.setattr(leases.time, "monotonic", lambda: held.renewed_at + leases.RENEWAL_S)
+        held.renew(connection)
+        assert (renewed := expires()) > taken
+        monkeypatch.undo()
+        held.renew(connection)
+        assert expires() == renewed, "it was renewed just now"
+
+
+def test_waiting_for_days_may_help() -> None:
+    assert DaysTaken.retriable
+    assert LeaseLost.retriable
+
+
+def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
+    warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood still between its last answer and the end: another has read the same days since."""
+    believed = reviewing.check
+
+    def check_at_last(*given: Any, **named: Any) -> Any:
+        with warehouse.begin() as connection:
+            connection.execute(text("delete from bms.client_invoice_lease"))
+        return believed(*given, **named)
+
+    monkeypatch.setattr(reviewing, "check", check_at_last)
+    with pytest.raises(LeaseLost):
+        extract("2026-03-02", "2026-03-06")
+    with warehouse.connect() as connection:
+        assert not connection.scalar(text("select count(*) from bms.client_invoice"))
+        assert connection.scalar(text("select state from bms.run")) == "failed"

@@ -1,0 +1,220 @@
+"""Extraction of a unit, over real HTTP into a real PostgreSQL, against the sandbox's own truth."""
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from sqlalchemy import Engine, select, text
+
+from bms_flows.runtime.settings import Settings
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import fingerprint, run_summary
+from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, run
+
+Extract = Callable[..., dict[str, Any]]
+MARCH = ("2026-03-01", "2026-03-31")
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
+
+
+def counts(manifest: dict[str, Any]) -> dict[str, int]:
+    return {name: manifest[name] for name in COUNTS if manifest[name]}
+
+
+def table_hash(warehouse: Engine) -> str:
+    with warehouse.connect() as connection:
+        return fingerprint(connection, client_invoice)
+
+
+def truth(sandbox: Sandbox, id_entity: int = 1) -> list[dict[str, Any]]:
+    return sandbox.invoices(id_entity, *map(date.fromisoformat, MARCH))
+
+
+def test_the_table_is_what_the_service_holds(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    held = {row["id_invoice"]: row for row in truth(sandbox)}
+    manifest = extract(*MARCH)
+    assert counts(manifest) == {"rows_read": len(held), "inserted": len(held)}
+    with warehouse.connect() as connection:
+        stored = {
+            row["id_invoice"]: row for row in connection.execute(select(client_invoice)).mappings()
+        }
+    assert stored.keys() == held.keys()
+    for key, row in held.items():
+        for amount in ("total_excl_vat", "total_vat", "total_incl_vat", "total_due"):
+            assert stored[key][amount] == Decimal(row[amount])
+        assert stored[key]["invoice_date"].isoformat() == row["invoice_date"][:10]
+        assert stored[key]["client_name"] == row["client_name"]
+        assert stored[key]["sent"] == row["sent"]
+
+
+def test_the_same_days_again_change_nothing(
+    warehouse: Engine, sandbox: Sandbox, extract: Extract
+) -> None:
+    extract(*MARCH)
+    before = table_hash(warehouse)
+    again = extract(*MARCH)
+    assert counts(again) == {"rows_read": len(truth(sandbox)), "unchanged": len(truth(sandbox))}
+    assert table_hash(warehouse) == before
+
+
+def test_another_language_changes_nothing_and_keeps_its_names(
+    warehouse: Engine, extract: Extract
+) -> None:
+    extract(*MARCH, language="EN")
+    before = table_hash(warehouse)
+    assert counts(extract(*MARCH, language="FR")).keys() == {"rows_read", "unchanged"}
+    assert table_hash(warehouse) == before
+    with warehouse.connect() as connection:
+        names = connection.execute(
+            text(
+                "select language, name from bms.code_name where field = 'status' and code = 'PAID'"
+            )
+        ).all()
+    assert sorted(names) == [("EN", "Paid"), ("FR", "Payée")]
+
+
+def test_a_row_read_in_another_language_shows_the_known_name(
+    warehouse: Engine, extract: Extract
+) -> None:
+    extract("2026-03-01", "2026-03-15", language="FR")
+    extract("2026-03-16", "2026-03-31", language="EN")
+    with warehouse.connect() as connection:
+        shown = connection.scalars(
+            text("select distinct status_name from bms.client_invoice where status = 'PAID'")
+        ).all()
+    assert shown == ["Payée"]
+
+
+def test_a_change_becomes_a_version(sandbox: Sandbox, warehouse: Engine, extract: Extract) -> None:
+    extract(*MARCH)
+    due = next(row for row in truth(sandbox) if Decimal(row["total_due"]) > 0)
+    sandbox.pay(1, due["id_invoice"])
+    assert extract(*MARCH)["changed"] == 1
+    with warehouse.connect() as connection:
+        versions = connection.execute(
+            select(client_invoice_version.c["_version", "total_due"])
+            .where(client_invoice_version.c.id_invoice == due["id_invoice"])
+            .order_by(client_invoice_version.c["_version"])
+        ).all()
+    assert versions == [(1, Decimal(due["total_due"])), (2, 0)]
+
+
+def test_an_invoice_that_no_longer_comes_back_is_marked_and_returns(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    extract(*MARCH)
+    gone = truth(sandbox)[3]
+    sandbox.delete_invoice(1, gone["id_invoice"])
+    assert extract(*MARCH)["vanished"] == 1
+    assert extract(*MARCH)["vanished"] == 0
+    with warehouse.connect() as connection:
+        marked = connection.scalars(
+            text("select id_invoice from bms.client_invoice where _vanished_at is not null")
+        ).all()
+    assert marked == [gone["id_invoice"]]
+    sandbox.reset()
+    assert counts(extract(*MARCH))["changed"] == 1
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select max(_version) from bms.client_invoice")) == 3
+
+
+def test_control_totals_are_exact(sandbox: Sandbox, warehouse: Engine, extract: Extract) -> None:
+    extract(*MARCH)
+    with warehouse.connect() as connection:
+        (step,) = run_summary(connection, "test")
+    expected: dict[str, Decimal] = {}
+    for row in truth(sandbox):
+        expected[row["currency"]] = expected.get(row["currency"], Decimal(0)) + Decimal(
+            row["total_incl_vat"]
+        )
+    assert {c: total["total_incl_vat"] for c, total in step["totals"].items()} == expected
+
+
+def test_two_entities_stand_side_by_side(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    extract(*MARCH, id_entity=1)
+    extract(*MARCH, id_entity=2)
+    assert extract(*MARCH, id_entity=1)["vanished"] == 0
+    with warehouse.connect() as connection:
+        held = connection.execute(
+            text("select id_entity, count(*) from bms.client_invoice group by 1 order by 1")
+        ).all()
+    assert held == [(1, len(truth(sandbox, 1))), (2, len(truth(sandbox, 2)))]
+
+
+def test_a_refused_range_is_halved(sandbox: Sandbox, warehouse: Engine, extract: Extract) -> None:
+    extract(*MARCH)
+    before = table_hash(warehouse)
+    sandbox.set_dialect(longest_range=3)
+    again = extract(*MARCH, settings=Settings(window_days=31))
+    assert counts(again).keys() == {"rows_read", "unchanged"}
+    assert table_hash(warehouse) == before
+
+
+def test_files_hold_what_came(extract: Extract, tmp_path: Path) -> None:
+    manifest = extract(*MARCH)
+    kept = sorted(tmp_path.rglob("*.json.zst"))
+    assert len(kept) == 5
+    bodies = [pa.input_stream(str(path), compression="zstd").read() for path in kept]
+    assert sum(body.count(b'"id_invoice"') for body in bodies) == manifest["rows_read"]
+    (file,) = tmp_path.rglob("*.parquet")
+    assert parquet.read_table(file).num_rows == manifest["rows_read"]
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_failure_publishes_nothing_and_says_so(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    sandbox.set_dialect(granted_scopes=["read:contact"])
+    with pytest.raises(Exception, match="read:invoice_client"):
+        extract(*MARCH)
+    with warehouse.connect() as connection:
+        assert connection.scalar(select(run.c.state)) == "failed"
+        assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
+
+
+def test_a_manifest_fits_an_xcom(extract: Extract) -> None:
+    assert len(str(extract("2026-01-01", "2026-03-31"))) < 2000
+
+
+@pytest.mark.parametrize("problem", ["currency", "amount"])
+def test_a_row_that_cannot_be_is_set_aside_and_leaves_when_good(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, problem: str
+) -> None:
+    held = truth(sandbox)
+    changes = {"currency": {"currency": "E\0R"}, "amount": {"total_vat": "0.0000000001"}}[problem]
+    sandbox.edit_invoice(1, held[0]["id_invoice"], **changes)
+    first = extract(*MARCH)
+    assert (first["quarantined"], first["inserted"]) == (1, len(held) - 1)
+    with warehouse.connect() as connection:
+        (row,) = connection.execute(select(quarantine)).mappings().all()
+    assert row["row_key"] == str(held[0]["id_invoice"])
+    assert row["code"] == {"currency": "bad_text", "amount": "bad_amount"}[problem]
+    sandbox.reset()
+    assert extract(*MARCH)["inserted"] == 1
+    with warehouse.connect() as connection:
+        assert connection.execute(select(quarantine)).all() == []
+
+
+@pytest.mark.parametrize(
+    "problem", [{"currency": "E\0R"}, {"total_vat": "0.0000000001"}], ids=["text", "amount"]
+)
+def test_a_row_set_aside_stays_until_its_own_day_is_read_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, problem: dict[str, Any]
+) -> None:
+    """It came in an answer of many days, and a later run reads one of the others."""
+    held = next(row for row in truth(sandbox) if row["invoice_date"] == "2026-03-04")
+    sandbox.edit_invoice(1, held["id_invoice"], **problem)
+    extract("2026-03-01", "2026-03-07")
+    for day, left in (("2026-03-01", [date(2026, 3, 4)]), ("2026-03-04", [])):
+        sandbox.reset()
+        extract(day, day)
+        with warehouse.connect() as connection:
+            assert connection.scalars(select(quarantine.c.first_day)).all() == left

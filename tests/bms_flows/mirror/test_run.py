@@ -1,0 +1,252 @@
+"""A mirror's life against a running service: first sync, second, changes, deletions, returns."""
+
+from typing import Any
+
+import pytest
+
+from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.run import ManyGone
+from bms_flows.monitoring.freshness import look
+from bms_flows.runtime.settings import Settings
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import NEVER, Mirror
+
+DETAILS_LATER = Asked(details=False)
+
+
+def last_run(mirror: Mirror) -> dict[str, Any]:
+    with mirror.warehouse.connect() as connection:
+        found = connection.exec_driver_sql("select * from bms.run order by id desc limit 1")
+        return dict(found.mappings().one())
+
+
+def balanced(counts: dict[str, Any]) -> bool:
+    accounted = ("inserted", "changed", "unchanged", "quarantined")
+    return bool(counts["rows_read"] == sum(counts[name] for name in accounted))
+
+
+def test_the_first_sync_has_every_contact_with_its_detail(sandbox: Sandbox, mirror: Mirror) -> None:
+    truth = sandbox.rows("contacts")
+    manifest = mirror.run()
+    stored = mirror.rows("bms.contact")
+    assert manifest["state"] == "complete"
+    assert manifest["inserted"] == len(truth) == len(stored)
+    for row, true in zip(stored, truth, strict=True):
+        for name in ("id", "email", "phone_number", "notes", "active", "domains", "deleted"):
+            assert row[name] == true[name]
+        assert row["_gone_reason"] == ("flagged" if true["deleted"] else None)
+        assert row["_assigned"] == (true["id_account_manager"] is not None and not true["deleted"])
+        assert row["_detailed"]
+        assert row["_extra"] is None
+    versions = mirror.rows("bms.contact_version")
+    assert [row["_version"] for row in versions] == [1] * len(truth)
+    assert balanced(last_run(mirror))
+
+
+@pytest.mark.prove
+def test_a_hundred_runs_without_a_change_write_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
+    """No write, no version, and no detail but those whose turn it is: each once in the rotation."""
+    sandbox.fill(contacts=40, consultants=0, employees=0)
+    first = mirror.run(page_size=100)
+    written = mirror.places()
+    details = 0
+    for _ in range(100):
+        manifest = mirror.run(page_size=100)
+        assert manifest["unchanged"] == manifest["rows_read"] == first["inserted"]
+        assert mirror.requests("list_contacts") == 2 + 1  # two passes, and who is assigned
+        details += mirror.requests("read_contact")
+    assert mirror.places() == written
+    assert details == 40  # the rotation's hundred runs are over: each contact once
+
+
+def test_a_change_in_the_list_is_a_version_and_costs_one_detail(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=30)
+    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.run()
+    sandbox.edit("contacts", 1003, email="new@example.org", notes="seen with it")
+    manifest = mirror.run()
+    assert manifest["changed"] == 1
+    assert mirror.requests("read_contact") == 1
+    before, after = mirror.rows("bms.contact_version", "id = 1003")
+    assert (after["email"], after["notes"]) == ("new@example.org", "seen with it")
+    assert (before["_version"], after["_version"]) == (1, 2)
+    assert after["_observed_at"] > before["_observed_at"]
+    assert mirror.run()["changed"] == 0
+
+
+def test_a_change_that_the_list_does_not_show_is_found_in_its_turn(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=20)
+    mirror.settings = Settings(mirror_rotation=4)
+    mirror.run()
+    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1005)
+    sandbox.edit("contacts", 1005, notes="only in the detail", modified_on=true["modified_on"])
+    changed = [mirror.run()["changed"] for _ in range(4)]
+    assert sorted(changed) == [0, 0, 0, 1]
+    assert mirror.rows("bms.contact", "id = 1005")[0]["notes"] == "only in the detail"
+
+
+def test_a_flagged_contact_and_one_that_vanished_are_both_deleted(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=30)
+    mirror.run()
+    sandbox.edit("contacts", 1003, deleted=True, deleted_on="2026-03-30T10:00:00+00:00")
+    sandbox.delete("contacts", 1004)
+    manifest = mirror.run()
+    assert (manifest["changed"], manifest["vanished"]) == (1, 1)
+    flagged, vanished = mirror.rows("bms.contact", "id in (1003, 1004)")
+    assert (flagged["deleted"], flagged["_gone_reason"]) == (True, "flagged")
+    assert (vanished["deleted"], vanished["_gone_reason"]) == (True, "vanished")
+    assert vanished["email"]  # nothing is lost of it
+    assert mirror.rows("bms.contact_version", "id = 1004")[-1]["deleted"]
+    again = mirror.run()
+    assert (again["changed"], again["vanished"]) == (0, 0)
+
+
+@pytest.mark.parametrize("asked", [Asked(), DETAILS_LATER], ids=["details", "list only"])
+def test_one_that_comes_back_is_a_version(sandbox: Sandbox, mirror: Mirror, asked: Asked) -> None:
+    sandbox.fill(contacts=30)
+    mirror.run(asked=asked)
+    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1004)
+    sandbox.delete("contacts", 1004)
+    assert mirror.run(asked=asked)["vanished"] == 1
+    sandbox.insert("contacts", **true)
+    back = mirror.run(asked=asked)
+    assert (back["changed"], back["vanished"]) == (1, 0)
+    states = [row["_gone_reason"] for row in mirror.rows("bms.contact_version", "id = 1004")]
+    assert states == [None, "vanished", None]
+    assert mirror.run(asked=asked)["changed"] == 0
+
+
+def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=60)
+    mirror.run()
+    for number in range(1001, 1021):
+        sandbox.delete("contacts", number)
+    sandbox.edit("contacts", 1030, city="Nantes")
+    with pytest.raises(ManyGone, match="accept_gone") as asks:
+        mirror.run()
+    assert not asks.value.retriable
+    assert mirror.requests("read_contact") <= 3  # nobody asked for those gone
+    recorded = last_run(mirror)
+    assert (recorded["state"], recorded["vanished"]) == ("suspect", 0)
+    assert "Gone: 19" in recorded["reason"]  # one of the twenty had been flagged before
+    assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"
+    accepted = mirror.run(asked=Asked(accept_gone=True))
+    assert (accepted["state"], accepted["vanished"]) == ("complete", 19)
+
+
+def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirror) -> None:
+    """Pages that lost rows: nobody is gone whose detail is still there."""
+    sandbox.fill(contacts=60)
+    mirror.run()
+    sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
+    manifest = mirror.run()
+    assert manifest["vanished"] == 0
+    assert manifest["state"] == "complete"  # the second pass had them
+
+
+def test_details_wait_for_their_turn_when_there_are_many(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=50)
+    mirror.settings = Settings(mirror_details=20, mirror_rotation=NEVER)
+    read = []
+    for _ in range(4):
+        mirror.run()
+        read.append(mirror.requests("read_contact"))
+    assert read == [20, 20, 10, 0]
+    assert all(row["_detailed"] and row["phone_number"] for row in mirror.rows("bms.contact"))
+
+
+def test_without_details_what_only_they_have_stays(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=20)
+    mirror.run()
+    kept = mirror.rows("bms.contact", "id = 1003")[0]
+    sandbox.edit("contacts", 1003, city="Brest")
+    assert mirror.run(asked=DETAILS_LATER)["changed"] == 1
+    assert mirror.requests("read_contact") == 0
+    row = mirror.rows("bms.contact", "id = 1003")[0]
+    assert (row["city"], row["phone_number"]) == ("Brest", kept["phone_number"])
+    assert mirror.run(asked=DETAILS_LATER)["changed"] == 0
+
+
+def test_in_full_every_detail_is_read_again(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=20)
+    mirror.run()
+    mirror.run(asked=Asked(full=True))
+    assert mirror.requests("read_contact") == 20
+
+
+RESTRICTED: list[dict[str, Any]] = [
+    {"filter": "ACTIVE"},
+    {"filter": "ASSIGNED"},
+    {"filter": "DELETED"},
+    {"id_client": 101},
+    {"is_lead": True},
+]
+
+
+@pytest.mark.parametrize("given", RESTRICTED, ids=str)
+def test_a_restricted_run_says_nothing_of_the_others(
+    sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
+) -> None:
+    sandbox.fill(contacts=60)
+    mirror.run()
+    stood = mirror.rows("bms.contact")
+    sandbox.delete("contacts", 1004)
+    manifest = mirror.run(**given)
+    assert (manifest["vanished"], manifest["changed"]) == (0, 0)
+    assert mirror.rows("bms.contact") == stood
+
+
+@pytest.mark.parametrize("given", RESTRICTED, ids=str)
+def test_a_restricted_run_and_then_a_whole_one_agree(
+    sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
+) -> None:
+    sandbox.fill(contacts=60)
+    some = mirror.run(**given)
+    rest = mirror.run()
+    assert some["inserted"] + rest["inserted"] == 60
+    if given.get("filter") == "ASSIGNED":
+        assert rest["changed"] == 0
+
+
+def test_a_restricted_run_refreshes_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
+    def complete_at() -> Any:
+        with mirror.warehouse.connect() as connection:
+            return look(connection, mirror.settings)["contact_sync"].complete_at
+
+    sandbox.fill(contacts=20)
+    mirror.run(id_client=101)
+    assert complete_at() is None
+    mirror.run()
+    whole = complete_at()
+    mirror.run(filter="ACTIVE")
+    assert complete_at() == whole is not None
+
+
+def test_one_that_is_no_longer_assigned(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=30)
+    mirror.run()
+    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1001)
+    sandbox.edit("contacts", 1001, id_account_manager=None, modified_on=true["modified_on"])
+    assert mirror.run()["changed"] == 1
+    states = [row["_assigned"] for row in mirror.rows("bms.contact_version", "id = 1001")]
+    assert states == [True, False]
+
+
+def test_a_bad_row_is_set_aside_and_the_others_go_on(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=20)
+    sandbox.edit("contacts", 1003, city="a\0b")
+    manifest = mirror.run()
+    assert (manifest["inserted"], manifest["quarantined"]) == (19, 1)
+    with mirror.warehouse.connect() as connection:
+        aside = connection.exec_driver_sql("select * from bms.quarantine").mappings().one()
+    assert (aside["row_key"], aside["code"], aside["field"]) == ("1003", "bad_text", "city")
+    sandbox.edit("contacts", 1003, city="ab")
+    assert mirror.run()["inserted"] == 1
+    with mirror.warehouse.connect() as connection:
+        assert not connection.exec_driver_sql("select * from bms.quarantine").all()

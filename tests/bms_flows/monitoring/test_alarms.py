@@ -1,0 +1,260 @@
+"""Alarms are raised once, told once, over once, whoever notices and however many at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.notice import Links, Notice
+
+LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))
+
+
+class Channel:
+    """Takes notices; refuses them while it is down."""
+
+    def __init__(self) -> None:
+        self.taken: list[Notice] = []
+        self.down = False
+
+    def __call__(self, notice: Notice) -> None:
+        if self.down:
+            raise ConnectionError("the channel is down")
+        self.taken.append(notice)
+
+    @property
+    def titles(self) -> list[str]:
+        return [notice.title for notice in self.taken]
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return Channel()
+
+
+def raised(warehouse: Engine, code: str = "late", subject: str = "contact_sync") -> bool:
+    with warehouse.begin() as connection:
+        return alarms.raise_(
+            connection, code, subject, detail="No load since noon.", flow="contact_sync"
+        )
+
+
+def recovered(warehouse: Engine, subject: str = "contact_sync") -> bool:
+    with warehouse.begin() as connection:
+        return alarms.recover(connection, subject)
+
+
+def deliver(warehouse: Engine, channel: Channel) -> int:
+    return alarms.deliver(warehouse, channel, LINKS)
+
+
+def open_alarms(warehouse: Engine) -> list[alarms.Alarm]:
+    with warehouse.connect() as connection:
+        return alarms.open_alarms(connection)
+
+
+def test_trouble_that_lasts_is_one_alarm_and_one_message(
+    warehouse: Engine, channel: Channel
+) -> None:
+    assert [raised(warehouse) for _ in range(3)] == [True, False, False]
+    assert [deliver(warehouse, channel) for _ in range(3)] == [1, 0, 0]
+    assert channel.titles == ["Alarm: contact_sync (late)"]
+
+
+def test_its_end_is_one_message(warehouse: Engine, channel: Channel) -> None:
+    raised(warehouse)
+    deliver(warehouse, channel)
+    assert [recovered(warehouse) for _ in range(2)] == [True, False]
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+    assert channel.titles[1:] == ["Recovered: contact_sync (late)"]
+
+
+def test_trouble_that_comes_back_is_told_again(warehouse: Engine, channel: Channel) -> None:
+    for _ in range(2):
+        raised(warehouse)
+        deliver(warehouse, channel)
+        recovered(warehouse)
+        deliver(warehouse, channel)
+    assert len(channel.taken) == 4
+
+
+def measured(
+    warehouse: Engine, size: int, *aspects: str, code: str = "not_reconciled", detail: str = "…"
+) -> None:
+    with warehouse.begin() as connection:
+        extent = alarms.Extent(aspects, size)
+        alarms.raise_(connection, code, "contact_sync", detail=detail, extent=extent)
+
+
+def test_an_open_alarm_that_grows_is_updated_when_it_has_doubled(
+    warehouse: Engine, channel: Channel
+) -> None:
+    measured(warehouse, 3, "detail_differs")
+    deliver(warehouse, channel)
+    for size in (3, 4, 6, 2, 6):
+        measured(warehouse, size, "detail_differs")
+        assert deliver(warehouse, channel) == 0
+    measured(warehouse, 7, "detail_differs", detail="7 rows.")
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+    assert channel.titles[1:] == ["Alarm update: contact_sync (not_reconciled)"]
+    assert channel.taken[1].lines[0] == "7 rows."
+    assert len(open_alarms(warehouse)) == 1
+
+
+def test_an_open_alarm_with_a_contradiction_of_another_kind_is_updated_once(
+    warehouse: Engine, channel: Channel
+) -> None:
+    measured(warehouse, 3, "detail_differs")
+    deliver(warehouse, channel)
+    for aspects in (("detail_differs", "doubled"), ("doubled",), ("detail_differs",)):
+        measured(warehouse, 3, *aspects)
+        deliver(warehouse, channel)
+    assert channel.titles[1:] == ["Alarm update: contact_sync (not_reconciled)"]
+
+
+def test_what_grows_before_it_was_told_is_told_once(warehouse: Engine, channel: Channel) -> None:
+    measured(warehouse, 3, "detail_differs")
+    measured(warehouse, 300, "doubled")
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+
+
+def test_a_channel_that_is_down_delays_an_update_and_loses_none(
+    warehouse: Engine, channel: Channel
+) -> None:
+    measured(warehouse, 3)
+    deliver(warehouse, channel)
+    measured(warehouse, 30)
+    channel.down = True
+    with pytest.raises(ConnectionError):
+        deliver(warehouse, channel)
+    channel.down = False
+    assert deliver(warehouse, channel) == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "updates"),
+    [
+        (("late", "failed", "late", "failed"), ["failed"]),
+        (("late", "suspect", "failed", "suspect"), ["suspect", "failed"]),
+        (("failed", "late", "overdue"), []),  # that time passes is no news
+    ],
+)
+def test_trouble_that_changes_its_code_keeps_its_age_and_each_code_is_told_once(
+    warehouse: Engine, channel: Channel, codes: tuple[str, ...], updates: list[str]
+) -> None:
+    raised(warehouse, codes[0])
+    (before,) = open_alarms(warehouse)
+    deliver(warehouse, channel)
+    for code in codes[1:]:
+        assert not raised(warehouse, code)
+        deliver(warehouse, channel)
+    assert channel.titles[1:] == [f"Alarm update: contact_sync ({code})" for code in updates]
+    (after,) = open_alarms(warehouse)
+    assert (after.code, after.since) == (codes[-1], before.since)
+
+
+def test_an_alarm_that_ends_for_a_reason_says_so(warehouse: Engine, channel: Channel) -> None:
+    raised(warehouse)
+    deliver(warehouse, channel)
+    with warehouse.begin() as connection:
+        alarms.recover(connection, "contact_sync", because="Entity 3 was removed.")
+    deliver(warehouse, channel)
+    assert channel.titles[1:] == ["Recovered: contact_sync (late)"]
+    assert channel.taken[1].lines[1] == "Entity 3 was removed."
+
+
+def test_subjects_are_apart(warehouse: Engine) -> None:
+    raised(warehouse, subject="contact_sync")
+    raised(warehouse, subject="invoice_extraction")
+    recovered(warehouse, "contact_sync")
+    assert [alarm.subject for alarm in open_alarms(warehouse)] == ["invoice_extraction"]
+
+
+def test_what_is_over_before_anybody_was_told_is_not_told(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse)
+    recovered(warehouse)
+    assert deliver(warehouse, channel) == 0
+
+
+def test_a_channel_that_is_down_delays_a_message_and_loses_none(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse)
+    channel.down = True
+    with pytest.raises(ConnectionError):
+        deliver(warehouse, channel)
+    channel.down = False
+    assert deliver(warehouse, channel) == 1
+
+
+def test_many_at_once_raise_one_alarm_and_tell_it_once(warehouse: Engine, channel: Channel) -> None:
+    def notice_it(_: int) -> tuple[bool, int]:
+        return raised(warehouse), deliver(warehouse, channel)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(notice_it, range(24)))
+    assert sum(new for new, _ in found) == 1
+    assert sum(told for _, told in found) == 1
+    assert len(channel.taken) == 1
+
+
+def test_a_code_without_a_reason_is_refused(warehouse: Engine) -> None:
+    with pytest.raises(KeyError):
+        raised(warehouse, "no_such_code")
+
+
+def test_the_message_says_what_since_when_what_it_means_what_to_do_and_where(
+    warehouse: Engine, channel: Channel
+) -> None:
+    since = datetime(2026, 3, 31, 12, 5, tzinfo=UTC)
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection,
+            "late",
+            "contact_sync",
+            detail="Contacts: the last complete load ended at noon.",
+            flow="contact_sync",
+            dag_run_id="scheduled__2026-03-31T10:05:00+00:00",
+            since=since,
+        )
+    deliver(warehouse, channel)
+    assert channel.taken[0].text.splitlines() == [
+        "Alarm: contact_sync (late)",
+        "Contacts: the last complete load ended at noon.",
+        "Since: 2026-03-31 12:05 UTC",
+        (
+            "What it means: No complete load within the time promised: what is shown is older than it "
+            "should be. Contacts show as they were; new ones are missing."
+        ),
+        "Try first: Look at the DAG in Airflow: is it paused, is a run waiting or still at work?",
+        (
+            "Run: https://airflow.example.com/dags/contact_sync/runs/"
+            "scheduled__2026-03-31T10%3A05%3A00%2B00%3A00"
+        ),
+        "Runbook: https://wiki.example.com/runbook#late",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [
+        (timedelta(seconds=59), "0 min"),
+        (timedelta(minutes=59), "59 min"),
+        (timedelta(minutes=130), "2 h 10 min"),
+        (timedelta(hours=49), "2 d 1 h"),
+    ],
+)
+def test_a_span_is_told_in_two_units(length: timedelta, told: str) -> None:
+    assert alarms.span(length) == told
+
+
+def test_the_table_refuses_a_recovery_told_before_the_alarm(warehouse: Engine) -> None:
+    raised(warehouse)
+    recovered(warehouse)
+    with pytest.raises(Exception, match="ck_alarm_told"), warehouse.begin() as connection:
+        connection.execute(text("update bms.alarm set recovery_told_at = now()"))

@@ -1,0 +1,159 @@
+"""A webhook and a mail server, for real; and settings that name half of one."""
+
+from pathlib import Path
+
+import pytest
+
+from bms_flows.monitoring.channels import channels
+from bms_flows.runtime.notice import Notice, NotTaken, to_each
+from bms_flows.runtime.settings import BadSetting, Settings
+from tests.certificates import self_signed, server_context
+from tests.listeners import webhook
+from tests.mail_server import Encryption, MailServer, mail_server
+
+NOTICE = Notice(
+    "Alarm: contact_sync (late)", ("Nothing since noon.", "Try first: look — née à midi")
+)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls") / "mail.pem")
+
+
+def test_a_webhook_takes_the_text() -> None:
+    with webhook() as found:
+        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+    assert found.texts == [NOTICE.text]
+
+
+def test_a_mail_server_takes_title_and_lines() -> None:
+    with mail_server() as server:
+        settings = Settings(
+            notice_smtp=f"smtp://127.0.0.1:{server.port}?tls=off",
+            notice_from="airflow@example.com",
+            notice_to="ops@example.com, hr@example.com",
+        )
+        to_each(channels(settings))(NOTICE)
+    (mail,) = server.taken
+    assert mail["Subject"] == NOTICE.title
+    assert mail["To"] == "ops@example.com, hr@example.com"
+    assert mail.get_content().splitlines() == list(NOTICE.lines)
+
+
+def mail_settings(server: MailServer, scheme: str = "smtp", query: str = "") -> Settings:
+    return Settings(
+        notice_smtp=f"{scheme}://user:pass%2Fword@127.0.0.1:{server.port}{query}",
+        notice_from="airflow@example.com",
+        notice_to="ops@example.com",
+    )
+
+
+@pytest.mark.parametrize(("scheme", "encryption"), [("smtp", "starttls"), ("smtps", "tls")])
+def test_mail_and_password_go_through_tls_with_a_trusted_certificate(
+    scheme: str, encryption: Encryption, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with mail_server(encryption, server_context(certificate)) as server:
+        to_each(channels(mail_settings(server, scheme)))(NOTICE)
+    assert server.logins == [("user", "pass/word")]
+    assert [mail["Subject"] for mail in server.taken] == [NOTICE.title]
+    commands = [line.split()[0].upper() for line in server.plain_text]
+    assert commands in ([], [b"EHLO", b"STARTTLS"])
+
+
+@pytest.mark.parametrize(("scheme", "encryption"), [("smtp", "starttls"), ("smtps", "tls")])
+@pytest.mark.parametrize("fault", ["unknown issuer", "other host"])
+def test_a_mail_server_with_a_wrong_certificate_gets_neither_password_nor_mail(
+    scheme: str, encryption: Encryption, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = self_signed(
+        tmp_path / "mail.pem", "127.0.0.2" if fault == "other host" else "127.0.0.1"
+    )
+    if fault == "other host":
+        monkeypatch.setenv("SSL_CERT_FILE", str(shown))
+    with (
+        mail_server(encryption, server_context(shown)) as server,
+        pytest.raises(NotTaken, match="mail: SSLCertVerificationError"),
+    ):
+        to_each(channels(mail_settings(server, scheme)))(NOTICE)
+    assert (server.logins, server.taken) == ([], [])
+
+
+def test_a_mail_server_without_tls_gets_neither_password_nor_mail() -> None:
+    with mail_server() as server, pytest.raises(NotTaken, match="offers no STARTTLS"):
+        to_each(channels(mail_settings(server)))(NOTICE)
+    assert (server.logins, server.taken) == ([], [])
+
+
+def test_a_setting_may_allow_mail_without_tls() -> None:
+    with mail_server() as server:
+        to_each(channels(mail_settings(server, query="?tls=off")))(NOTICE)
+    assert server.logins == [("user", "pass/word")]
+    assert len(server.taken) == 1
+
+
+@pytest.mark.parametrize("query", ["?tls=no", "?tls=off&verify=off", "?starttls=off"])
+def test_an_unknown_option_of_the_mail_server_is_refused(query: str) -> None:
+    given = Settings(notice_smtp=f"smtp://h{query}", notice_to="a@b", notice_from="a@b")
+    with pytest.raises(BadSetting, match="tls=off"):
+        channels(given)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
+    with (
+        webhook() as elsewhere,
+        webhook(status, f"{elsewhere.url}-secret") as found,
+        pytest.raises(NotTaken, match=f"answered {status}, a redirect") as refused,
+    ):
+        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+    assert (elsewhere.taken, elsewhere.visits) == ([], 0)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("status", [304, 400, 404, 500])
+def test_a_webhook_that_answers_with_an_error_has_not_delivered(status: int) -> None:
+    with webhook(status) as found, pytest.raises(NotTaken, match=f"answered {status}"):
+        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+
+
+@pytest.mark.parametrize("status", [201, 202, 204])
+def test_a_webhook_that_answers_with_any_2xx_has_delivered(status: int) -> None:
+    with webhook(status) as found:
+        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+    assert found.texts == [NOTICE.text]
+
+
+def test_one_channel_down_leaves_the_other(caplog: pytest.LogCaptureFixture) -> None:
+    taken: list[Notice] = []
+
+    def down(_: Notice) -> None:
+        raise ConnectionError("https://chat.example.com/secret")
+
+    to_each({"chat": down, "mail": taken.append})(NOTICE)
+    assert taken == [NOTICE]
+    assert "chat did not take" in caplog.text
+    assert "secret" not in caplog.text
+    with pytest.raises(NotTaken, match="chat: ConnectionError"):
+        to_each({"chat": down})(NOTICE)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"notice_webhook": "chat.example.com/hook-secret"}, "BMS_NOTICE_WEBHOOK"),
+        ({"notice_smtp": "mail.example.com"}, "BMS_NOTICE_SMTP"),
+        ({"notice_smtp": "smtp://u:hook-secret@mail", "notice_to": "a@b"}, "BMS_NOTICE_FROM"),
+    ],
+)
+def test_a_channel_half_named_is_refused_unquoted(given: dict[str, str], named: str) -> None:
+    with pytest.raises(BadSetting, match=named) as refused:
+        channels(Settings(**given))  # type: ignore[arg-type]  # texts, all of them
+    assert "hook-secret" not in str(refused.value)
+
+
+def test_addresses_stay_out_of_the_settings_repr() -> None:
+    shown = repr(Settings(notice_webhook="https://x/hook-secret", notice_smtp="smtp://u:p-w@h"))
+    assert "hook-secret" not in shown
+    assert "p-w" not in shown

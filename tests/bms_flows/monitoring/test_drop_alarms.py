@@ -1,0 +1,83 @@
+"""A file's failure is told beside another file's, and ends with its own drop alone."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, insert, update
+
+from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.database import clock
+from bms_warehouse.tables import creation, drop
+
+FLOW = "employee_onboarding"
+
+
+def dropped(warehouse: Engine, path: str) -> Drop:
+    return claim.enter(warehouse, "employee", Seen(path, 1, "1"))
+
+
+def give_up(connection: Connection, run: str) -> str:
+    """Let a task of a run give up; return what the alarm is about."""
+    about = drop_alarms.subject(connection, FLOW, run)
+    alarms.raise_(connection, "failed", about, detail="…", flow=FLOW, dag_run_id=run)
+    return about
+
+
+def end(connection: Connection, held: Drop, state: str) -> None:
+    ended = {"state": state, "finished_at": clock(connection)}
+    connection.execute(update(drop).where(drop.c.id == held.id).values(ended))
+
+
+def row(connection: Connection, held: Drop, state: str) -> None:
+    given: dict[str, Any] = {"resource": "employee", "key": "k", "digest": "d", "line": 1}
+    times = dict.fromkeys(("entered_at", "changed_at"), clock(connection))
+    none = {"attempt": 0, "looks": 0, "evidence": [], "candidates": []}
+    values = {**given, **times, **none, "drop_id": held.id, "state": state, "limit": 5}
+    connection.execute(insert(creation).values(values))
+
+
+def over(connection: Connection) -> set[str]:
+    return drop_alarms.over(connection, alarms.open_alarms(connection))
+
+
+def test_two_files_that_fail_are_two_alarms_and_each_ends_with_its_own(warehouse: Engine) -> None:
+    first, second = dropped(warehouse, "a.csv"), dropped(warehouse, "b.csv")
+    with warehouse.begin() as connection:
+        about = [give_up(connection, held.dag_run_id) for held in (first, second)]
+        assert about == [f"{FLOW} drop {held.id}" for held in (first, second)]
+        assert over(connection) == set()
+        end(connection, second, "applied")
+        assert over(connection) == {about[1]}
+
+
+@pytest.mark.parametrize("state", ["ready", "sending", "unknown"])
+def test_a_drop_whose_rows_wait_is_not_over(warehouse: Engine, state: str) -> None:
+    held = dropped(warehouse, "a.csv")
+    with warehouse.begin() as connection:
+        row(connection, held, state)
+        end(connection, held, "not_applied")
+        about = give_up(connection, held.dag_run_id)
+        assert about != FLOW
+        assert over(connection) == set()
+        connection.execute(update(creation).values(state="given_up"))
+        assert over(connection) == {about}
+
+
+def test_a_run_that_leaves_no_drop_unfinished_is_the_flow_s(warehouse: Engine) -> None:
+    held = dropped(warehouse, "a.csv")
+    with warehouse.begin() as connection:
+        end(connection, held, "withdrawn")
+        for run in (held.dag_run_id, "manual__a_path_that_is_none"):
+            assert give_up(connection, run) == FLOW
+        assert over(connection) == set()
+
+
+def test_another_flow_s_run_of_the_same_name_has_nothing_to_do_with_the_drop(
+    warehouse: Engine,
+) -> None:
+    held = dropped(warehouse, "a.csv")
+    with warehouse.begin() as connection:
+        assert drop_alarms.subject(connection, "contact_sync", held.dag_run_id) == "contact_sync"

@@ -1,0 +1,137 @@
+"""The command tells the truth without Airflow: exit code, JSON, one message for one trouble."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, insert
+
+from bms_flows.monitoring import alarms, health
+from bms_warehouse.tables import run
+from tests.listeners import Webhook, webhook
+
+NOWHERE = "postgresql://somebody:pass-word-1@127.0.0.1:1/bms"
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
+    with webhook() as found:
+        monkeypatch.setenv("BMS_NOTICE_WEBHOOK", found.url)
+        yield found
+
+
+class Command:
+    """The command as cron would run it, its memory in a folder of the test's own."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], url: str, memory: Path) -> None:
+        self._capsys, self._url, self._memory = capsys, url, memory
+        self.errors = ""
+
+    def __call__(self, *arguments: str, url: str | None = None) -> tuple[int, Any]:
+        given = ("--url", url or self._url, "--memory", str(self._memory), *arguments)
+        code = health.main(list(given))
+        out, self.errors = self._capsys.readouterr()
+        return code, json.loads(out) if out else None
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], warehouse_uri: str, tmp_path: Path) -> Command:
+    return Command(capsys, warehouse_uri, tmp_path / "state" / "memory")
+
+
+def load(warehouse: Engine, hours: float, state: str = "complete") -> None:
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
+    times = {"state": state, "started_at": at, "finished_at": at}
+    with warehouse.begin() as connection:
+        connection.execute(insert(run).values(values | times))
+
+
+def test_all_well_is_0(command: Command, warehouse: Engine) -> None:
+    load(warehouse, 1)
+    code, said = command()
+    assert (code, said["state"], said["alarms"]) == (0, "well", [])
+    assert said["flows"]["contact_sync"]["state"] == "fresh"
+    assert said["flows"]["contact_sync"]["age_s"] == pytest.approx(3600, abs=60)
+    assert said["flows"]["contact_sync"]["promised_s"] == 5400
+    assert said["flows"]["invoice_extraction"]["state"] == "never_ran"
+
+
+def test_a_broken_promise_is_1_and_without_notify_nothing_is_written(
+    command: Command, warehouse: Engine
+) -> None:
+    load(warehouse, 2)
+    code, said = command()
+    assert (code, said["state"], said["alarms"]) == (1, "alarm", [])
+    assert said["flows"]["contact_sync"]["state"] == "late"
+
+
+def test_an_alarm_names_its_flow(command: Command, warehouse: Engine) -> None:
+    """Its subject may be a drop, a day or a setting."""
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection, "failed", "contact_creation drop 3", detail="x", flow="contact_creation"
+        )
+    _, said = command()
+    assert [each["flow"] for each in said["alarms"]] == ["contact_creation"]
+
+
+def test_no_warehouse_is_2_and_no_password_shows(command: Command) -> None:
+    code, said = command(url=NOWHERE)
+    assert (code, said["state"]) == (2, "unknown")
+    assert "pass-word-1" not in json.dumps(said) + command.errors
+
+
+@pytest.mark.parametrize("url", ["pass-word-1", "postgresql://a:pass-word-1@host:port/x"])
+def test_a_bad_address_is_2_and_not_quoted(command: Command, url: str) -> None:
+    code, said = command(url=url)
+    assert (code, said) == (2, None)
+    assert command.errors
+    assert "pass-word-1" not in command.errors
+
+
+def test_notify_tells_once_and_its_end_once(
+    command: Command, warehouse: Engine, messages: Webhook
+) -> None:
+    load(warehouse, 2)
+    for _ in range(3):
+        assert command("--notify")[0] == 1
+    load(warehouse, 0)
+    for _ in range(3):
+        assert command("--notify")[0] == 0
+    assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
+
+
+def test_a_lost_warehouse_is_told_once_and_its_return_once(
+    command: Command, messages: Webhook
+) -> None:
+    for _ in range(2):
+        assert command("--notify", url=NOWHERE)[0] == 2
+    for _ in range(2):
+        assert command("--notify")[0] == 0
+    assert messages.titles == [
+        "Alarm: warehouse (warehouse_unreachable)",
+        "Recovered: warehouse (warehouse_unreachable)",
+    ]
+
+
+def test_a_channel_that_is_down_is_2_after_the_report_and_tells_later(
+    command: Command, warehouse: Engine, messages: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(warehouse, 2)
+    with monkeypatch.context() as down:
+        down.setenv("BMS_NOTICE_WEBHOOK", "http://127.0.0.1:1/hook-secret")
+        code, said = command("--notify")
+        assert (code, said["state"]) == (2, "alarm")
+        assert "hook-secret" not in command.errors
+    assert command("--notify")[0] == 1
+    assert len(messages.taken) == 1
+
+
+def test_notify_without_a_channel_is_refused(command: Command) -> None:
+    code, _ = command("--notify")
+    assert code == 2
+    assert "BMS_NOTICE_WEBHOOK" in command.errors

@@ -1,0 +1,179 @@
+"""What is broken is raised with what a person needs; what is kept again recovers."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Connection, Engine, insert
+
+from bms_flows.monitoring import alarms
+from bms_flows.monitoring.gauges import gauges
+from bms_flows.monitoring.watch import watch
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import Settings
+from bms_warehouse.tables import run
+
+LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
+NOW = datetime.now(UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def clock() -> None:
+    """Begin each test's time with the test: a suite may last longer than a promise."""
+    global NOW  # noqa: PLW0603 - read by every function here
+    NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def connection(warehouse: Engine) -> Any:
+    with warehouse.begin() as opened:
+        yield opened
+
+
+def step(connection: Connection, hours: float, state: str = "complete", **given: Any) -> None:
+    """Enter a step that ended so many hours ago."""
+    at = NOW - hours * HOUR
+    values = {
+        "flow": "contact_sync",
+        "dag_run_id": f"scheduled__{hours}",
+        "step": "sync",
+        "state": state,
+        "started_at": at,
+        "finished_at": at,
+    }
+    connection.execute(insert(run).values(values | given))
+
+
+def look(connection: Connection, settings: Settings | None = None) -> list[alarms.Alarm]:
+    """Watch once and return the alarms that are open."""
+    watch(connection, settings or Settings(), LINKS, NOW)
+    return alarms.open_alarms(connection)
+
+
+def test_a_promise_kept_raises_nothing(connection: Connection) -> None:
+    step(connection, 1)
+    assert look(connection) == []
+
+
+def test_a_promise_broken_is_raised_once_since_it_broke(connection: Connection) -> None:
+    step(connection, 3)
+    look(connection)
+    (found,) = look(connection)
+    assert (found.subject, found.code, found.flow) == ("contact_sync", "late", "contact_sync")
+    assert found.since == NOW - 1.5 * HOUR
+    assert "3 h 0 min ago; at most 1 h 30 min are promised." in found.detail
+    assert found.dag_run_id == "scheduled__3"
+
+
+def test_a_complete_load_ends_it(connection: Connection) -> None:
+    step(connection, 3)
+    look(connection)
+    step(connection, 0.1)
+    assert look(connection) == []
+
+
+@pytest.mark.parametrize("state", ["partial", "suspect", "unstable", "failed"])
+def test_no_other_load_ends_it(connection: Connection, state: str) -> None:
+    step(connection, 3)
+    look(connection)
+    step(connection, 0.1, state)
+    (found,) = look(connection)
+    assert found.code == state
+
+
+def test_what_failed_just_now_is_not_mended_by_a_load_before(connection: Connection) -> None:
+    step(connection, 1)
+    alarms.raise_(connection, "failed", "contact_sync", detail="…", flow="contact_sync")
+    assert [alarm.code for alarm in look(connection)] == ["failed"]
+    step(connection, -0.1)  # a load that ends after the alarm
+    assert look(connection) == []
+
+
+def test_the_alarm_of_a_first_load_still_at_work_goes_on(connection: Connection) -> None:
+    """A first load may take longer than its run should, and less than is promised."""
+    alarms.raise_(connection, "overdue", "contact_sync", detail="…", flow="contact_sync")
+    step(connection, 0.9, "running", finished_at=None)
+    assert [alarm.code for alarm in look(connection)] == ["overdue"]
+
+
+def test_one_entity_late_is_named_and_holds_the_alarm(connection: Connection) -> None:
+    for entity in (1, 2):
+        step(connection, 30, flow="employee_directory", id_entity=entity, dag_run_id="scheduled__1")
+    step(connection, 1, flow="employee_directory", id_entity=1, dag_run_id="scheduled__2")
+    step(connection, 1, "failed", flow="employee_directory", id_entity=2, dag_run_id="scheduled__2")
+    (found,) = look(connection)
+    assert found.detail.endswith("Entities: 2.")
+    step(connection, -0.1, flow="employee_directory", id_entity=2, dag_run_id="manual__1")
+    assert look(connection) == []
+
+
+def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse: Engine) -> None:
+    told: list[str] = []
+
+    def watched(at: datetime) -> None:
+        with warehouse.begin() as connection:
+            watch(connection, Settings(), LINKS, at)
+        alarms.deliver(warehouse, lambda notice: told.append(notice.text), LINKS)
+
+    flow = "employee_directory"
+    with warehouse.begin() as connection:
+        for entity in (1, 2):
+            step(connection, 30, flow=flow, id_entity=entity, dag_run_id="scheduled__1")
+        step(connection, 1, flow=flow, id_entity=1, dag_run_id="scheduled__2")
+    watched(NOW)
+    watched(NOW + HOUR)
+    watched(NOW + 30 * HOUR)
+    assert [text.splitlines()[0] for text in told] == [
+        f"Alarm: {flow} (late)",
+        f"Alarm update: {flow} (late)",
+    ]
+    assert "Entities: 2." in told[0]
+    assert "Entities: 1, 2." in told[1]
+
+
+def test_a_promise_switched_off_ends_its_lateness(connection: Connection) -> None:
+    step(connection, 3)
+    look(connection)
+    assert look(connection, Settings(fresh_hours_contact_sync=None)) == []
+
+
+def test_a_flow_without_a_promise_recovers_when_a_later_run_has_done_its_work(
+    connection: Connection,
+) -> None:
+    flow = "employee_onboarding"
+    alarms.raise_(connection, "failed", flow, detail="…", flow=flow)
+    step(connection, 1, flow=flow, step="conclude")
+    assert [alarm.subject for alarm in look(connection)] == [flow]
+    step(connection, -0.1, flow=flow, step="plan")
+    assert [alarm.subject for alarm in look(connection)] == [flow]
+    step(connection, -0.1, flow=flow, step="conclude")
+    assert look(connection) == []
+
+
+def test_the_alarm_of_an_audit_is_left_to_the_audit(connection: Connection) -> None:
+    alarms.raise_(connection, "not_reconciled", "entity 1", detail="…", flow="reconciliation")
+    step(connection, -0.1, flow="reconciliation")
+    assert [alarm.subject for alarm in look(connection)] == ["entity 1"]
+
+
+def test_every_gauge_is_sent_at_every_look_zeros_too(connection: Connection) -> None:
+    step(connection, 1)
+    found = watch(connection, Settings(), LINKS, NOW)
+    sent = {(g.name, *g.tags.values()): g.value for g in gauges(connection, found)}
+    assert sent == {
+        ("bms.freshness", "contact_sync"): 3600,
+        ("bms.wrong", "contact_sync"): 0,
+        ("bms.quarantine", "client_invoice"): 0,
+        ("bms.quarantine", "contact"): 0,
+        ("bms.quarantine", "consultant"): 0,
+        ("bms.quarantine", "employee"): 0,
+        ("bms.unknown", "contact"): 0,
+        ("bms.unknown", "consultant"): 0,
+        ("bms.unknown", "employee"): 0,
+        ("bms.review", "contact"): 0,
+        ("bms.review", "consultant"): 0,
+        ("bms.review", "employee"): 0,
+        ("bms.alarms",): 0,
+    }

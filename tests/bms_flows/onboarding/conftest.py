@@ -1,0 +1,72 @@
+"""Drops for the engine, on a real sandbox and a real warehouse."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms.settings import Settings as ClientSettings
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from tests.bms_flows.onboarding.onboarding import Run
+
+Drop = Callable[..., Run]
+
+
+@pytest.fixture
+def drop(
+    warehouse: Engine, warehouse_uri: str, client_settings: ClientSettings, tmp_path: Path
+) -> Drop:
+    """Enter a file as a drop: `drop(content)` returns the run that works on it."""
+    numbers = itertools.count(1)
+
+    def entered(content: bytes, resource: str = "employee", **client: object) -> Run:
+        seen = Seen(f"drop{next(numbers)}.csv", len(content), "1")
+        number = claim.enter(warehouse, resource, seen).id
+        service = replace(client_settings, **client)  # type: ignore[arg-type]  # fields of the settings
+        kept = tmp_path / f"kept-{number}.json"
+        return Run(warehouse_uri, service, number, content, resource=resource, kept=str(kept))
+
+    return entered
+
+
+def csv(*rows: str) -> bytes:
+    """A file of employees: payroll number, last name, first name, start, manager's payroll number."""
+    head = "id_entity;payroll_number;last_name;first_name;start_date;manager_payroll_number"
+    return "\n".join([head, *(f"1;{row}" for row in rows), ""]).encode()
+
+
+@pytest.fixture
+def bucket(s3_server: str) -> UPath:
+    """An empty bucket of the test's own."""
+    root = UPath(
+        f"s3://drops-{uuid4().hex}",
+        key="test",
+        secret="test",
+        endpoint_url=s3_server,
+        skip_instance_cache=True,
+    )
+    root.fs.mkdir(root.path.strip("/"))
+    return root
+
+
+@pytest.fixture(params=["disk", "s3"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
+    """An empty data root, once on a disk and once on an object store."""
+    if request.param == "disk":
+        return UPath(tmp_path)
+    found: UPath = request.getfixturevalue("bucket")
+    return found
+
+
+@pytest.fixture
+def inbox(root: UPath) -> UPath:
+    """An empty inbox in it."""
+    found = root / "inbox" / "employees"
+    found.mkdir(parents=True, exist_ok=True)
+    return found

@@ -1,0 +1,181 @@
+"""The grid: a run of a drop killed at every durable step, under every fault, restarted every way.
+
+Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is held against the
+sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
+"""
+
+import itertools
+import multiprocessing
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.onboarding.onboarding import AGAIN, Run, child, onboard
+
+FAULTS: dict[str, dict[str, float]] = {
+    "none": {},
+    "commit_then_lose_reply": {},
+    "commit_then_500": {},
+    "reset_before_read": {},
+    "reset_after_read": {},
+    "truncated_body": {},
+    "malformed_json": {},
+    "slow_body": {"seconds": 0.2},
+    "503": {"retry_after": 0},
+    "429": {"retry_after": 0},
+    "latency": {"seconds": 0.6},
+    "commit_lag": {"seconds": 0.25},
+    "list_lag": {"seconds": 0.25},
+    "token_revoked": {},
+}
+RESTARTS = ("retry", "clear", "redrop", "two_at_once")
+"""A retry goes on at the step that was killed; a cleared run begins anew, as does a second one."""
+STRIKES = 2
+"""Creates that a fault strikes, in each cell."""
+PATIENCE = 12
+"""Restarts until a cell counts as stuck."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case: the fault, the step at which the run is killed (0: never), how it goes on."""
+
+    fault: str
+    kill_at: int
+    restart: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}-{self.kill_at}-{self.restart}"
+
+
+@dataclass
+class Result:
+    """What came of a cell; `wrong` says in words what must not be."""
+
+    cell: Cell
+    seconds: float
+    wrong: tuple[str, ...]
+    killed: bool
+
+
+Enter = Callable[[], Run]
+"""Enters the same file as another drop."""
+
+CONTEXT = multiprocessing.get_context("forkserver")
+
+
+def warm() -> None:
+    """Have the processes' parent import once what each of them needs."""
+    CONTEXT.set_forkserver_preload([onboard.__module__])
+
+
+def count_steps(run: Run) -> int:
+    """Return how many durable steps a run has that nothing disturbs."""
+    counted = CONTEXT.Value("i", 0)
+    process = CONTEXT.Process(target=child, args=(run, None, counted))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    return int(counted.value)
+
+
+def cells(steps: int) -> Iterator[Cell]:
+    """Every cell of the grid."""
+    for fault, kill_at, restart in itertools.product(FAULTS, range(1, steps + 1), RESTARTS):
+        yield Cell(fault, kill_at, restart)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is created: its operation, its rows in the sandbox, the fields of key and id."""
+
+    operation: str
+    rows: str
+    key: str
+    id: str
+
+
+KINDS = {
+    "employee": Kind("create_employee", "employees", "payroll_number", "guid_employee"),
+    "contact": Kind("create_contact", "contacts", "email", "id"),
+    "consultant": Kind("create_consultant", "consultants", "email", "id"),
+}
+
+
+def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **dialect: str) -> Result:
+    """Play one cell in a dialect; `keys` are those that must be there once each."""
+    started = time.monotonic()
+    sandbox.reset()
+    if dialect:
+        sandbox.set_dialect(**dialect)
+    sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
+    sandbox.forget()
+    first = enter()
+    if cell.fault != "none":
+        operation = KINDS[first.resource].operation
+        sandbox.set_fault(cell.fault, operation, count=STRIKES, **FAULTS[cell.fault])
+    killed = _ended([_start(first, cell.kill_at)]) == [-signal.SIGKILL]
+    again = enter() if cell.restart == "redrop" else first
+    at_once = 2 if cell.restart == "two_at_once" else 1
+    if cell.restart in ("clear", "two_at_once"):
+        again = replace(again, kept="")
+    for _ in range(PATIENCE):
+        codes = _ended([_start(again, None) for _ in range(at_once)])
+        if all(code == 0 for code in codes):
+            break
+        time.sleep(again.settings.lease_s)
+    found = list(wrong(sandbox, again, keys, codes))
+    if cell.fault != "none" and not sandbox.truth()["faults"].get(cell.fault):
+        found.append("the fault never struck")
+    return Result(cell, time.monotonic() - started, tuple(found), killed)
+
+
+def skip_unless_killed(result: Result) -> None:
+    """Skip a cell whose run ended before the step at which it was to be killed.
+
+    So the tests that pass are as many as the kills.
+    """
+    if not result.killed:
+        pytest.skip(f"the run ended before step {result.cell.kill_at}")
+
+
+def wrong(
+    sandbox: Sandbox, run: Run, keys: Counter[str], codes: Sequence[int | None]
+) -> Iterator[str]:
+    """Yield in words what must not be of a run whose last processes ended with `codes`."""
+    truth, kind = sandbox.truth(), KINDS[run.resource]
+    made = Counter(row[kind.key] for row in truth["created"][kind.rows])
+    if any(code not in (0, AGAIN) for code in codes):
+        yield f"a run ended with {codes}"
+    elif any(codes):
+        yield "stuck"
+    if doubled := {key: n for key, n in made.items() if n > 1}:
+        yield f"doubled: {doubled}"
+    if lost := keys - made:
+        yield f"lost: {dict(lost)}"
+    if not any(codes):
+        ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
+        for outcome in onboard(replace(run, kept="")):
+            if outcome.state not in ("created", "adopted", "already_there"):
+                yield f"line {outcome.line} ended as {outcome.state}"
+            elif ids[outcome.key] != outcome.guid:
+                yield f"line {outcome.line} has another's id"
+
+
+def _start(run: Run, kill_at: int | None) -> Any:
+    process = CONTEXT.Process(target=child, args=(run, kill_at))
+    process.start()
+    return process
+
+
+def _ended(processes: list[Any]) -> list[int | None]:
+    for process in processes:
+        process.join()
+    return [process.exitcode for process in processes]

@@ -1,0 +1,60 @@
+"""When files in an inbox are announced: new ones at once, others ever more rarely."""
+
+import itertools
+
+from bms_flows.onboarding.inbox.announcements import Announcements
+
+DAY = 86_400
+EVERY = 5
+"""Seconds between two looks."""
+
+
+def announced(stamps: dict[str, list[str]], seconds: int = DAY) -> list[int]:
+    """Return when something is announced; `stamps` are those of a file, look by look, the last for good."""
+    schedule, found = Announcements(), []
+    for look, now in enumerate(range(0, seconds, EVERY)):
+        lying = {name: of[min(look, len(of) - 1)] for name, of in stamps.items()}
+        if schedule.due(lying, now):
+            found.append(now)
+    return found
+
+
+def test_a_new_file_is_announced_at_once() -> None:
+    schedule = Announcements()
+    assert not schedule.due({}, 0)
+    assert schedule.due({"a": "1"}, 5)
+    assert not schedule.due({"a": "1"}, 10)
+    assert schedule.due({"a": "1", "b": "1"}, 15)
+
+
+def test_a_file_that_is_not_taken_starts_no_more_than_one_run_an_hour() -> None:
+    found = announced({"a": ["1"]})
+    assert len(found) < 30, "it was 1,440"
+    later = [at for at in found if at >= 2 * 3600]
+    assert all(after - before >= 3600 for before, after in itertools.pairwise(later))
+    assert announced({"a": ["1"]}, 200) == [0, 60, 180]
+
+
+def test_a_file_that_was_mended_is_announced_at_once_however_long_it_lay() -> None:
+    mended = 10 * 3600
+    stamps = ["1"] * (mended // EVERY) + ["2"]
+    assert mended in announced({"a": stamps})
+
+
+def test_a_file_that_grows_all_day_is_announced_every_ten_minutes_at_most() -> None:
+    found = announced({"a": [str(n) for n in range(DAY // EVERY)]})
+    assert len(found) < 150
+    assert found[:2] == [0, 60]
+
+
+def test_a_file_that_has_grown_for_long_is_announced_soon_after_its_end() -> None:
+    end = 6 * 3600
+    found = announced({"a": [str(n) for n in range(end // EVERY)]})
+    assert any(end <= at <= end + 600 for at in found)
+
+
+def test_a_file_that_went_and_came_back_is_new() -> None:
+    schedule = Announcements()
+    assert schedule.due({"a": "1"}, 0)
+    assert not schedule.due({}, 5)
+    assert schedule.due({"a": "1"}, 10)

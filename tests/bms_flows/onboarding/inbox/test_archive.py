@@ -1,0 +1,206 @@
+"""The original leaves the inbox once, whole, whatever breaks on the way; on a disk and on S3."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms_flows.onboarding.inbox import archive as custody
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox import discovery as inboxes
+from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.claim import Drop
+
+CONTENT = "Nom;Entité\r\nDupré;1\r\n".encode("cp1252")
+
+
+def dropped(inbox: UPath, warehouse: Engine, content: bytes = CONTENT) -> Drop:
+    (inbox / "a.csv").write_bytes(content)
+    seen = inboxes.see(inbox, "a.csv")
+    assert seen is not None
+    return claim.enter(warehouse, "employee", seen)
+
+
+def test_the_file_is_in_the_archive_and_no_longer_in_the_inbox(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    drop = dropped(inbox, warehouse)
+    for _ in range(2):
+        kept = custody.take(inbox, root / "archive", drop)
+        assert kept.read_bytes() == CONTENT
+        assert kept.path.endswith(f"archive/{drop.folder}/a.csv")
+        assert inboxes.look(inbox) == {}
+
+
+def test_a_newer_file_of_the_same_name_stays(root: UPath, inbox: UPath, warehouse: Engine) -> None:
+    drop = dropped(inbox, warehouse)
+    custody.take(inbox, root / "archive", drop)
+    newer = dropped(inbox, warehouse, CONTENT + b"x;2\r\n")
+    assert newer.id != drop.id
+    assert custody.take(inbox, root / "archive", drop).read_bytes() == CONTENT
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_changed_after_its_claim_is_not_taken(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").write_bytes(CONTENT + b"x;2\r\n")
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_changed_while_it_is_copied_is_not_taken(
+    tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever holds it open writes on, whatever name it has by now."""
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    copy = shutil.copyfileobj
+
+    def copied_while_written(*given: Any) -> None:
+        copy(*given)
+        [lying] = (tmp_path / "inbox").iterdir()
+        with lying.open("ab") as stream:
+            stream.write(b"x;2\r\n")
+
+    monkeypatch.setattr(shutil, "copyfileobj", copied_while_written)
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+    assert not list((tmp_path / "archive").rglob("*.csv"))
+    assert [path.read_bytes() for path in (tmp_path / "inbox").iterdir()] == [CONTENT + b"x;2\r\n"]
+    assert [*inboxes.look(inbox)] == ["a.csv"]
+
+
+def test_a_file_gone_after_its_claim_is_told(root: UPath, inbox: UPath, warehouse: Engine) -> None:
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    with pytest.raises(DropGone):
+        custody.take(inbox, root / "archive", drop)
+
+
+def test_two_claimers_on_an_inbox_take_it_once(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    (inbox / "a.csv").write_bytes(CONTENT)
+
+    def work(run: str) -> bytes | None:
+        seen = inboxes.look(inbox).get("a.csv")
+        if seen is None:
+            return None
+        try:
+            drop = claim.enter(warehouse, "employee", seen, run)
+        except claim.DropTaken:
+            return None
+        return custody.take(inbox, root / "archive", drop).read_bytes()
+
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(work, ["run-a", "run-b"]))
+    assert found.count(CONTENT) == found.count(None) == 1
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def crashing(monkeypatch: pytest.MonkeyPatch, step: int) -> Iterator[int]:
+    """Die at the `step`th durable action: rename, unlink, fsync."""
+    count = iter(range(1000))
+
+    def wrap(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def acting(*args: Any, **kwargs: Any) -> Any:
+            if next(count) == step:
+                raise Crash
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, acting)
+
+    for owner in (Path, os):
+        for name in ("rename", "unlink"):
+            wrap(owner, name)
+    wrap(os, "fsync")
+    yield step
+
+
+def test_a_crash_at_any_step_loses_nothing_and_the_next_try_ends_it(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    root, died = UPath(tmp_path), 0
+    inbox = root / "inbox"
+    inbox.mkdir()
+    for step in range(20):
+        drop = dropped(inbox, warehouse, CONTENT + b"x;%d\r\n" % step)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            for _ in crashing(monkeypatch, step):
+                try:
+                    custody.take(inbox, root / "archive", drop)
+                except Crash:
+                    died += 1
+        kept = custody.take(inbox, root / "archive", drop)
+        assert kept.read_bytes() == CONTENT + b"x;%d\r\n" % step
+        assert [each.name for each in Path(inbox.path).iterdir()] == []
+    assert died >= 4
+
+
+def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
+    bucket: UPath, warehouse: Engine
+) -> None:
+    inbox, archive = bucket / "inbox", bucket / "archive"
+    drop = dropped(inbox, warehouse)
+    (archive / drop.folder / "a.csv").write_bytes(CONTENT)
+    assert custody.take(inbox, archive, drop).read_bytes() == CONTENT
+    assert inboxes.look(inbox) == {}
+
+
+def test_what_another_run_has_set_aside_is_not_written_over(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    """Two runs of one drop: the slower one sets aside a newer file, which lies there again at the end."""
+    inbox = UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    (inbox / "a.csv").rename(inbox / f".taken-{drop.id}-0-a.csv")
+    (inbox / f".taken-{drop.id}-1-a.csv").write_bytes(CONTENT + b"x;2\r\n")
+    assert custody.take(inbox, UPath(tmp_path / "archive"), drop).read_bytes() == CONTENT
+    assert [each.name for each in Path(inbox.path).iterdir()] == ["a.csv"]
+    assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    inbox = UPath(tmp_path)
+    drop = dropped(inbox, warehouse)
+    (inbox / f".taken-{drop.id}-0-a.csv").write_bytes(b"older\r\n")
+    assert [*custody.strays(inbox)] == [drop.id]
+    custody.give_back(inbox, drop)
+    assert (inbox / "a.csv").read_bytes() == CONTENT
+    assert (inbox / f"{drop.id}-a.csv").read_bytes() == b"older\r\n"
+    assert [*custody.strays(inbox)] == []
+
+
+def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again(
+    tmp_path: Path,
+) -> None:
+    here = tmp_path
+    for unique, name in (("ab", "a.csv"), ("cd", "a.csv"), ("ef", "ma paie-mai.csv")):
+        (here / f"{custody.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())
+    (here / f"{custody.TAKEN}99-ab-b.csv").touch()
+    custody.let_go(UPath(here), 9)
+    lying = {each.name: each.read_bytes() for each in here.iterdir()}
+    assert lying == {
+        "a.csv": b"ab",
+        "9-a.csv": b"cd",
+        "ma paie-mai.csv": b"ef",
+        f"{custody.TAKEN}99-ab-b.csv": b"",
+    }

@@ -1,0 +1,242 @@
+"""Claims: whoever inserts the row has the file, until a lease runs out."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, select, update
+
+from bms_flows.onboarding.inbox import claim, closing
+from bms_flows.onboarding.inbox.claim import ClaimLost, Drop, DropTaken
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.tables import drop
+
+SEEN = Seen("a.csv", 120, "1700000000000000000")
+
+
+def expire(warehouse: Engine, taken: Drop) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            update(drop)
+            .where(drop.c.id == taken.id)
+            .values(expires_at=datetime.now(UTC) - timedelta(seconds=1))
+        )
+
+
+PRESENT = {
+    "created": 2, "adopted": 1, "already_there": 1, "rejected": 0, "needs_review": 0, "waiting": 0,
+}  # fmt: skip
+
+
+def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **kept: Any) -> None:
+    with warehouse.begin() as connection:
+        closing.finish(connection, taken, ending, **kept)
+
+
+def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    assert taken.dag_run_id == f"employee-drop-{taken.id}-{taken.entered_at:%Y%m%dT%H%M%S}"
+    assert claim.enter(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
+    assert taken.state == "open"
+    assert taken.seen == SEEN
+
+
+def test_seeing_it_again_changes_nothing(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    assert claim.enter(warehouse, "employee", SEEN) == taken
+
+
+def test_another_size_time_name_or_resource_is_another_drop(warehouse: Engine) -> None:
+    others = [
+        ("employee", SEEN),
+        ("employee", replace(SEEN, size=121)),
+        ("employee", replace(SEEN, stamp="1")),
+        ("employee", replace(SEEN, path="b.csv")),
+        ("contact", SEEN),
+    ]
+    numbers = {claim.enter(warehouse, *other).id for other in others}
+    assert len(numbers) == len(others)
+
+
+def race(warehouse: Engine, runs: Sequence[str | None], seen: Seen) -> list[Drop | None]:
+    barrier = Barrier(len(runs))
+
+    def take(run: str | None) -> Drop | None:
+        barrier.wait()
+        try:
+            return claim.enter(warehouse, "employee", seen, run)
+        except DropTaken:
+            return None
+
+    with ThreadPoolExecutor(len(runs)) as threads:
+        return list(threads.map(take, runs))
+
+
+def test_of_two_runs_that_race_for_a_file_one_wins(warehouse: Engine) -> None:
+    for number in range(25):
+        found = race(warehouse, [f"a{number}", f"b{number}"], replace(SEEN, stamp=str(number)))
+        assert sum(each is not None for each in found) == 1
+
+
+def test_two_dispatchers_that_race_start_the_same_run(warehouse: Engine) -> None:
+    for number in range(25):
+        found = race(warehouse, [None, None], replace(SEEN, stamp=str(number)))
+        assert len({each.dag_run_id for each in found if each}) == 1
+
+
+def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    with pytest.raises(DropTaken):
+        claim.enter(warehouse, "employee", SEEN, "run-b")
+    expire(warehouse, taken)
+    over = claim.enter(warehouse, "employee", SEEN, "run-b")
+    assert (over.id, over.dag_run_id) == (taken.id, "run-b")
+    with warehouse.begin() as connection, pytest.raises(ClaimLost):
+        claim.renew(connection, taken)
+    with pytest.raises(ClaimLost):
+        finish(warehouse, taken)
+
+
+def test_renewing_keeps_others_away(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    expire(warehouse, taken)
+    with warehouse.begin() as connection:
+        claim.renew(connection, taken)
+    with pytest.raises(DropTaken):
+        claim.enter(warehouse, "employee", SEEN, "run-b")
+
+
+def test_a_run_finds_the_drop_that_it_took(warehouse: Engine) -> None:
+    assert claim.of_run(warehouse, "employee", "run-a") is None
+    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    assert claim.of_run(warehouse, "employee", "run-a") == taken
+    assert claim.of_run(warehouse, "contact", "run-a") is None
+
+
+def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
+    again = claim.enter(warehouse, "employee", SEEN, "run-b")
+    assert (again.state, again.report) == ("applied", "reports/employees/000001")
+    with pytest.raises(ClaimLost):
+        finish(warehouse, taken)
+
+
+def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    assert closing.record(warehouse, first, sha256="ab", archive="x") is None
+    finish(warehouse, first, report="r", counts=PRESENT)
+    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
+    earlier = closing.record(warehouse, second, sha256="ab", archive="y")
+    assert earlier is not None
+    assert (earlier.id, earlier.report) == (first.id, "r")
+    third = claim.enter(warehouse, "contact", SEEN)
+    assert closing.record(warehouse, third, sha256="ab", archive="z") is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "counted"),
+    [
+        ("not_applied", PRESENT),
+        ("applied", None),
+        ("applied", dict.fromkeys(PRESENT, 0)),
+        ("applied", PRESENT | {"rejected": 1}),
+        ("applied", PRESENT | {"needs_review": 1}),
+    ],
+    ids=str,
+)
+def test_content_whose_rows_are_not_all_present_is_worked_on_anew(
+    warehouse: Engine, ending: claim.Ending, counted: dict[str, int] | None
+) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    closing.record(warehouse, first, sha256="ab", archive="x")
+    finish(warehouse, first, ending, counts=counted)
+    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
+    assert closing.record(warehouse, second, sha256="ab", archive="y") is None
+
+
+def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
+    assert claim.unstarted(warehouse, "employee") == [taken]
+    claim.started(warehouse, taken.id)
+    assert claim.unstarted(warehouse, "employee") == []
+
+
+def test_however_many_lie_there_the_oldest_are_started_first(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert claim.AT_ONCE < 1024
+    monkeypatch.setattr(claim, "AT_ONCE", 2)
+    claim.enter(warehouse, "employee", replace(SEEN, path="by hand.csv"), "manual__1")
+    first, second, third = (
+        claim.enter(warehouse, "employee", replace(SEEN, path=f"{n}.csv")) for n in range(3)
+    )
+    assert claim.unstarted(warehouse, "employee") == [first, second]
+    claim.started(warehouse, first.id)
+    assert claim.unstarted(warehouse, "employee") == [second, third]
+
+
+def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    with pytest.raises(DropTaken):
+        claim.reopen(warehouse, taken.id, "manual__1")
+    finish(warehouse, taken, "not_applied")
+    again = claim.reopen(warehouse, taken.id, "manual__1")
+    assert (again.state, again.dag_run_id) == ("open", "manual__1")
+    finish(warehouse, again)
+    assert claim.get(warehouse, taken.id).state == "applied"
+
+
+def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, first, report="r")
+    second = claim.enter_again(warehouse, claim.enter(warehouse, "employee", SEEN))
+    assert (second.state, second.seen, second.dag_run_id) == (
+        "open",
+        SEEN,
+        claim.minted("employee", second.id, second.entered_at),
+    )
+    assert second.id != first.id
+    assert (claim.get(warehouse, first.id).state, claim.get(warehouse, first.id).report) == (
+        "applied",
+        "r",
+    )
+    assert claim.enter(warehouse, "employee", SEEN) == second
+
+
+def test_two_dispatchers_enter_it_again_once(warehouse: Engine) -> None:
+    first = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, first)
+    ended = claim.get(warehouse, first.id)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: claim.enter_again(warehouse, ended), range(2)))
+    assert len({each.id for each in found}) == 1
+
+
+def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    finish(warehouse, taken, report="r", counts=PRESENT)
+    before = claim.get(warehouse, taken.id)
+    held = claim.reopen(warehouse, taken.id, "manual__1")
+    closing.withdraw(warehouse, held, "not_kept")
+    assert claim.get(warehouse, taken.id) == replace(before, dag_run_id="manual__1")
+    with pytest.raises(ClaimLost):
+        closing.put_back(warehouse, held)
+
+
+def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
+    taken = claim.enter(warehouse, "employee", SEEN)
+    closing.put_back(warehouse, taken)
+    assert claim.get(warehouse, taken.id) == taken
+    closing.withdraw(warehouse, taken, "gone")
+    with warehouse.connect() as connection:
+        assert connection.execute(select(drop.c.state, drop.c.reason)).one() == (
+            "withdrawn",
+            "gone",
+        )
+    assert claim.reopen(warehouse, taken.id, "manual__1").ended_before is None

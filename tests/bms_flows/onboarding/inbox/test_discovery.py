@@ -1,0 +1,281 @@
+"""The inbox: what is taken, what is passed over, and that nothing half-written is ever taken."""
+
+import io
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from threading import Event
+
+import openpyxl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+from upath import UPath
+
+from bms_flows.onboarding.inbox import archive, claim, unfinished
+from bms_flows.onboarding.inbox import discovery as inboxes
+from bms_flows.onboarding.inbox.discovery import OutsideInbox, complete, inside, look, settled
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+
+def names(inbox: UPath) -> tuple[str, ...]:
+    """Return what two looks, one after the other, let be taken."""
+    first = look(inbox).values()
+    return tuple(seen.path for seen in settled(inbox, first, look(inbox).values()).settled)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.csv.part",
+        "a.tmp",
+        "A.PART",
+        "~$a.xlsx",
+        ".a.csv",
+        "_LISEZMOI.txt",
+        "_modele.csv",
+        ".~lock",
+    ],
+)
+def test_files_nobody_dropped_are_passed_over(inbox: UPath, name: str) -> None:
+    (inbox / name).write_bytes(b"Nom\nA\n")
+    assert look(inbox) == {}
+
+
+def test_a_file_is_taken_when_two_looks_find_the_same(inbox: UPath) -> None:
+    (inbox / "a.csv").write_bytes(b"Nom\nA\n")
+    first = look(inbox)
+    assert settled(inbox, (), first.values()).waiting == {"a.csv": "growing"}
+    assert [seen.path for seen in settled(inbox, first.values(), look(inbox).values()).settled] == [
+        "a.csv"
+    ]
+    (inbox / "a.csv").write_bytes(b"Nom\nA\nB\n")
+    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "growing"}
+
+
+def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
+    for number in range(5):
+        (inbox / f"{number}.csv").write_bytes(b"Nom\nA\n")
+    assert len(names(inbox)) == 5
+
+
+def test_a_last_line_without_end_is_waited_for_and_told(inbox: UPath) -> None:
+    (inbox / "a.csv").write_bytes(b"Nom\nA")
+    first = look(inbox)
+    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "incomplete"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"Nom;Ville\r\nA;B\r\n", True),
+        (b"Nom;Ville\r\nA;B\r", False),
+        (b"Nom;Ville\rA;B\r", True),
+        (b"Nom;Ville\r", False),
+        (b'Nom;Ville\r\nA;"B\r\n', False),
+        (b'Nom;Ville\r\nA;"B\r\nC"\r\n', True),
+        ("Nom\nÉ\n".encode("utf-16"), True),
+        ("Nom\nÉ\n".encode("utf-16")[:-1], False),
+        ("Nom\nÉ\n".encode("utf-16")[:-2], False),
+        (b"", False),
+        (b"PK\x03\x04 half a workbook", False),
+        (b'Nom;Ville\nA;"B"x\n', True),  # broken, yet all there: the report is to say so
+    ],
+)
+def test_the_end_of_a_file_is_told_from_its_middle(content: bytes, expected: bool) -> None:
+    assert complete(content, "a.csv") is expected
+
+
+def test_links_and_folders_are_no_drops(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret.csv").write_bytes(b"Nom\nA\n")
+    (tmp_path / "in" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "in" / "folder.csv").mkdir()
+    assert look(UPath(tmp_path / "in")) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../a.csv", "/etc/passwd", "", ".", "..", "b/../../a.csv", "b/..", "b/a.csv", "s3://other/a.csv",
+     "file:///etc/passwd", "a\0b.csv", "\ud800.csv", "x" * 300],
+)  # fmt: skip
+def test_paths_out_of_the_inbox_are_refused(tmp_path: Path, name: str) -> None:
+    for inbox in (UPath(tmp_path), UPath("memory://inbox")):
+        with pytest.raises(OutsideInbox):
+            inside(inbox, name)
+
+
+@given(name=st.text())
+def test_no_name_leads_out_of_the_inbox(name: str) -> None:
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "in").mkdir()
+        (Path(folder) / "secret.csv").write_bytes(b"Nom\n")
+        for inbox in (UPath(folder) / "in", UPath("memory://inbox")):
+            try:
+                path = inside(inbox, name)
+            except OutsideInbox:
+                continue
+            assert path.path.startswith(f"{inbox.path}/")
+            assert ".." not in path.parts
+            assert inboxes.see(inbox, name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\nb.csv", "a'b\"c.csv", "$(reboot);.csv", "C:\\a.csv", "b\\a.csv", "RH: avril.csv", "%2e%2e.csv",
+     "<img src=x>.csv", "a?b#c.csv", "\u202efdp.csv", " .csv", "-rf.csv", "É" * 90 + ".csv"],
+)  # fmt: skip
+def test_a_name_of_any_characters_is_taken_and_kept(
+    tmp_path: Path, warehouse: Engine, name: str
+) -> None:
+    inbox = UPath(tmp_path / "in")
+    inbox.mkdir()
+    (inbox / name).write_bytes(b"Nom\nA\n")
+    assert names(inbox) == (name,)
+    held = claim.enter(warehouse, "employee", look(inbox)[name])
+    kept = archive.take(inbox, UPath(tmp_path / "archive"), held)
+    assert kept.read_bytes() == b"Nom\nA\n"
+    assert kept.parent == UPath(tmp_path / "archive" / held.folder)
+    assert look(inbox) == {}
+
+
+@pytest.mark.parametrize("name", [b"R\xe9sum\xe9.csv", b"x" * 230 + b".csv"])
+def test_a_name_that_cannot_be_kept_is_told_and_holds_nobody_up(
+    tmp_path: Path, warehouse: Engine, name: bytes
+) -> None:
+    """A share that writes Latin-1 must not keep the other files from being taken."""
+    inbox = UPath(tmp_path)
+    (tmp_path / os.fsdecode(name)).write_bytes(b"Nom\nA\n")
+    (tmp_path / "good.csv").write_bytes(b"Nom\nA\n")
+    first, second = look(inbox), look(inbox)
+    found = settled(inbox, first.values(), second.values())
+    assert [seen.path for seen in found.settled] == ["good.csv"]
+    assert [*found.waiting.values()] == ["bad_name"]
+    [told] = unfinished.keep(warehouse, "employee", second.values(), found.waiting)
+    assert told.reason == "bad_name"
+
+
+def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 34)  # 16 GB, none of it on the disk
+    content = inboxes.head(UPath(path))
+    assert len(content) == Limits().bytes + 1
+    assert [fault.code for fault in read(content, path.name, EMPLOYEE).faults] == ["too_big"]
+    assert names(UPath(tmp_path)) == ("a.csv",)
+
+
+def test_a_file_that_goes_between_the_looks_holds_nobody_up(inbox: UPath) -> None:
+    for name in ("a.csv", "b.csv"):
+        (inbox / name).write_bytes(b"Nom\nA\n")
+    first, second = look(inbox), look(inbox)
+    (inbox / "a.csv").unlink()
+    found = settled(inbox, first.values(), second.values())
+    assert [seen.path for seen in found.settled] == ["b.csv"]
+    assert found.waiting == {"a.csv": "growing"}
+
+
+def test_asking_who_writes_survives_those_who_open_the_file_meanwhile(tmp_path: Path) -> None:
+    path, done = tmp_path / "a.csv", Event()
+    path.write_bytes(b"Nom\nA\n")
+
+    def opening() -> None:
+        while not done.is_set():
+            path.open("ab").close()
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(opening)
+        for _ in range(3_000):
+            inboxes.being_written(UPath(path))
+        done.set()
+    assert not inboxes.being_written(UPath(path))
+    assert not inboxes.being_written(UPath(path))
+
+
+TRIES = 1_000
+
+
+@cache
+def workbook(rows: int) -> bytes:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for number in range(rows):
+        sheet.append([number, "Noël", 1])
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def drops(random: Random) -> tuple[str, bytes, set[int]]:
+    """Return a file of random rows, some with line breaks in their cells, and where its rows end."""
+    kind = random.choice(("utf-8", "cp1252", "utf-16", "xlsx"))
+    if kind == "xlsx":
+        return "a.xlsx", workbook(random.randint(1, 5)), set()
+    end = random.choice(("\r\n", "\n"))
+    text, ends = f"Matricule;Nom;Entité{end}", set()
+    for _ in range(random.randint(1, 12)):
+        ends.add(len(text.encode(kind)))
+        name = random.choice(("Noël", f'"A;{end}B{end}"', "x"))
+        text += f"{random.randrange(10**6):06d};{name};1{end}"
+    return "a.csv", text.encode(kind), ends
+
+
+def cuts(random: Random, content: bytes) -> list[int]:
+    """Return where a writer pauses: anywhere, and rather after a line's end than elsewhere."""
+    lines = [place + 1 for place, byte in enumerate(content[:-1]) if byte in b"\n\r\0"]
+    anywhere = random.sample(range(len(content)), min(len(content), 3))
+    return sorted({*anywhere, *random.sample(lines, min(len(lines), 3))})
+
+
+def test_a_writer_that_holds_its_file_and_pauses_anywhere_for_any_time_is_waited_for(
+    tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    """Real files on a disk: the pauses last over as many looks as one likes, between rows too."""
+    random, inbox, partial, paused = Random(4), UPath(tmp_path), 0, 0
+    for _ in range(TRIES):
+        name, content, _ = drops(random)
+        handle = os.open(tmp_path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        at = 0
+        for cut in cuts(random, content):
+            os.write(handle, content[at:cut])
+            at = cut
+            partial += len(names(inbox))
+            paused += 1
+        os.write(handle, content[at:])
+        os.close(handle)
+        assert names(inbox) == (name,)
+        assert (tmp_path / name).read_bytes() == content
+        (tmp_path / name).unlink()
+    figure(f"pausing writer, file held open: {TRIES} files, {paused} pauses, {partial} taken half")
+    assert partial == 0
+
+
+def test_a_writer_that_reopens_its_file_is_waited_for(
+    tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    """Where nobody can tell who writes, a pause between two rows is shorter than the looks are apart."""
+    random, inbox, partial, paused = Random(5), UPath(tmp_path), 0, 0
+    for _ in range(TRIES):
+        name, content, ends = drops(random)
+        at, before = 0, look(inbox)
+        for cut in cuts(random, content):
+            with (tmp_path / name).open("ab") as stream:
+                stream.write(content[at:cut])
+            at, now = cut, look(inbox)
+            partial += len(settled(inbox, before.values(), now.values()).settled)
+            if cut not in ends:
+                partial += len(settled(inbox, now.values(), look(inbox).values()).settled)
+            before, paused = now, paused + 1
+        with (tmp_path / name).open("ab") as stream:
+            stream.write(content[at:])
+        assert names(inbox) == (name,)
+        (tmp_path / name).unlink()
+    figure(f"pausing writer, file reopened: {TRIES} files, {paused} pauses, {partial} taken half")
+    assert partial == 0

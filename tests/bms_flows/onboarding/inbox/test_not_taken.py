@@ -1,0 +1,112 @@
+"""The notice in an inbox about what isn't taken; on a disk and on S3."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from upath import UPath
+
+from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.inbox import discovery as inboxes
+from bms_flows.onboarding.inbox import not_taken, templates
+from bms_flows.onboarding.inbox.not_taken import FRENCH, NAME, Untaken
+from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+NOW = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
+PARIS = ZoneInfo("Europe/Paris")
+OURS = templates.names(EMPLOYEE)
+
+
+def found(inbox: UPath, now: datetime | None = None) -> dict[str, str]:
+    now = now or datetime.now(UTC)
+    return {each.name: each.code for each in not_taken.passed_over(inbox, OURS, now)}
+
+
+def published(inbox: UPath, untaken: Sequence[Untaken]) -> str:
+    not_taken.publish(inbox, untaken, PARIS, 10)
+    return (inbox / NAME).read_bytes().decode("utf-8-sig") if (inbox / NAME).exists() else ""
+
+
+def test_every_reason_has_a_french_text() -> None:
+    assert WAITING.keys() <= FRENCH.keys()
+    for why, what in FRENCH.values():
+        assert why.endswith(".")
+        assert what.format(minutes=10).endswith(".")
+
+
+def test_folders_and_names_of_our_own_are_explained(inbox: UPath) -> None:
+    templates.provide(inbox, EMPLOYEE)
+    (inbox / "mars").mkdir(exist_ok=True)
+    (inbox / "mars" / "a.csv").write_bytes(b"x")
+    for name in ("_liste.csv", "a.csv", ".DS_Store", "~$a.xlsx"):
+        (inbox / name).write_bytes(b"Nom\nA\n")
+    assert found(inbox) == {"mars": "folder", "_liste.csv": "reserved_name"}
+
+
+def test_links_and_pipes_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "b.csv")
+    assert found(UPath(tmp_path)) == {"a.csv": "not_a_file", "b.csv": "not_a_file"}
+
+
+def test_a_temporary_name_is_explained_once_the_copy_must_have_ended(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.part").touch()
+    (tmp_path / "_LISEZMOI.txt.0123.part").touch()
+    now = datetime.now(UTC)
+    assert found(UPath(tmp_path), now) == {}
+    assert found(UPath(tmp_path), now + timedelta(hours=2)) == {"a.csv.part": "temporary_name"}
+
+
+def test_of_drops_that_wait_those_being_written_are_explained_later() -> None:
+    def explained(minutes: int) -> list[str]:
+        since = NOW - timedelta(minutes=minutes)
+        waits = [
+            Waits(number, f"{reason}.csv", reason, since, since)  # type: ignore[arg-type]
+            for number, reason in enumerate(WAITING, start=1)
+        ]
+        return [each.code for each in not_taken.waiting(waits, NOW)]
+
+    assert explained(0) == ["incomplete", "unreadable", "bad_name"]
+    assert explained(5) == [*WAITING]
+
+
+def test_the_notice_says_what_why_and_what_to_do_and_goes_with_the_last_file(inbox: UPath) -> None:
+    untaken = [
+        Untaken("Dupré.csv", "incomplete", NOW, 12),
+        Untaken("mars", "folder"),
+        Untaken("a\nb\u202e.csv", "reserved_name"),
+    ]
+    text = published(inbox, untaken)
+    assert "- Dupré.csv (depuis le 31/03/2026 10:00, dépôt 12)\r\n  Pourquoi : La fin" in text
+    assert "après 10 minutes sans changement" in text
+    assert "- mars\r\n  Pourquoi : C'est un dossier" in text
+    assert "- a\ufffdb\ufffd.csv\r\n" in text
+    assert inboxes.look(inbox) == {}, "the notice itself is no drop"
+    assert found(inbox) == {}
+    assert published(inbox, untaken[:1]) != text
+    assert published(inbox, []) == ""
+
+
+def test_a_notice_of_many_files_is_bounded(tmp_path: Path) -> None:
+    text = published(UPath(tmp_path), [Untaken(f"{n}.csv", "folder") for n in range(5000)])
+    assert text.count("Pourquoi") == not_taken.MOST
+    assert "… et 4800 autres." in text
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_what_others_put_in_the_place_of_the_notice_does_no_harm(tmp_path: Path, kind: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"x")
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    if kind == "link":
+        (inbox / NAME).symlink_to(victim)
+    else:
+        (inbox / NAME).mkdir()
+    not_taken.publish(UPath(inbox), [Untaken("mars", "folder")], PARIS, 10)
+    not_taken.publish(UPath(inbox), [], PARIS, 10)
+    assert victim.read_bytes() == b"x"

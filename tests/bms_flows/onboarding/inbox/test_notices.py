@@ -1,0 +1,46 @@
+"""The message of a drop: figures and places, nobody's name."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.notices import notice
+
+DROP = Drop(
+    id=12, resource="employee", path="Dupré.csv", size=1, stamp="1", state="applied",
+    dag_run_id="employee-drop-12", entered_at=datetime(2026, 4, 1, tzinfo=UTC), sha256="",
+    same_as=None, archive="archive/000012/Dupré.csv",
+    report="reports/employees/000012", counts=None, started_at=None,
+)  # fmt: skip
+COUNTS = {
+    "created": 3, "adopted": 0, "already_there": 0, "rejected": 1, "needs_review": 0, "waiting": 0,
+}  # fmt: skip
+PLACES = {"plan": "ab" * 32, "report": "/data/reports/employees/000012", "run": "http://a/runs/r"}
+
+
+def test_it_says_how_many_rows_ended_how_and_where_the_report_is() -> None:
+    told = notice(DROP, "employees", COUNTS, **PLACES)
+    assert told.title == "employees, 12: 3 created, 1 rejected"
+    assert "4 lignes : 3 créées, 1 rejetées. / 4 rows: 3 created, 1 rejected." in told.body
+    assert "Plan: abababababab\n" in told.body
+    assert "Report: /data/reports/employees/000012\n" in told.body
+    assert told.body.endswith("Run: http://a/runs/r")
+
+
+def test_it_says_what_to_do_with_rejected_rows_and_those_in_doubt_alone() -> None:
+    assert "in Excel and drop it" in notice(DROP, "employees", COUNTS, **PLACES).body
+    doubt = {**COUNTS, "rejected": 0, "needs_review": 2}
+    told = notice(DROP, "employees", doubt, **PLACES)
+    assert "needs_review.csv" in told.body
+    assert "drop it" not in told.body
+
+
+def test_content_that_came_again_leads_to_the_earlier_report() -> None:
+    again = replace(DROP, id=15, state="repeated", same_as=12)
+    told = notice(again, "employees", COUNTS, **PLACES)
+    assert told.title.endswith("same content as drop 12")
+    assert PLACES["report"] in told.body
+
+
+def test_it_names_no_file() -> None:
+    assert "Dupré" not in notice(DROP, "employees", COUNTS, **PLACES).text

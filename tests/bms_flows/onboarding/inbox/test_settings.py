@@ -1,0 +1,38 @@
+import pytest
+
+from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.runtime.settings import BadSetting
+
+
+def test_nothing_is_declared_by_default() -> None:
+    settings = Settings.from_environment({})
+    assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
+
+
+def test_an_inbox_has_its_format_and_its_address() -> None:
+    settings = Settings.from_environment(
+        {
+            "BMS_INBOX_FORMATS": '{"employees": {"dates": "dmy", "decimals": ","}}',
+            "BMS_INBOX_NOTICES": '{"employees": "rh@example.com"}',
+            "BMS_DROP_SETTLE_S": "7",
+        }
+    )
+    assert settings.inbox_formats == {"employees": Format("dmy", ",")}
+    assert settings.inbox_notices == {"employees": "rh@example.com"}
+    assert settings.drop_settle_s == 7
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("BMS_INBOX_FORMATS", "dmy"),
+        ("BMS_INBOX_FORMATS", '{"employees": {"dates": "jj/mm/aaaa"}}'),
+        ("BMS_INBOX_FORMATS", '{"employees": {"date": "dmy"}}'),
+        ("BMS_INBOX_NOTICES", '{"staff": "rh@example.com"}'),
+        ("BMS_INBOX_NOTICES", '["rh@example.com"]'),
+    ],
+)
+def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
+    with pytest.raises(BadSetting, match=variable):
+        Settings.from_environment({variable: text})

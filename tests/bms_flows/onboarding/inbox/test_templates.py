@@ -1,0 +1,107 @@
+"""What stands ready in an inbox can be filled in and dropped."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from upath import UPath
+
+from bms_flows.onboarding.inbox import templates
+from bms_flows.onboarding.inbox.discovery import look
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.onboarding.resources.consultant import consultant
+from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", templates.csv_template(EMPLOYEE)),
+        ("a.xlsx", templates.xlsx_template(EMPLOYEE)),
+    ],
+)
+def test_a_template_has_every_column_and_an_example_that_is_read(name: str, content: bytes) -> None:
+    sheet = read(content, name, EMPLOYEE, Format(date_order="dmy"))
+    assert [fault.code for fault in sheet.faults] == ["example_row"]
+    assert sheet.form.columns == tuple(field.name for field in EMPLOYEE.fields)
+    [example] = sheet.rows
+    assert set(EMPLOYEE.required) <= set(example.values)
+    assert example.values["payroll_number"] == "004217"
+    assert read(content, name, EMPLOYEE).rows[0].values == example.values
+
+
+@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+@pytest.mark.parametrize("declared", [Format(), Format("mdy", "."), Format("ymd", ",")])
+def test_the_example_is_written_as_the_inbox_declares(resource: Resource, declared: Format) -> None:
+    for name, content in (
+        ("a.csv", templates.csv_template(resource, declared)),
+        ("a.xlsx", templates.xlsx_template(resource, declared)),
+    ):
+        found = read(content, name, resource, declared)
+        assert [fault.code for fault in found.faults] == ["example_row"]
+
+
+def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(templates.xlsx_template(EMPLOYEE))
+    sheet: Any = openpyxl.load_workbook(path).active
+    assert {cell.number_format for row in sheet for cell in row if cell.value} == {"@"}
+    [columns] = sheet.column_dimensions.values()
+    assert (columns.min, columns.max, columns.number_format) == (1, 16_384, "@")
+
+
+def test_the_instructions_name_every_column_with_its_aliases() -> None:
+    text = templates.read_me(EMPLOYEE).decode("utf-8-sig")
+    for field in EMPLOYEE.fields:
+        line = next(line for line in text.split("\r\n") if f"[{field.name}]" in line)
+        assert line.startswith("*") == (field.name in EMPLOYEE.required)
+        assert all(alias in line for alias in field.aliases)
+
+
+@pytest.mark.parametrize(
+    ("declared", "told", "untold"),
+    [
+        (Format(), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "(2850,50)"], ["1234,5"]),
+        (Format("dmy", ","), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"], ["2850.50"]),
+        (Format("mdy", "."), ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"], ["31/12/2026"]),
+        (Format("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
+    ],
+)
+def test_the_instructions_state_what_the_inbox_declares(
+    declared: Format, told: list[str], untold: list[str]
+) -> None:
+    text = templates.read_me(EMPLOYEE, declared).decode("utf-8-sig")
+    assert [each for each in told if each not in text] == []
+    assert [each for each in untold if each in text] == []
+
+
+def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
+    """Files with people in them are their owner's alone; these hold nobody."""
+    before = os.umask(0o027)
+    try:
+        templates.provide(UPath(tmp_path / "inbox"), EMPLOYEE)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "inbox").stat().st_mode) == 0o770
+    for each in (tmp_path / "inbox").iterdir():
+        assert stat.S_IMODE(each.stat().st_mode) & 0o040
+
+
+def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
+    templates.provide(inbox, EMPLOYEE)
+    found = {path.name: path.read_bytes() for path in inbox.iterdir()}
+    assert set(found) == {"_LISEZMOI.txt", "_modele_employees.csv", "_modele_employees.xlsx"}
+    templates.provide(inbox, EMPLOYEE)
+    assert {path.name: path.read_bytes() for path in inbox.iterdir()} == found
+    (inbox / "_modele_employees.csv").write_bytes(b"old")
+    (inbox / "_LISEZMOI.txt").unlink()
+    templates.provide(inbox, EMPLOYEE)
+    assert (inbox / "_modele_employees.csv").read_bytes() == found["_modele_employees.csv"]
+    assert (inbox / "_LISEZMOI.txt").read_bytes() == found["_LISEZMOI.txt"]
+    assert look(inbox) == {}

@@ -1,0 +1,133 @@
+"""Files that wait: one drop each, however they change; taken, gone or told of."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, func, select
+from upath import UPath
+
+from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.inbox import claim, unfinished
+from bms_flows.onboarding.inbox import discovery as inboxes
+from bms_flows.onboarding.inbox.discovery import Waiting
+from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_warehouse.tables import drop
+
+ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
+
+
+def look_twice(folder: UPath, warehouse: Engine) -> list[Waits]:
+    """Take what is settled, as the dispatcher does."""
+    before = inboxes.look(folder)
+    lying = inboxes.look(folder)
+    looked = inboxes.settled(folder, before.values(), lying.values())
+    for seen in looked.settled:
+        claim.enter(warehouse, "employee", seen)
+    return list(unfinished.keep(warehouse, "employee", lying.values(), looked.waiting))
+
+
+def states(warehouse: Engine) -> list[tuple[str, str | None]]:
+    with warehouse.connect() as connection:
+        found = connection.execute(
+            select(drop.c.state, func.coalesce(drop.c.waits_for, drop.c.reason)).order_by(drop.c.id)
+        )
+        return [(state, why) for state, why in found]
+
+
+def test_a_file_without_a_last_line_end_is_a_drop_that_waits(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    assert waits.reason == "incomplete"
+    assert states(warehouse) == [("waiting", "incomplete")]
+    assert look_twice(inbox, warehouse) == [waits]  # since when stays
+
+
+def test_one_that_goes_on_being_written_stays_one_drop(inbox: UPath, warehouse: Engine) -> None:
+    for length in (20, 24, 25):
+        (inbox / "a.csv").write_bytes(ROW[:length])
+        look_twice(inbox, warehouse)
+    assert states(warehouse) == [("waiting", "incomplete")]
+
+
+def test_it_is_taken_once_it_is_whole(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").write_bytes(ROW)
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("withdrawn", "changed"), ("open", None)]
+
+
+def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("withdrawn", "gone")]
+
+
+def test_one_that_went_while_nothing_else_came_is_forgotten(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    for name in ("a.csv", "b.csv"):
+        (inbox / name).write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    (inbox / "a.csv").unlink()
+    unfinished.forget(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
+    unfinished.forget(warehouse, "employee", lambda: inboxes.look(inbox))
+    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
+
+
+def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    aside = (inbox / "a.csv").rename(inbox / "_a.csv")
+    look_twice(inbox, warehouse)
+    aside.rename(inbox / "a.csv")
+    [waits] = look_twice(inbox, warehouse)
+    assert waits.reason == "incomplete"
+    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
+
+
+def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    claim.reopen(warehouse, waits.drop, "manual__1")
+    assert look_twice(inbox, warehouse) == []
+    assert states(warehouse) == [("open", None)]
+
+
+def test_a_file_whose_end_is_missing_is_cut_off_once_it_stayed_unchanged(
+    inbox: UPath, warehouse: Engine
+) -> None:
+    minutes = timedelta(minutes=10)
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    [waits] = look_twice(inbox, warehouse)
+    assert not waits.cut_off(waits.since + timedelta(minutes=9), minutes)
+    assert waits.cut_off(waits.since + minutes, minutes)
+    (inbox / "a.csv").write_bytes(ROW.rstrip() + b"x")
+    [changed] = look_twice(inbox, warehouse)
+    assert (changed.drop, changed.since) == (waits.drop, waits.since)
+    assert changed.unchanged_since > waits.unchanged_since
+    assert list(unfinished.current(warehouse, "employee")) == [changed]
+    assert not replace(changed, reason="being_written").cut_off(waits.since + minutes * 2, minutes)
+
+
+def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    look_twice(inbox, warehouse)
+    assert unfinished.keep(warehouse, "contact", [], {}) == []
+    assert states(warehouse) == [("waiting", "incomplete")]
+
+
+@pytest.mark.parametrize("reason", WAITING)
+def test_what_is_told_says_how_long_why_and_what_to_do(reason: Waiting) -> None:
+    since = datetime(2026, 3, 31, 8, tzinfo=UTC)
+    waits = Waits(12, "Dupré.csv", reason, since, since)
+    assert "Dupré" not in repr(waits)
+    assert not waits.long(since + timedelta(minutes=2))
+    assert waits.long(now := since + timedelta(minutes=7))
+    assert waits.text(now).startswith("drop 12 waits for 7 min. ")
+    assert WAITING[reason].remedy in waits.text(now)

@@ -1,0 +1,64 @@
+"""The ledger in the warehouse: larger than a statement's parameters, moved by one at a time."""
+
+import asyncio
+import threading
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, text
+
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.ledger import matches, transitions
+from bms_flows.onboarding.ledger.entering import New, enter
+from bms_flows.onboarding.ledger.entry import Entry, Move
+from bms_flows.onboarding.ledger.store import PostgresLedger
+
+MANY = [str(number) for number in range(70_000)]
+
+
+async def test_more_keys_and_ids_than_parameters_are_asked_for_at_once(warehouse: Engine) -> None:
+    ledger = PostgresLedger(warehouse, "contact")
+    assert await ledger.by_key(MANY) == {}
+    assert await ledger.owners(MANY) == {}
+    drop = claim.enter(warehouse, "contact", Seen("a.csv", 1, "1")).id
+    with warehouse.begin() as connection:
+        matches.keep(connection, "contact", drop, {"7": "42"})
+        matches.keep(connection, "contact", drop, {"7": "43", "8": "43"})
+    assert matches.of(warehouse, "contact", MANY) == {"7": "42", "8": "43"}
+
+
+def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
+    waiting = text("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")
+    with warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        while not (task.done() or connection.scalar(waiting)):
+            pass
+
+
+async def test_of_two_who_take_a_row_at_once_the_second_sees_the_first(warehouse: Engine) -> None:
+    """Without the row's lock both would find it free, and both would send."""
+    drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
+    with warehouse.begin() as connection:
+        enter(connection, "employee", drop, [New(line=2, key="k", digest="d", body={})], attempts=5)
+        [row] = connection.scalars(text("select id from bms.creation"))
+    ledger, reading, go_on = (
+        PostgresLedger(warehouse, "employee"),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def claim_slowly(entry: Entry, now: datetime) -> Move:
+        reading.set()
+        assert go_on.wait(60)
+        return transitions.claim(entry, owner="first", now=now, life=timedelta(minutes=1))
+
+    def claim_too(entry: Entry, now: datetime) -> Move:
+        return transitions.claim(entry, owner="second", now=now, life=timedelta(minutes=1))
+
+    first = asyncio.create_task(ledger.change([row], claim_slowly))
+    await asyncio.to_thread(reading.wait, 60)
+    second = asyncio.create_task(ledger.change([row], claim_too))
+    await asyncio.to_thread(until_someone_waits, warehouse, second)
+    go_on.set()
+    taken = await first
+    assert [entry.owner for entry in taken.values()] == ["first"]
+    assert await second == {}

@@ -1,0 +1,284 @@
+"""The laws of the moves, one by one."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import Entry, State, Unlawful
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SETTLE = timedelta(seconds=30)
+FLIGHT = timedelta(seconds=60)
+LIFE = timedelta(seconds=20)
+AGE = timedelta(seconds=600)
+
+
+def entry(state: State = State.READY, **given: object) -> Entry:
+    return Entry(
+        **{
+            "id": 1,
+            "key": "k",
+            "digest": "d",
+            "limit": 5,
+            "state": state,
+            "owner": "me",
+            "leased_until": NOW + LIFE,
+            "checked_at": NOW,
+            **given,
+        }
+    )
+
+
+def sending() -> Entry:
+    return transitions.intend(entry(), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
+
+
+def unknown(**given: object) -> Entry:
+    return entry(State.UNKNOWN, attempt=1, quiet_at=NOW, first_intended_at=NOW, **given)
+
+
+def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
+    moved = sending()
+    assert (moved.state, moved.attempt, moved.quiet_at) == (State.SENDING, 1, NOW + FLIGHT)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner": "another"},
+        {"owner": None},
+        {"leased_until": NOW},
+        {"attempt": 5},
+        {"checked_at": None},
+        {"checked_at": NOW - AGE - timedelta(microseconds=1)},
+        *({"state": state} for state in State if state is not State.READY),
+    ],
+    ids=str,
+)
+def test_nobody_else_may_intend(given: dict[str, object]) -> None:
+    with pytest.raises(Unlawful):
+        transitions.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE)
+
+
+def test_a_check_holds_until_it_is_too_old_or_another_owner_takes_the_row() -> None:
+    row = entry(checked_at=NOW - AGE)
+    assert transitions.checked(row, now=NOW, max_age=AGE)
+    again = transitions.claim(row, owner="me", now=NOW, life=LIFE).entry
+    assert again.checked_at == NOW - AGE
+    taken = transitions.claim(row, owner="you", now=NOW + LIFE, life=LIFE).entry
+    assert taken.checked_at is None
+    assert transitions.release(row, owner="me").entry.checked_at is None
+
+
+@pytest.mark.parametrize(
+    "given", [{"owner": "another"}, *({"state": s} for s in State if s is not State.READY)], ids=str
+)
+def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
+    assert (
+        transitions.check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at == NOW + LIFE
+    )
+    with pytest.raises(Unlawful):
+        transitions.check(entry(**given), owner="me", checked_at=NOW)
+
+
+def test_a_living_lease_is_not_taken() -> None:
+    with pytest.raises(Unlawful):
+        transitions.claim(entry(), owner="you", now=NOW, life=LIFE)
+
+
+def test_what_was_being_sent_is_in_doubt_when_taken_over_and_settles_from_its_bound() -> None:
+    moved = transitions.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
+    assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
+    assert transitions.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+
+
+def test_no_ambiguous_outcome_shortens_the_time_that_its_create_may_be_under_way() -> None:
+    moved = transitions.doubt(sending(), attempt=1, reason="r", now=NOW)
+    assert transitions.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+
+
+def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
+    late = NOW + 2 * FLIGHT
+    moved = transitions.doubt(sending(), attempt=1, reason="r", now=late)
+    assert transitions.due(moved.entry, SETTLE) == late + SETTLE
+
+
+HOURS = timedelta(hours=8)
+
+
+def test_an_attempt_that_meets_an_outage_does_not_count_for_some_hours() -> None:
+    met = transitions.doubt(
+        sending(), attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
+    ).entry
+    assert (met.attempt, met.limit) == (1, 6)
+    first = msgspec.structs.replace(sending(), first_intended_at=NOW - HOURS)
+    met = transitions.doubt(
+        first, attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
+    ).entry
+    assert (met.attempt, met.limit) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("tried_for", "pause"), [(0, 0), (2, 2), (10, 10), (30, 30), (31, 30), (240, 30)]
+)
+def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: int) -> None:
+    row = entry(
+        reason=transitions.OUTAGE,
+        first_intended_at=NOW - timedelta(minutes=tried_for),
+        intended_at=NOW,
+    )
+    assert transitions.sendable_from(row) == NOW + timedelta(minutes=pause)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"reason": "server_error", "first_intended_at": NOW - HOURS, "intended_at": NOW}],
+    ids=["unsent", "another reason"],
+)
+def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, object]) -> None:
+    assert transitions.sendable_from(entry(**given)) is None
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda e: transitions.doubt(e, attempt=2, reason="r", now=NOW),
+        lambda e: transitions.withdraw(e, attempt=2, reason="r"),
+        lambda e: transitions.refused(e, attempt=2, reason="r"),
+        lambda e: transitions.answered(e, attempt=2, remote_id="g", number=1, standby=None),
+    ],
+    ids=["doubt", "withdraw", "refused", "answered"],
+)
+def test_another_attempts_outcome_moves_nothing(move: Callable[[Entry], object]) -> None:
+    with pytest.raises(Unlawful):
+        move(sending())
+
+
+@pytest.mark.parametrize(
+    "state", [State.SENDING, State.UNKNOWN, State.READY, State.REVIEW, State.GIVEN_UP]
+)
+def test_a_late_answer_to_the_last_attempt_is_taken_in_wherever_the_row_stands(
+    state: State,
+) -> None:
+    late = entry(state, attempt=1, owner="another")
+    moved = transitions.answered(late, attempt=1, remote_id="g", number=7, standby=True).entry
+    assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)
+
+
+def test_a_withdrawn_attempt_does_not_count() -> None:
+    moved = transitions.withdraw(sending(), attempt=1, reason="r").entry
+    assert (moved.state, moved.limit - moved.attempt, moved.unsent) == (State.READY, 5, True)
+
+
+def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_withdrawn() -> None:
+    before = entry(attempt=1, first_intended_at=NOW - SETTLE)
+    again = transitions.intend(before, owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
+    moved = transitions.withdraw(again, attempt=2, reason="r").entry
+    assert moved.first_intended_at == NOW - SETTLE
+
+
+def test_a_look_begun_too_early_finds_nothing_out() -> None:
+    with pytest.raises(Unlawful):
+        transitions.find_nothing(
+            unknown(), owner="me", looked_at=NOW + SETTLE - timedelta(microseconds=1), settle=SETTLE
+        )
+
+
+def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
+    once = transitions.find_nothing(
+        unknown(), owner="me", looked_at=NOW + SETTLE, settle=SETTLE
+    ).entry
+    assert once.state is State.UNKNOWN
+    with pytest.raises(Unlawful):
+        transitions.find_nothing(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
+    second = NOW + 2 * SETTLE
+    twice = transitions.find_nothing(once, owner="me", looked_at=second, settle=SETTLE).entry
+    assert (twice.state, twice.checked_at) == (State.READY, second)
+
+
+def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decision() -> None:
+    moved = transitions.doubt(sending(), attempt=1, reason="r", now=NOW, returned_id="7").entry
+    at = NOW + FLIGHT
+    for looks in range(1, transitions.LOOKS_FOR_ID):
+        at += SETTLE
+        moved = transitions.find_nothing(moved, owner="me", looked_at=at, settle=SETTLE).entry
+        assert (moved.state, moved.looks) == (State.UNKNOWN, looks)
+    moved = transitions.find_nothing(moved, owner="me", looked_at=at + SETTLE, settle=SETTLE).entry
+    assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
+    assert moved.candidates == ("7",)
+    decided = transitions.create_again(moved, who="ada", run="r").entry
+    held = transitions.claim(decided, owner="me", now=at, life=LIFE).entry
+    checked = transitions.check(held, owner="me", checked_at=at).entry
+    again = transitions.intend(checked, owner="me", now=at, in_flight=FLIGHT, max_age=AGE).entry
+    assert again.returned_id is None
+
+
+def test_after_the_last_attempt_a_person_is_asked() -> None:
+    last = unknown(looks=1, limit=1)
+    moved = transitions.find_nothing(last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE)
+    assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
+
+
+def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
+    asked = entry(State.REVIEW, attempt=5, owner=None)
+    moved = transitions.create_again(asked, who="ada", run="manual__1")
+    assert (moved.entry.state, moved.entry.limit, moved.who) == (State.READY, 6, "ada")
+
+
+def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row_is_dropped_again() -> (
+    None
+):
+    asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
+    decided = transitions.create_again(asked, who="ada", run="manual__1").entry
+    assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
+    refused = msgspec.structs.replace(decided, state=State.REJECTED)
+    again = transitions.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
+    assert again.dismissed == ()
+
+
+@pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
+def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
+    for decide in (transitions.create_again, transitions.give_up):
+        with pytest.raises(Unlawful):
+            decide(entry(state, owner=None), who="ada", run="manual__1")
+    with pytest.raises(Unlawful):
+        transitions.choose(entry(state), who="ada", remote_id="g", number=1, standby=None)
+
+
+@pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
+def test_a_no_may_be_dropped_again_with_attempts_of_its_own(state: State) -> None:
+    moved = transitions.reopen(
+        entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
+    ).entry
+    assert (moved.state, moved.digest, moved.limit) == (State.READY, "e", 8)
+
+
+def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
+    no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
+    again = transitions.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
+    other = transitions.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
+    assert (other.digest, other.attempt) == ("f", 1)
+    held = transitions.claim(again, owner="me", now=NOW, life=LIFE).entry
+    assert (
+        transitions.give_up_on_manager(held, owner="me", reason="r").entry.state is State.REJECTED
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"state": State.UNKNOWN, "attempt": 1},
+        {"state": State.SENDING, "attempt": 1},
+        {"state": State.READY, "attempt": 1, "first_intended_at": NOW, "owner": None},
+        {"state": State.READY},
+        {"state": State.CREATED},
+        {"state": State.REVIEW},
+    ],
+    ids=str,
+)
+def test_what_may_have_been_sent_or_is_held_keeps_its_data(given: dict[str, object]) -> None:
+    with pytest.raises(Unlawful):
+        transitions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)

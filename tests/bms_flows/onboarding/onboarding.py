@@ -1,0 +1,194 @@
+"""One run of a drop in a process of its own, that may be killed at any durable step.
+
+The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
+database driver (before and after) and every create on the wire (before, on its way, after).
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from bench.interruptions import kill
+from bms import transport
+from bms.client import Client
+from bms.errors import BmsError
+from bms.settings import Settings as ClientSettings
+from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.ledger import matches
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.resources.remote import ListUnsettled
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.sending.apply import RowsHeld
+from bms_flows.onboarding.sending.breaker import CreatesPaused
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.onboarding.settings import Settings
+from bms_warehouse import database
+
+TODAY = date(2026, 3, 31)
+AGAIN = 75
+"""Exit status of a run that wants to be repeated, as a task with retries left."""
+
+QUICK = Settings(
+    approval="never",
+    settle_s=0.3,
+    create_timeout_s=0.4,
+    lease_s=0.3,
+    keep_days=30,
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is told."""
+
+    warehouse: str
+    service: ClientSettings
+    drop_id: int
+    content: bytes
+    settings: Settings = QUICK
+    resource: str = "employee"
+    kept: str = ""
+    """File of what its steps have returned; without one every step is done anew."""
+    entities: tuple[int, ...] = ()
+    """The entities of the connection."""
+
+
+class Kept:
+    """What steps returned, as Airflow keeps it: a task that is tried again finds it, a cleared run doesn't."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file) if file else None
+
+    def get(self, step: str) -> Any:
+        """Return what a step returned, None where it has not ended."""
+        return self._all().get(step)
+
+    def put(self, step: str, returned: Any) -> None:
+        """Keep what a step returned."""
+        if self._file:
+            whole = self._file.with_suffix(".part")
+            whole.write_text(json.dumps(self._all() | {step: returned}))
+            whole.replace(self._file)
+
+    def _all(self) -> dict[str, Any]:
+        if self._file is None or not self._file.exists():
+            return {}
+        found: dict[str, Any] = json.loads(self._file.read_text())
+        return found
+
+
+class Steps:
+    """Counts durable steps, and does something at one of them: kills the process, or stops it."""
+
+    def __init__(self, at: int | None = None, act: Callable[[], None] = kill) -> None:
+        self.at = at
+        self.act = act
+        self.done = 0
+
+    def __call__(self) -> None:
+        self.done += 1
+        if self.done == self.at:
+            self.act()
+
+    def wrap_commits(self, engine: Any) -> None:
+        """Make a step of every moment before and after a COMMIT."""
+        commit = engine.dialect.do_commit
+
+        def stepped(connection: Any) -> None:
+            self()
+            commit(connection)
+            self()
+
+        engine.dialect.do_commit = stepped
+
+    def wrap_sends(self) -> None:
+        """Make a step of every create before it is sent, on its way and once it is answered."""
+        send = transport.Transport.send
+
+        async def stepped(self_: Any, endpoint: Any, path: str, **given: Any) -> Any:
+            if not endpoint.name.startswith("create_"):
+                return await send(self_, endpoint, path, **given)
+            self()
+            on_its_way = asyncio.get_running_loop().call_later(0.01, self)
+            try:
+                return await send(self_, endpoint, path, **given)
+            finally:
+                if (
+                    not on_its_way.cancelled()
+                    and on_its_way.when() > asyncio.get_running_loop().time()
+                ):
+                    on_its_way.cancel()
+                    self()
+                self()
+
+        transport.Transport.send = stepped  # type: ignore[method-assign]  # this process ends with it
+
+
+def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+    """Take a drop from plan to receipt, as its tasks would one after the other."""
+    engine = database.connect(run.warehouse)
+    on_engine(engine)
+    try:
+        return asyncio.run(_on_a_bench(engine, run))  # waits for threads, too
+    finally:
+        engine.dispose()
+
+
+async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
+    resource = REMOTES[run.resource].resource
+    sheet = read(run.content, "drop.csv", resource)
+    async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
+        remote = REMOTES[run.resource](reader, writer, run.settings)
+        bench = Workbench(engine, remote, rules.read(resource), run.settings, run.entities)
+        return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
+
+
+async def carried_through(
+    bench: Workbench, drop_id: int, sheet: Sheet, kept: Kept
+) -> list[Outcome]:
+    """Plan, begin, apply every chunk, verify, make the receipt; what has returned before is not done again."""
+    plan_id = kept.get("plan")
+    if plan_id is None:
+        plan_id = (await proposal.plan_drop(bench, drop_id, sheet, TODAY)).plan.id
+        kept.put("plan", plan_id)
+    entered = kept.get("enter")
+    if entered is None:
+        begun = await proposal.begin(bench, drop_id, plan_id, sheet, TODAY)
+        assert isinstance(begun, proposal.Begun)
+        kept.put("enter", entered := [begun.plan_id, begun.chunks])
+    plan_id, chunks = entered
+    for number in range(chunks):
+        if kept.get(f"create {number}") is None:
+            ended = await proposal.apply_chunk(bench, drop_id, plan_id, number)
+            kept.put(f"create {number}", ended)
+    for chunk in await proposal.chunks_of(bench, drop_id, plan_id):
+        await verify(bench, chunk)
+    outcomes, _ = await make_receipt(bench, drop_id, plan_id, sheet)
+    with bench.warehouse.begin() as connection:
+        found = matches.of_rows(bench.identity, sheet, outcomes)
+        matches.keep(connection, bench.resource.name, drop_id, found)
+    return outcomes
+
+
+def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
+    """Run in this process; exit 0 when done, `AGAIN` when it should be repeated."""
+    steps = Steps(kill_at)
+    steps.wrap_sends()
+    try:
+        onboard(run, steps.wrap_commits)
+    except (RowsHeld, ListUnsettled, CreatesPaused, BmsError):
+        sys.exit(AGAIN)
+    if counted is not None:
+        counted.value = steps.done

@@ -1,0 +1,360 @@
+"""Every decision of a plan, on sheets and views made by hand."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.planning import limits, rules
+from bms_flows.onboarding.planning.matching import to_read
+from bms_flows.onboarding.planning.plan import Action, Plan
+from bms_flows.onboarding.planning.planner import make
+from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.reading.sheet import Fault, Form, LastLine, Row, Sheet
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.match_rules import fingerprint
+from bms_flows.onboarding.resources.remotes import Employees
+
+IDENTITY = Employees.identity
+RULES = rules.read(EMPLOYEE)
+TODAY = date(2026, 3, 31)
+NOTHING = View({}, {}, [])
+SENT = {"first_intended_at": datetime(2026, 3, 31, tzinfo=UTC)}
+
+
+def values(n: int, **given: Any) -> dict[str, Any]:
+    made = {
+        "id_entity": 1,
+        "payroll_number": f"{n:04}",
+        "last_name": f"Nom{n}",
+        "first_name": "Zoé",
+        "start_date": date(2026, 5, 15),
+        **given,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def sheet(*rows: dict[str, Any], faults: tuple[Fault, ...] = ()) -> Sheet:
+    lines = tuple(Row(line, row, ()) for line, row in enumerate(rows, 2))
+    return Sheet(Form("csv"), lines, faults, "sha")
+
+
+def planned(view: View, *rows: dict[str, Any]) -> Plan:
+    return make(sheet(*rows), EMPLOYEE, IDENTITY, RULES, view)
+
+
+def known(n: int, remote_id: str = "g", **given: Any) -> Known:
+    shown = values(n, **given)
+    return Known(
+        remote_id=remote_id,
+        number=100 + n,
+        key=IDENTITY.key(shown),
+        others=IDENTITY.others(shown),
+        marks=IDENTITY.mark(shown),
+        values=shown,
+    )
+
+
+def entry(n: int, state: State, **given: Any) -> Entry:
+    key = IDENTITY.key(values(n)) or ""
+    return Entry(
+        **{
+            "id": n,
+            "key": key,
+            "digest": fingerprint(values(n)),
+            "limit": 5,
+            "state": state,
+            **given,
+        }
+    )
+
+
+def ledger(*entries: Entry) -> View:
+    return View({each.key: each for each in entries}, {}, [])
+
+
+def test_new_rows_are_created_with_the_body_the_interface_wants() -> None:
+    [row] = planned(NOTHING, values(1, mission2="B", salary_variable3_type="PRIME")).rows
+    assert row.action is Action.CREATE
+    assert row.body == {
+        **values(1),
+        "missions": {"mission2": "B"},
+        "salary_variable": [{"type": "PRIME"}],
+    }
+
+
+def test_all_faults_of_all_rows_are_named() -> None:
+    unread = Fault("bad_date", 3, "Date", "start_date")
+    read = sheet(
+        values(1, last_name=None, first_name=None), values(2, start_date=None), faults=(unread,)
+    )
+    first, second = make(read, EMPLOYEE, IDENTITY, RULES, NOTHING).rows
+    assert [(f.code, f.field) for f in first.faults] == [
+        ("missing_value", "last_name"),
+        ("missing_value", "first_name"),
+    ]
+    assert [f.code for f in second.faults] == ["bad_date"], "what can't be read is not missing"
+    assert all(f.text_fr and f.text_en and f.hint for row in (first, second) for f in row.faults)
+
+
+def test_a_row_without_a_manager_is_not_the_report_of_a_row_without_a_key() -> None:
+    plan = planned(NOTHING, values(1), values(2, payroll_number=None))
+    assert [row.action for row in plan.rows] == [Action.CREATE, Action.REJECTED]
+
+
+def test_of_equal_rows_the_first_stays_and_of_contradicting_ones_none() -> None:
+    plan = planned(NOTHING, values(1), values(1), values(2), values(2, last_name="Autre"))
+    assert [row.action for row in plan.rows] == [Action.CREATE, *[Action.REJECTED] * 3]
+    assert [f.code for row in plan.rows for f in row.faults] == [
+        "twice_in_file",
+        "key_twice_in_file",
+        "key_twice_in_file",
+    ]
+
+
+def test_leading_zeros_are_another_number_that_a_reviewer_decides_on() -> None:
+    plan = planned(NOTHING, values(1, payroll_number="0042"), values(2, payroll_number="42"))
+    assert [row.action for row in plan.rows] == [Action.CREATE, Action.REVIEW]
+    assert plan.rows[1].reason == "like_another_row"
+
+
+@pytest.mark.parametrize(
+    ("state", "given", "action"),
+    [
+        (State.READY, {}, Action.RESUME),
+        (State.SENDING, {"attempt": 1}, Action.RESUME),
+        (State.UNKNOWN, {"attempt": 1}, Action.RESUME),
+        (State.UNKNOWN, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
+        (State.READY, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
+        (State.READY, {"attempt": 1, "digest": "other"}, Action.CREATE),
+        (State.READY, {"digest": "other"}, Action.CREATE),
+        (State.CREATED, {"remote_id": "g"}, Action.MANUAL_CHANGE),
+        (State.REJECTED, {}, Action.CREATE),
+        (State.GIVEN_UP, {}, Action.REVIEW),
+        (State.GIVEN_UP, {"drop_id": 7}, Action.RESUME),
+        (State.GIVEN_UP, {"drop_id": 7, "digest": "other"}, Action.CREATE),
+        (State.REVIEW, {"reason": "attempts_used"}, Action.REVIEW),
+    ],
+    ids=str,
+)
+def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], action: Action) -> None:
+    view = replace(ledger(entry(1, state, **given)), drop_id=7)
+    [row] = planned(view, values(1)).rows
+    assert row.action is action
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [{"shown": [known(1)]}, {"open_keys": {IDENTITY.key(values(1)): ()}}, {"records": {"g": 1}}],
+    ids=["listed", "made just now", "readable"],
+)
+@pytest.mark.parametrize("state", [State.CREATED, State.ADOPTED])
+def test_what_we_created_is_there_unless_it_is_surely_gone(
+    state: State, seen: dict[str, Any]
+) -> None:
+    view = replace(ledger(entry(1, state, remote_id="g")), **seen)
+    [row] = planned(view, values(1)).rows
+    assert (row.action, row.reason) == (Action.ALREADY_THERE, "by_us")
+
+
+def test_of_an_employee_who_is_gone_a_live_record_of_the_same_number_is_taken() -> None:
+    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
+    ours = ledger(entry(1, State.CREATED, remote_id="g"))
+    view = replace(ours, shown=[known(1, "new")])
+    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, view) == {"g", "new"}
+    [row] = planned(replace(view, records={"new": record}), values(1)).rows
+    assert (row.action, row.known and row.known.remote_id) == (Action.ALREADY_THERE, "new")
+
+
+def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
+    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
+    given_up = ledger(entry(1, State.GIVEN_UP, drop_id=7))
+    view = replace(given_up, shown=[known(1)], records={"g": record}, drop_id=7)
+    assert planned(view, values(1)).rows[0].action is Action.ALREADY_THERE
+
+
+def test_a_record_of_the_service_is_compared_field_by_field() -> None:
+    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00", last_name="NOM1"))
+    there = View({}, {}, [known(1)], records={"g": record})
+    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
+    assert planned(there, values(1)).rows[0].action is Action.ALREADY_THERE
+    [row] = planned(there, values(1, job_title="Chef")).rows
+    assert row.action is Action.MANUAL_CHANGE
+    assert [each.name for each in row.differences] == ["job_title"]
+
+
+def test_two_records_of_one_key_are_for_a_person() -> None:
+    [row] = planned(View({}, {}, [known(1, "a"), known(1, "b")]), values(1)).rows
+    assert (row.action, row.reason) == (Action.MANUAL_CHANGE, "several_records")
+
+
+def test_the_same_name_and_start_under_another_number_is_for_a_person() -> None:
+    view = View({}, {}, [known(1)])
+    [row] = planned(view, values(1, payroll_number="9999", last_name="  NOM1 ")).rows
+    assert (row.action, row.candidates) == (Action.REVIEW, ("g",))
+
+
+def test_the_same_person_under_way_under_another_number_is_for_a_person() -> None:
+    view = View({}, {"other key": IDENTITY.others(values(1, payroll_number="77"))}, [])
+    assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
+
+
+def test_an_entity_the_service_does_not_know_rejects_its_rows() -> None:
+    view = View({}, {}, [], frozenset({7}))
+    plan = planned(view, values(1, id_entity=7), values(2))
+    assert [row.action for row in plan.rows] == [Action.REJECTED, Action.CREATE]
+
+
+def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
+    view = View({}, {}, [known(50, business_email="boss@x.example")])
+    rows = planned(
+        view,
+        values(1, manager_payroll_number="0050"),
+        values(2, manager_email="BOSS@x.example"),
+        values(3, id_manager=7),
+        values(4, manager_payroll_number="0003"),
+    ).rows
+    assert [row.body.get("id_manager") for row in rows] == [150, 150, 7, None]
+    assert rows[3].manager_key == rows[2].key
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"manager_payroll_number": "nobody"}, "manager_unknown"),
+        ({"manager_email": "twin@x.example"}, "manager_ambiguous"),
+        ({"manager_email": "twin@x.example", "id_manager": 1}, "manager_twice"),
+        ({"manager_payroll_number": "0001"}, "manager_cycle"),
+    ],
+)
+def test_a_manager_who_can_not_be_told_rejects_the_row(given: dict[str, Any], code: str) -> None:
+    twins = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
+    [row] = planned(View({}, {}, twins), values(1, **given)).rows
+    assert [fault.code for fault in row.faults] == [code]
+
+
+def test_a_manager_without_a_number_is_not_no_manager() -> None:
+    view = View({}, {}, [structs.replace(known(50), number=None)])
+    [row] = planned(view, values(1, manager_payroll_number="0050")).rows
+    assert (row.action, [fault.code for fault in row.faults]) == (
+        Action.REJECTED,
+        ["manager_without_number"],
+    )
+
+
+def test_a_circle_of_managers_is_rejected_with_all_who_report_into_it() -> None:
+    plan = planned(
+        NOTHING,
+        values(1, manager_payroll_number="0002"),
+        values(2, manager_payroll_number="0001"),
+        values(3, manager_payroll_number="0002"),
+        values(4, manager_payroll_number="0003"),
+        values(5),
+    )
+    assert [[f.code for f in row.faults] for row in plan.rows] == [
+        ["manager_cycle"],
+        ["manager_cycle"],
+        ["manager_rejected"],
+        ["manager_rejected"],
+        [],
+    ]
+
+
+def test_the_id_names_all_a_plan_was_made_from() -> None:
+    plan = planned(NOTHING, values(1))
+    assert plan.id == planned(NOTHING, values(1)).id
+    others = [
+        planned(NOTHING, values(1, job_title="Chef")),
+        planned(View({}, {}, [known(1)]), values(1)),
+        planned(ledger(entry(1, State.REJECTED)), values(1)),
+        make(sheet(values(1)), EMPLOYEE, IDENTITY, replace(RULES, version="2"), NOTHING),
+    ]
+    assert len({plan.id, *(other.id for other in others)}) == 5
+    assert planned(View({}, {}, [known(2)]), values(1)).id == plan.id, "it concerns no row"
+
+
+def test_a_plan_is_within_another_only_with_the_same_data_and_no_more_rows() -> None:
+    agreed = planned(NOTHING, values(1), values(2)).creates
+    assert planned(NOTHING, values(1)).within(agreed)
+    assert not planned(NOTHING, values(1), values(2), values(3)).within(agreed)
+    assert not planned(NOTHING, values(1, job_title="Chef"), values(2)).within(agreed)
+
+
+def test_nothing_personal_is_in_a_repr() -> None:
+    plan = planned(NOTHING, values(1, social_security_number="2840578006084"))
+    assert "2840578006084" not in repr(plan)
+    assert "2840578006084" not in repr(plan.rows)
+    assert "Nom1" not in repr(plan.rows)
+
+
+@pytest.mark.parametrize(
+    ("approval", "rows", "ask"),
+    [("always", 1, True), ("never", 30, False), (20, 20, False), (20, 21, True), (0, 1, True)],
+)
+def test_who_is_asked(approval: Any, rows: int, ask: bool) -> None:
+    plan = planned(NOTHING, *(values(n) for n in range(rows)))
+    assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
+
+
+@pytest.mark.parametrize(("unasked", "ask"), [(0, False), (15, False), (16, True)])
+def test_rows_created_unasked_today_count(unasked: int, ask: bool) -> None:
+    plan = planned(NOTHING, *(values(n) for n in range(5)))
+    assert limits.decide(plan, RULES.plan, 20, TODAY, unasked).ask is ask
+    assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unasked).ask
+
+
+def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
+    view = View({}, {}, [], headcount=100)
+    plan = planned(view, *(values(n) for n in range(1000, 1020)))
+    assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
+    [breach] = limits.breaches(plan, RULES.plan, TODAY, 31)
+    assert str(breach) == "created: 51 on a headcount of 100, the limit is 50%"
+
+
+@pytest.mark.parametrize("approval", ["never", 20])
+def test_a_file_whose_end_is_missing_always_needs_approval(approval: Any) -> None:
+    plan = planned(NOTHING, values(1))
+    asked = limits.decide(plan, RULES.plan, approval, TODAY, cut_off=LastLine(2, 4, 5))
+    assert asked.ask
+    assert "in line 2, 4 of 5 cells" in asked.why
+
+
+def test_nobody_is_asked_about_nothing() -> None:
+    assert not limits.decide(planned(NOTHING), RULES.plan, "always", TODAY).ask
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown", "code"),
+    [
+        ([values(n) for n in range(1001)], 0, "rows"),
+        ([values(1), *(values(n, last_name=None) for n in (2, 3))], 0, "rejected"),
+        ([values(n) for n in range(1000, 1051)], 100, "created"),
+        ([values(1, start_date=date(2028, 3, 31))], 0, "start_date"),
+        ([values(1, start_date=date(2024, 3, 30))], 0, "start_date"),
+    ],
+    ids=["rows", "rejected", "created", "too late", "too early"],
+)
+def test_a_breach_asks_and_under_never_is_named(
+    rows: list[dict[str, Any]], shown: int, code: str
+) -> None:
+    plan = planned(View({}, {}, [], headcount=shown), *rows)
+    asked = limits.decide(plan, RULES.plan, 10_000, TODAY)
+    assert asked.ask
+    assert [breach.code for breach in asked.breaches] == [code]
+    never = limits.decide(plan, RULES.plan, "never", TODAY)
+    assert not never.ask
+    assert never.breaches == asked.breaches
+
+
+def test_at_the_limits_nobody_is_asked() -> None:
+    plan = planned(
+        View({}, {}, [], headcount=100),
+        *(values(n, start_date=date(2028, 3, 30)) for n in range(1000, 1050)),
+        *(values(n, last_name=None) for n in range(2000, 2050)),
+    )
+    assert limits.breaches(plan, RULES.plan, TODAY) == ()

@@ -1,0 +1,361 @@
+"""What is refused, by name, with its place; and what only looks wrong and is taken as it is."""
+
+# ruff: noqa: RUF001 - typographic signs are part of the corpus
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Fault, Format, Limits, Sheet
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+BODY = """
+id_entity salutation_code first_name last_name preferred_first_name preferred_last_name
+payroll_number start_date end_date_trial_first_period end_date_trial_second_period
+department_code department_service job_title category_code contract_type_code activity_rate
+status_code status_position status_factor salary_base salary_variable salary_other skills
+missions address postal_code city country personal_email personal_mobile_phone
+personal_landline_phone business_email business_mobile_phone business_landline_phone
+birth_date birth_city birth_country nationality social_security_number
+resident_permit_number resident_permit_expiration_date id_manager affiliated_company
+is_salesperson is_consultant has_timesheets timesheets_frequency_code emergency_contacts
+meal_vouchers_count has_portal_access exclude_from_directory has_overtime use_vehicle
+vehicle_type_code vehicle_tax_horsepower_code vehicle_registration_number
+vehicle_price_per_km
+"""
+
+
+def sheet(text: str, **given: Any) -> Sheet:
+    return read(text.encode(), "drop.csv", EMPLOYEE, **given)
+
+
+def places(found: Sheet) -> list[tuple[str, int | None, str | None]]:
+    return [(fault.code, fault.line, fault.column) for fault in found.faults]
+
+
+def first(text: str, **given: Any) -> Any:
+    """Return the only value of the only row, or its fault's code."""
+    found = sheet(text, **given)
+    assert len(found.rows) == 1
+    if found.faults:
+        return found.faults[0].code
+    [value] = found.rows[0].values.values()
+    return value
+
+
+@pytest.mark.parametrize(
+    "name", ["NA", "Null", "None", "nan", "TRUE", "N/A", "-", "1E5", "#1", "?"]
+)
+def test_words_that_mean_nothing_elsewhere_are_names(name: str) -> None:
+    assert first(f"Nom\n{name}\n") == name
+
+
+@pytest.mark.parametrize("number", ["000", "004217", "2A004", "01 02", "1.0", "9" * 40])
+def test_numbers_in_text_columns_stay_as_they_are(number: str) -> None:
+    assert first(f"Matricule\n{number}\n") == number
+
+
+@pytest.mark.parametrize("cell", ["1,23E+14", "1.23e+14", "2E-05", "-1,5E+100"])
+def test_what_excel_rounded_is_refused(cell: str) -> None:
+    assert first(f'Matricule\n"{cell}"\n') == "scientific_notation"
+    assert first(f'Salaire\n"{cell}"\n') == "scientific_notation"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("2850,50", Decimal("2850.50")),
+        ("2 850,50", Decimal("2850.50")),
+        ("2\u202f850,5", Decimal("2850.5")),
+        ("1.234,56", Decimal("1234.56")),
+        ("1,234.56", Decimal("1234.56")),
+        ("1.234.567", Decimal(1234567)),
+        ("0,661", Decimal("0.661")),
+        ("-12,5", Decimal("-12.5")),
+        ("1234,567", Decimal("1234.567")),
+        ("1,234", "ambiguous_number"),
+        ("1.234", "ambiguous_number"),
+        ("1,23,4", "bad_decimal"),
+        ("12,", "bad_decimal"),
+        (",5", "bad_decimal"),
+        ("1 23", "bad_decimal"),
+        ("12 €", "bad_decimal"),
+        ("١٢", "bad_decimal"),
+        ("1_000", "bad_decimal"),
+        ("Infinity", "bad_decimal"),
+        ("9" * 31, "bad_decimal"),
+    ],
+)
+def test_decimals(cell: str, expected: object) -> None:
+    assert first(f'Salaire\n"{cell}"\n') == expected
+
+
+def test_other_cells_of_the_column_tell_decimals_from_thousands() -> None:
+    found = sheet("Salaire\n1,234\n12,5\n2 000,00\n")
+    assert [row.values["salary_base"] for row in found.rows] == [
+        Decimal("1.234"), Decimal("12.5"), Decimal("2000.00")
+    ]  # fmt: skip
+    assert sheet("Salaire\n1,234\n12.5\n").faults[0].code == "ambiguous_number"
+    assert sheet("Salaire\n1,234\n12.5\n12,5\n").faults[0].code == "ambiguous_number"
+
+
+def test_a_declared_decimal_mark_decides() -> None:
+    assert first('Salaire\n"1,234"\n', declared=Format(decimal_mark=",")) == Decimal("1.234")
+    assert first('Salaire\n"1,234"\n', declared=Format(decimal_mark=".")) == Decimal(1234)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("80", 80), ("80,0", 80), ("1 200", 1200), ("007", 7), ("1,5", "bad_integer"),
+        ("cent", "bad_integer"), ("1,000", "ambiguous_number"), (str(2**63), "bad_integer"),
+    ],
+)  # fmt: skip
+def test_integers(cell: str, expected: object) -> None:
+    assert first(f'Entité\n"{cell}"\n') == expected
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("oui", True), ("Non", False), ("VRAI", True), ("faux", False), ("0", False), ("yes", True),
+     ("x", "bad_boolean"), ("2", "bad_boolean"), ("oui ?", True)],
+)  # fmt: skip
+def test_booleans(cell: str, expected: object) -> None:
+    assert first(f"Consultant\n{cell}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("31/12/2026", "2026-12-31"), ("03/04/2026", "2026-04-03"), ("05/05/2026", "2026-05-05"),
+        ("2026-12-31T00:00:00", "2026-12-31"), ("31/12/2026 00:00", "2026-12-31"),
+        ("2026/12/31", "2026-12-31"), ("12/31/2026", "contradicting_dates"), ("31/12/26", "two_digit_year"),
+        ("31/02/2026", "bad_date"), ("2026-02-30", "bad_date"), ("31-12/2026", "bad_date"),
+        ("46387", "bad_date"), ("demain", "bad_date"), ("01/01/0026", "bad_date"),
+        ("31/12/2026 14:30", "bad_date"),
+    ],
+)  # fmt: skip
+def test_dates(cell: str, expected: str) -> None:
+    assert str(first(f"Date d'entrée\n{cell}\n")) == expected
+
+
+def test_one_date_in_another_order_refuses_all_that_could_be_in_that_order_too() -> None:
+    """01/06 and 02/06 are the 1st and 2nd of June, or January 6 and February 6."""
+    column = (
+        "Date d'entrée\n01/06/2026\n02/06/2026\n01/13/2026\n31/12/2026\n05/05/2026\n2026-06-01\n"
+    )
+    found = sheet(column)
+    assert places(found) == [("contradicting_dates", line, "Date d'entrée") for line in (2, 3, 4)]
+    assert [str(row.values["start_date"]) for row in found.rows[3:]] == [
+        "2026-12-31", "2026-05-05", "2026-06-01"
+    ]  # fmt: skip
+    for text in (found.faults[0].text_fr, found.faults[0].text_en):
+        assert "A4" in text
+
+
+def test_the_first_five_cells_that_contradict_are_named() -> None:
+    found = sheet("Nom;Date d'entrée\n" + "A;12/31/2026\n" * 7)
+    assert "B2, B3, B4, B5, B6…" in found.faults[0].text_en
+
+
+def test_an_inbox_declares_another_order() -> None:
+    column = "Date d'entrée\n03/04/2026\n"
+    for declared, expected in ((Format(), 4), (Format("dmy"), 4), (Format("mdy"), 3)):
+        assert sheet(column, declared=declared).rows[0].values["start_date"].month == expected  # type: ignore[union-attr]
+    assert first(column, declared=Format("ymd")) == "not_the_declared_date"
+    column += "31/12/2026\n"
+    assert len(sheet(column, declared=Format("mdy")).faults) == 2
+    assert first("Date d'entrée\n2026-12-31\n", declared=Format("mdy")) == date(2026, 12, 31)
+
+
+@pytest.mark.parametrize("written", ["2850.50", "2 850.50", "1.234.5", "1.2345", "1,2,3"])
+def test_a_number_against_the_declared_mark_is_refused(written: str) -> None:
+    content = f'Salaire\n"{written}"\n'
+    assert first(content, declared=Format(decimal_mark=",")) == "not_the_declared_decimal"
+
+
+@pytest.mark.parametrize("written", ["1234,5", "1.234,5", "1 234,5", "1\u202f234,5"])
+def test_a_number_with_the_declared_mark_is_read(written: str) -> None:
+    content = f'Salaire\n"{written}"\n'
+    assert first(content, declared=Format(decimal_mark=",")) == Decimal("1234.5")
+
+
+def test_the_reason_names_what_is_declared() -> None:
+    [fault] = sheet("Date d'entrée\n12/31/2026\n").faults
+    assert "jj/mm/aaaa" in fault.hint
+
+
+def test_another_column_contradicts_nothing() -> None:
+    found = sheet("Date d'entrée;Date de naissance\n03/04/2026;12/31/1990\n")
+    assert places(found) == [("contradicting_dates", 2, "Date de naissance")]
+
+
+def test_lines_are_those_excel_shows() -> None:
+    text = 'Nom;Entité\r\n"a\r\nb\r\nc";1\r\n;\r\n\r\nx;un\r\n'
+    assert places(sheet(text)) == [("bad_integer", 5, "Entité")]
+    assert places(sheet("sep=;\r\n" + text)) == [("bad_integer", 5, "Entité")]
+
+
+def test_blank_lines_are_no_rows() -> None:
+    found = sheet("Nom;Prénom\n;\n ; \nA;B\n\n;;;;\n")
+    assert [row.line for row in found.rows] == [4]
+    assert not found.faults
+
+
+def test_all_errors_of_all_rows_are_told() -> None:
+    found = sheet("Nom;Entité;Consultant\nA;un;x\nB;1;oui\nC;2;y;\nHÃ©;deux;non\n")
+    assert places(found) == [
+        ("bad_integer", 2, "Entité"),
+        ("bad_boolean", 2, "Consultant"),
+        ("cell_count", 4, None),
+        ("mojibake", 5, "Nom"),
+        ("bad_integer", 5, "Entité"),
+    ]
+    assert [row.line for row in found.rows if not found.faults_of(row)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nom;Prénon\nA;B\n", ("unknown_column", 1, "Prénon")),
+        ("Nom;last_name\nA;B\n", ("duplicate_header", 1, "last_name")),
+        ("Nom;Nom\nA;B\n", ("duplicate_header", 1, "Nom")),
+        ("Nom;_note\nA;B\n", ("unknown_column", 1, "_note")),
+        ("Nom;PrÃ©nom\nA;B\n", ("mojibake", 1, "PrÃ©nom")),
+        ("Dupont;Jean\nDurand;Zoé\n", ("no_header", 1, None)),
+        ("Nom;Prénom\n", ("empty_file", 1, None)),
+        ("\n\n", ("empty_file", None, None)),
+        ('Nom;Prénom\nA;"B\nC;D\n', ("bad_quoting", 2, None)),
+        ('Nom;Prénom\nA;"B"x\n', ("bad_quoting", 2, None)),
+        ('Nom;Prénom\nA; "B"\n', ("bad_quoting", 2, None)),
+    ],
+)
+def test_a_file_is_refused_by_name(text: str, expected: tuple[Any, ...]) -> None:
+    found = sheet(text)
+    assert places(found) == [expected]
+    assert found.refused
+    assert all(found.faults_of(row) and not row.values for row in found.rows)
+
+
+def test_headers_are_forgiven_case_accents_and_spaces_and_known_by_their_api_names() -> None:
+    found = sheet(
+        "  NUMERO de Matricule ;PRENOM;last_name;Salary Variable1 Type;Né(e) le\nA;B;C;D;\n"
+    )
+    assert not found.faults
+    assert [name for name in found.form.columns if name] == [
+        "payroll_number", "first_name", "last_name", "salary_variable1_type", "birth_date"
+    ]  # fmt: skip
+
+
+def test_no_header_names_two_fields() -> None:
+    headers = [
+        (header, field) for field in EMPLOYEE.fields for header in (field.name, *field.aliases)
+    ]
+    mistaken = [
+        header for header, field in headers if sheet(f"{header}\n").form.columns != (field.name,)
+    ]
+    assert mistaken == []
+
+
+def test_every_field_of_the_creation_body_can_be_given() -> None:
+    paths = {field.path for field in EMPLOYEE.fields if field.path}
+    assert {str(path[0]) for path in paths} == set(BODY.split())
+    assert {path[1] for path in paths if path[0] == "missions"} == {
+        f"mission{n}" for n in range(1, 7)
+    }
+    assert {path[2] for path in paths if path[0] == "salary_variable"} == {
+        "type", "value", "criteria", "payment_date_code"
+    }  # fmt: skip
+
+
+def test_a_cell_that_swallowed_rows_is_refused() -> None:
+    found = sheet('Nom;Prénom;Ville\n"A;B;C\nD;E;F\nG";H;I\n')
+    assert places(found) == [("swallowed_rows", 2, "Nom")]
+
+
+@pytest.mark.parametrize("cell", ["a\x00b", "a\u200bb", "a\ufeffb", "\u202eb", "a\x07"])
+def test_characters_nobody_sees_are_refused(cell: str) -> None:
+    found = read(f"Nom;Ville\nX;{cell}\n".encode(), "a.csv", EMPLOYEE)
+    assert {fault.code for fault in found.faults} <= {"control_character", "bad_encoding"}
+    assert found.faults
+
+
+@pytest.mark.parametrize("cell", ["#N/A", "#VALEUR!", "#REF!", "#########", "#nom?"])
+def test_errors_that_excel_shows_are_refused(cell: str) -> None:
+    assert first(f"Nom\n{cell}\n") == "excel_error"
+
+
+@pytest.mark.parametrize("cell", ["Ren?e", "H?l?ne", "Fran?ois-Xavier", "\ufffd", "Ã©", "ï¿½"])
+def test_lost_letters_are_refused(cell: str) -> None:
+    assert first(f"Nom\n{cell}\n") == "mojibake"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["salarié·e", "« É »", "Paris–Lyon", "l’île", "Ça va ?", "https://x.example/a?b=1", "Œuvres", "AÏEUL",
+     "Straße", "10 €", "n° 5", "Ångström", "JOÃO", "São Tomé", "Crédits…", "Müller & Söhne"],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_good_text_is_not_taken_for_broken(cell: str, encoding: str) -> None:
+    found = read(f"Nom\n{cell}\n".encode(encoding), "a.csv", EMPLOYEE)
+    assert [row.values for row in found.rows] == [{"last_name": cell}]
+
+
+@pytest.mark.parametrize("cell", ["Åse Łódź", "Şükrü", "Dvořák", "東京", "Ελένη", "Zoë 😀"])
+def test_text_of_anywhere_is_taken_from_unicode_files(cell: str) -> None:
+    assert first(f"Nom\n{cell}\n") == cell
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(bytes=5), "Nom\nA\n"), (Limits(rows=1), "Nom\nA\nB\n"),
+        (Limits(columns=1), "Nom;Ville\nA;B\n"),
+    ],
+)  # fmt: skip
+def test_a_file_beyond_a_limit_is_refused_whole(limits: Limits, text: str) -> None:
+    assert [fault.code for fault in sheet(text, limits=limits).faults] == ["too_big"]
+
+
+def test_a_cell_beyond_the_limit_is_refused() -> None:
+    assert first("Nom\nABC\n", limits=Limits(cell_characters=2)) == "cell_too_long"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.xls", "a", "a.ods"])
+def test_other_kinds_of_files_are_refused(name: str) -> None:
+    found = read(b"Nom\nA\n", name, EMPLOYEE)
+    assert [fault.code for fault in found.faults] == ["bad_kind"]
+
+
+def test_bytes_of_no_encoding_are_refused() -> None:
+    assert [f.code for f in read(b"Nom\n\x81\x8d\n", "a.csv", EMPLOYEE).faults] == ["bad_encoding"]
+
+
+def test_a_fault_says_what_to_do_and_never_what_the_cell_held() -> None:
+    found = sheet("Nom;Entité;N° de sécu\nDupont;secret-7;1,85E+14\n")
+    for fault in found.faults:
+        assert fault.text_fr
+        assert fault.text_en
+        assert fault.hint
+        told = repr(fault) + fault.text_fr + fault.text_en + fault.hint
+        assert "secret-7" not in told
+    assert "Dupont" not in repr(found)
+    assert "Dupont" not in repr(found.rows)
+
+
+def test_every_fault_has_its_texts() -> None:
+    from bms_flows.onboarding.faults.files import DROP_FAULTS
+
+    class Anything(dict[str, str]):
+        def __missing__(self, key: str) -> str:
+            return "…"
+
+    for code in DROP_FAULTS:
+        fault = Fault(code, 1, details=Anything())
+        texts = (fault.text_fr, fault.text_en, fault.hint)
+        assert all(texts), code
+        # A reject file is in the drop's encoding, the narrowest of them included.
+        assert all(text.encode("cp1252") for text in texts), code

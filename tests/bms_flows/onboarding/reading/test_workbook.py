@@ -1,0 +1,453 @@
+"""Workbooks: real dates and numbers, text as text, and no way in for bombs."""
+
+# ruff: noqa: DTZ001 - a workbook's dates have no zone
+
+import io
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import openpyxl
+import pytest
+
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Limits, Sheet
+from bms_flows.onboarding.reporting.rejects import reject_files
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.workbooks import workbook
+
+Arrange = Callable[[Any], None]
+
+
+def book(rows: Sequence[Sequence[Any]], arrange: Arrange | None = None) -> bytes:
+    made = openpyxl.Workbook()
+    sheet = made.active
+    assert sheet is not None
+    for row in rows:
+        sheet.append(row)
+    if arrange:
+        arrange(made)
+    stream = io.BytesIO()
+    made.save(stream)
+    return stream.getvalue()
+
+
+def opened(rows: Sequence[Sequence[Any]], arrange: Arrange | None = None, **given: Any) -> Sheet:
+    return read(book(rows, arrange), "a.xlsx", EMPLOYEE, **given)
+
+
+def codes(sheet: Sheet) -> list[str]:
+    return [fault.code for fault in sheet.faults]
+
+
+def one(header: str, cell: Any, number_format: str | None = None) -> Any:
+    def arrange(made: Any) -> None:
+        if number_format:
+            made.active["A2"].number_format = number_format
+
+    sheet = opened([[header], [cell]], arrange)
+    return codes(sheet)[0] if sheet.faults else next(iter(sheet.rows[0].values.values()))
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "expected"),
+    [
+        ("Date d'entrée", datetime(2026, 4, 3), date(2026, 4, 3)),
+        ("Date d'entrée", date(2026, 12, 31), date(2026, 12, 31)),
+        ("Date d'entrée", "31/12/2026", date(2026, 12, 31)),
+        ("Date d'entrée", datetime(2026, 4, 3, 14), "bad_date"),
+        ("Date d'entrée", time(14), "bad_date"),
+        ("Date d'entrée", 46387, "bad_date"),
+        ("Salaire", 2850.5, Decimal("2850.5")),
+        ("Salaire", 0.1 + 0.2, Decimal("0.3")),
+        ("Salaire", 3000, Decimal(3000)),
+        ("Salaire", "2 850,50", Decimal("2850.50")),
+        ("Entité", 1, 1),
+        ("Entité", 1.0, 1),
+        ("Entité", 1.5, "bad_integer"),
+        ("Consultant", True, True),
+        ("Consultant", "non", False),
+        ("Consultant", 2, "bad_boolean"),
+        ("Matricule", "004217", "004217"),
+        ("Matricule", 4217, "4217"),
+        ("Matricule", 294050105300100, "294050105300100"),
+        ("Matricule", 2940501053001001, "not_text"),
+        ("Position", 2.1, "not_text"),
+        ("Position", datetime(2026, 5, 22), "not_text"),
+        ("Nom", True, "not_text"),
+        ("Nom", "NA", "NA"),
+        ("Nom", "#N/A", "excel_error"),
+        ("Nom", "=1+1", "formula_without_value"),
+        ("Nom", "HÃ©lÃ¨ne", "mojibake"),
+    ],
+)
+def test_cells(header: str, cell: Any, expected: object) -> None:
+    found = one(header, cell)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+PHONE = '0#" "##" "##" "##" "##'
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "number_format", "expected"),
+    [
+        ("Matricule", 4217, "000000", "004217"),
+        ("Matricule", 4217, "000000;-000000", "004217"),
+        ("Matricule", 42, '"EMP-"0000', "EMP-0042"),
+        ("Matricule", "0042", '"EMP-"@', "EMP-0042"),
+        ("Mobile personnel", 612345678, PHONE, "06 12 34 56 78"),
+        ("Code postal", 1000, "00000", "01000"),
+        ("Taux d'activité", 1, "0%", 100),
+        ("Taux d'activité", 0.8, "0%", 80),
+        ("Taux d'activité", 80, "0", 80),
+        ("Taux d'activité", 80, '0" %"', 80),
+        ("Taux d'activité", 0.805, "0%", "rounded_by_format"),
+        ("Taux d'activité", 0.805, "0.0%", "bad_integer"),
+        ("Taux d'activité", 100, "0.00E+00", "unread_format"),
+        ("Salaire", 2850.5, '#,##0.00\\ "€"', Decimal("2850.5")),
+        ("Salaire", 0.1, "0%", "unread_format"),
+        ("Salaire", 2850.5, "0", "rounded_by_format"),
+        ("Salaire", 12, '0" k€"', "unread_format"),
+        ("Matricule", 4217, "# ?/?", "unread_format"),
+        ("Matricule", 4217, ";;;", "unread_format"),
+        ("Matricule", "004217", ";;;", "unread_format"),
+        ("Matricule", 4217, "#,##0", "not_text"),
+        ("Position", 2.1, "0.0", "not_text"),
+        ("Consultant", 1, '"oui";;"non"', True),
+        ("Consultant", 1, '"non";;"oui"', False),
+        ("Date d'entrée", 46387, "0", "bad_date"),
+        ("Date d'entrée", 46387, "[$-40C]d\\-mmm\\-yy;@", date(2026, 12, 31)),
+    ],
+)
+def test_a_cell_is_what_excel_shows(
+    header: str, cell: Any, number_format: str, expected: object
+) -> None:
+    found = one(header, cell, number_format)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_a_format_that_is_not_read_is_named_with_its_cell() -> None:
+    def arrange(made: Any) -> None:
+        made.active["B2"].number_format = "0.00E+00"
+
+    [fault] = opened([["Nom", "Taux d'activité"], ["A", 100]], arrange).faults
+    assert (fault.line, fault.column) == (2, "Taux d'activité")
+    for text in (fault.text_fr, fault.text_en):
+        assert "B2" in text
+        assert "0.00E+00" in text
+
+
+@pytest.mark.parametrize(("cell", "expected"), [("100 %", 100), ("80%", 80), ("80", 80)])
+def test_a_percentage_is_read_as_it_is_shown_in_a_csv_too(cell: str, expected: int) -> None:
+    sheet = read(f"Taux d'activité\n{cell}\n".encode(), "a.csv", EMPLOYEE)
+    assert [row.values for row in sheet.rows] == [{"activity_rate": expected}]
+
+
+def day(number: int, month: int) -> datetime:
+    return datetime(2026, month, number)
+
+
+@pytest.mark.parametrize(
+    ("cells", "refused"),
+    [
+        # French Excel makes dates of 01/06 and 02/06, and leaves 01/13/2026 as text.
+        ([day(1, 6), day(2, 6), "01/13/2026"], {2, 3, 4}),
+        ([day(1, 6), day(31, 8), day(5, 5), "01/13/2026"], {2, 5}),
+        # American Excel makes January 6 of 01/06, and leaves 13/01/2026 as text.
+        ([day(6, 1), day(6, 2), "13/01/2026", "25/02/2026"], {2, 3}),
+        ([day(6, 1), day(31, 8), "13/01/2026"], set()),
+        ([day(6, 1), "13/01/2026", "06/02/2026"], set()),
+        ([day(1, 6), "2026-06-13"], set()),
+    ],
+)
+def test_dates_beside_texts_of_another_order_are_refused(
+    cells: list[Any], refused: set[int]
+) -> None:
+    sheet = opened([["Date d'entrée"], *([cell] for cell in cells)])
+    assert set(codes(sheet)) == ({"contradicting_dates"} if refused else set())
+    assert {fault.line for fault in sheet.faults} == refused
+
+
+def test_lines_are_the_sheets_own_and_blank_ones_are_no_rows() -> None:
+    sheet = opened([[], ["Nom", "Entité"], [None, " "], ["A", "un"], [], ["B", 2]])
+    assert [row.line for row in sheet.rows] == [4, 6]
+    assert [(fault.line, fault.code) for fault in sheet.faults] == [(4, "bad_integer")]
+
+
+FIVE = [["Nom", "Entité"], ["A", 1], ["B", 1], ["C", 1], ["D", 1], ["E", 1]]
+
+
+def flattened(xml: bytes) -> bytes:
+    return xml.replace(b'ht="0.5"', b'ht="0"').replace(b'width="0.5"', b'width="0"')
+
+
+def filtered(made: Any) -> None:
+    made.active.auto_filter.ref = "A1:B6"
+    for line in (3, 4, 5, 6):
+        made.active.row_dimensions[line].hidden = True
+
+
+def collapsed(made: Any) -> None:
+    made.active.row_dimensions.group(3, 6, hidden=True)
+
+
+def flat(made: Any) -> None:
+    for line in (3, 4, 5, 6):
+        made.active.row_dimensions[line].height = 0.5  # openpyxl writes no 0
+
+
+@pytest.mark.parametrize("arrange", [filtered, collapsed, flat])
+def test_rows_that_a_user_does_not_see_are_refused_and_come_back_hidden(arrange: Arrange) -> None:
+    content = repacked(book(FIVE, arrange), SHEET, flattened)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [row.line for row in sheet.rows] == [2, 3, 4, 5, 6]
+    assert [row.line for row in sheet.rows if not sheet.faults_of(row)] == [2]
+    assert {(fault.code, fault.line) for fault in sheet.faults} == {
+        ("hidden_row", line) for line in (3, 4, 5, 6)
+    }
+    faults = {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
+    again = read(reject_files(content, sheet.form, faults)[".xlsx"], "b.xlsx", EMPLOYEE)
+    assert codes(again) == ["hidden_row"] * 4
+
+
+def test_the_header_is_the_first_row_that_a_user_sees() -> None:
+    rows = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
+
+    def arrange(made: Any) -> None:
+        made.active.row_dimensions[1].hidden = True
+
+    content = book(rows, arrange)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [(row.line, row.values) for row in sheet.rows if not sheet.faults_of(row)] == [
+        (3, {"last_name": "A", "id_entity": 1})
+    ]
+    assert [(fault.code, fault.line) for fault in sheet.faults] == [("hidden_row", 1)]
+    again = reject_files(content, sheet.form, {1: sheet.faults})[".xlsx"]
+    assert codes(read(again, "b.xlsx", EMPLOYEE)) == ["hidden_row"]
+
+
+def without_width(made: Any) -> None:
+    made.active.column_dimensions["B"].width = 0.5
+
+
+def hidden_column(made: Any) -> None:
+    made.active.column_dimensions["B"].hidden = True
+
+
+def collapsed_columns(made: Any) -> None:
+    made.active.column_dimensions.group("B", "C", hidden=True)
+
+
+@pytest.mark.parametrize("arrange", [hidden_column, collapsed_columns, without_width])
+def test_a_filled_column_that_a_user_does_not_see_is_refused(arrange: Arrange) -> None:
+    content = book([["Nom", "Salaire"], ["A", 2850], ["B", None]], arrange)
+    content = repacked(content, SHEET, flattened)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert [(f.code, f.line, f.column) for f in sheet.faults] == [("hidden_column", 1, "Salaire")]
+    assert sheet.refused
+    faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
+    again = read(reject_files(content, sheet.form, faults)[".xlsx"], "b.xlsx", EMPLOYEE)
+    assert codes(again) == ["hidden_column"]
+
+
+def test_an_empty_hidden_column_is_nothing_to_be_told_of() -> None:
+    rows = [["Nom", "Salaire", "Entité"], ["A", None, 1], ["B", 2850, 1]]
+
+    def arrange(made: Any) -> None:
+        hidden_column(made)
+        made.active.row_dimensions[3].hidden = True
+
+    assert codes(opened(rows, arrange)) == ["hidden_row"]
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_a_workbook_whose_rows_are_on_a_hidden_sheet_says_so(state: str) -> None:
+    def arrange(made: Any) -> None:
+        made.create_sheet("Lisez-moi").append(["Bonjour"])
+        made.active.sheet_state = state
+
+    assert codes(opened(FIVE, arrange)) == ["hidden_sheet"]
+
+
+def test_a_short_row_is_only_empty_at_its_end() -> None:
+    sheet = opened([["Nom", "Prénom", "Entité"], ["A"]])
+    assert [row.values for row in sheet.rows] == [{"last_name": "A"}]
+
+
+def test_a_cell_beside_the_table_is_refused() -> None:
+    assert codes(opened([["Nom"], ["A", "B"]])) == ["cell_count"]
+
+
+def test_merged_cells_are_refused() -> None:
+    rows = [["Nom", "Service"], ["A", "RH"], ["B", None]]
+    assert codes(opened(rows, lambda made: made.active.merge_cells("B2:B3"))) == ["merged_cells"]
+
+
+def test_the_sheet_that_has_our_headers_is_read() -> None:
+    def arrange(made: Any) -> None:
+        made.create_sheet("Consignes", 0).append(["Lisez-moi"])
+
+    assert [r.values for r in opened([["Nom"], ["A"]], arrange).rows] == [{"last_name": "A"}]
+
+
+def test_two_sheets_with_our_headers_are_refused() -> None:
+    assert codes(opened([["Nom"], ["A"]], lambda b: b.create_sheet().append(["Nom"]))) == [
+        "several_sheets"
+    ]
+
+
+def test_a_hidden_sheet_is_not_read() -> None:
+    def arrange(made: Any) -> None:
+        hidden = made.create_sheet()
+        hidden.append(["Nom"])
+        hidden.sheet_state = "hidden"
+
+    assert [r.values for r in opened([["Nom"], ["A"]], arrange).rows] == [{"last_name": "A"}]
+
+
+def repacked(content: bytes, part: str, change: Callable[[bytes], bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w", 8) as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name == part else old.read(name))
+    return stream.getvalue()
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+MAIN = b'"http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+
+
+def with_rows(xml: bytes, rows: bytes) -> bytes:
+    prefixed = xml.replace(b"xmlns=", b"xmlns:x=" + MAIN + b" xmlns=", 1)
+    return prefixed.replace(b"</sheetData>", rows + b"</sheetData>")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: xml + b" " * 50_000_000)
+    assert len(content) < 1_000_000
+    limits = Limits(unpacked_bytes=10_000_000)
+    assert codes(read(content, "a.xlsx", EMPLOYEE, limits=limits)) == ["too_big"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"<row>" + b"<c/>" * 200_000 + b"</row>",
+        b"<x:row>" + b"<x:c><x:v>1</x:v></x:c>" * 50_000 + b"</x:row>",
+        b"<row/>" * 1_100_000,
+    ],
+    ids=["one row", "with a prefix", "rows without end"],
+)
+def test_more_rows_or_columns_than_excel_has_are_not_unfolded(rows: bytes) -> None:
+    """A row is held in memory whole: one of 300 MB would take gigabytes."""
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: with_rows(xml, rows))
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["too_big"]
+
+
+def in_utf_16(xml: bytes) -> bytes:
+    text = xml.decode()
+    text = text[text.index("<worksheet") :]
+    return f'<?xml version="1.0" encoding="UTF-16"?>{text}'.encode("utf-16")
+
+
+def in_utf_8(xml: bytes) -> bytes:
+    return xml
+
+
+def with_entity(xml: bytes) -> bytes:
+    text = xml.replace(b"<row", b"<row><c t='inlineStr'><is><t>&a;</t></is></c></row><row", 1)
+    return b"<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>]>" + text[text.index(b"<worksheet") :]
+
+
+def with_entity_in_utf_16(xml: bytes) -> bytes:
+    text = with_entity(xml).decode()
+    return f'<?xml version="1.0" encoding="UTF-16"?>{text}'.encode("utf-16")
+
+
+@pytest.mark.parametrize("change", [with_entity, with_entity_in_utf_16])
+def test_entities_are_refused_in_any_encoding(change: Callable[[bytes], bytes]) -> None:
+    [fault] = read(repacked(book([["Nom"], ["A"]]), SHEET, change), "a.xlsx", EMPLOYEE).faults
+    assert (fault.code, fault.details["why"]) == ("bad_workbook", "DOCTYPE")
+
+
+SMALL = Limits(elements=100_000, cells=10_000)
+
+
+@pytest.mark.parametrize("encoded", [in_utf_8, in_utf_16])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"<row>" + b"<c/>" * 20_000 + b"</row>",
+        b"<row/>" * 120_000,
+        b"<row><c><v>1</v></c></row>" * 12_000,
+        b"<row><c t='" + b"x" * 1_500_000 + b"'/></row>",
+        b"<row><c>" + b"<z>" * 1_000 + b"</z>" * 1_000 + b"</c></row>",
+        b"<!--" + b"x" * 1_500_000 + b"-->",
+    ],
+    ids=["one row", "rows", "cells", "one tag", "one in another", "a comment"],
+)
+def test_what_is_too_much_is_not_unfolded_in_any_encoding(
+    rows: bytes, encoded: Callable[[bytes], bytes]
+) -> None:
+    """The packed file is small, so only parsing can tell; it stops where a limit is passed."""
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: encoded(with_rows(xml, rows)))
+    assert len(content) < 100_000
+    tracemalloc.start()
+    try:
+        assert codes(read(content, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_texts_that_cells_share_are_counted() -> None:
+    assert codes(read(shared(["Nom", "A"]), "a.xlsx", EMPLOYEE)) == []
+    many = shared(["Nom", *[""] * 12_000])
+    assert codes(read(many, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
+
+
+@pytest.mark.parametrize("stored", ["x", "NaN", "1_000", "1e999", "-"])
+def test_what_is_stored_as_a_number_and_is_none_is_refused(stored: str) -> None:
+    name = '<row><c t="inlineStr"><is><t>Salaire</t></is></c></row>'
+    content = workbook(f"<sheetData>{name}<row><c><v>{stored}</v></c></row></sheetData>")
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["excel_error"]
+
+
+def shared(texts: Sequence[str]) -> bytes:
+    """Return a workbook as Excel writes it: texts once, named by their places."""
+    strings = "".join(f"<si><t>{text}</t></si>" for text in texts)
+    rows = "".join(f'<row><c t="s"><v>{n}</v></c></row>' for n in range(2))
+    return workbook(f"<sheetData>{rows}</sheetData>", strings=strings)
+
+
+def test_a_size_that_lies_costs_nothing() -> None:
+    content = repacked(
+        book([["Nom"], ["A"]]),
+        SHEET,
+        lambda xml: xml.replace(b'<dimension ref="A1:A2"', b'<dimension ref="A1:XFD1048576"'),
+    )
+    assert [r.values for r in read(content, "a.xlsx", EMPLOYEE).rows] == [{"last_name": "A"}]
+
+
+@pytest.mark.parametrize("cut", [10, 200, 1000, -10])
+def test_a_damaged_workbook_is_refused(cut: int) -> None:
+    assert codes(read(book([["Nom"], ["A"]])[:cut], "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
+
+
+def test_damaged_xml_is_refused() -> None:
+    content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: xml[: len(xml) // 2])
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
+
+
+def test_too_many_rows_are_refused() -> None:
+    assert codes(opened([["Nom"], ["A"], ["B"]], limits=Limits(rows=1))) == ["too_big"]
+
+
+def test_an_empty_workbook_is_refused() -> None:
+    assert codes(opened([])) == ["empty_file"]

@@ -1,0 +1,113 @@
+"""Differences between drops and CRM: each told once, until it changes or is gone."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.reporting.differences import Compared, Difference, News, news, tell
+from bms_flows.onboarding.reporting.outcome import Outcome
+
+OUTCOMES = [Outcome(line=2, state="needs_review", guid="42")]
+
+Tell = Callable[..., list[dict[str, str]]]
+
+
+def same(**values: Any) -> Compared:
+    return Compared(42, values, {})
+
+
+def other(ours: Any, theirs: Any) -> Compared:
+    return Compared(42, {}, {"city": (ours, theirs)})
+
+
+@pytest.fixture
+def told(warehouse: Engine) -> Tell:
+    """Have a drop compared, and return the rows of its differences.csv."""
+
+    def tell_of(compared: Compared, name: str) -> list[dict[str, str]]:
+        drop = claim.enter(warehouse, "contact", Seen(name, 1, "1")).id
+        with warehouse.begin() as connection:
+            content = tell(connection, drop, OUTCOMES, [compared])
+        return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=";"))
+
+    return tell_of
+
+
+def test_a_difference_is_told_once_until_it_changes_and_when_it_is_gone(
+    told: Tell, warehouse: Engine
+) -> None:
+    assert told(same(city="Lyon"), "a") == []
+    [row] = told(other("Paris", "Lyon"), "b")
+    assert (row["_line"], row["id"], row["field"], row["state"]) == ("2", "42", "city", "stands")
+    assert (row["base"], row["ours"], row["theirs"]) == ("Lyon", "Paris", "Lyon")
+    assert row["changed_by"] == "source"
+    assert told(other("Paris", "Lyon"), "b") == [row], "a repeat tells the same"
+    assert told(other("Paris", "Lyon"), "c") == [], "another drop doesn't tell it again"
+    [row] = told(other("Paris", "Nice"), "d")
+    assert (row["theirs"], row["changed_by"]) == ("Nice", "both")
+    [row] = told(same(city="Paris"), "e")
+    assert (row["state"], row["base"], row["changed_by"]) == ("gone", "Lyon", "")
+    assert told(same(city="Paris"), "f") == []
+    [row] = told(other("Paris", "Lille"), "g")
+    assert (row["base"], row["changed_by"]) == ("Paris", "CRM")
+    with warehouse.connect() as connection:
+        open_ones = "select count(*) from bms.contact_difference where gone_at is null"
+        assert connection.scalar(text(open_ones)) == 1
+
+
+def test_without_a_base_nobody_is_said_to_have_changed(told: Tell) -> None:
+    [row] = told(other("Paris", None), "a")
+    assert (row["base"], row["theirs"], row["changed_by"]) == ("", "", "")
+
+
+def test_a_field_that_was_not_dropped_stays_as_it_stands(told: Tell) -> None:
+    told(other("Paris", "Lyon"), "a")
+    assert told(same(country="FR"), "b") == []
+    assert told(other("Paris", "Lyon"), "c") == []
+
+
+def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told(
+    told: Tell, warehouse: Engine
+) -> None:
+    told(other("Paris", "Lyon"), "a")
+    told(same(country="FR"), "a")
+    told(other("Nice", "Lyon"), "b")
+    told(same(country="BE"), "b")
+    stale = Compared(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
+    assert told(stale, "a") == []
+    with warehouse.connect() as connection:
+        [stands] = connection.execute(
+            text("select field, ours, gone_at from bms.contact_difference")
+        )
+        agreed = connection.execute(text("select field, value from bms.contact_agreement")).all()
+    assert stands == ("city", "Nice", None)
+    assert agreed == [("country", "BE")]
+    [row] = told(other("Nice", "Lille"), "b")
+    assert row["theirs"] == "Lille"
+
+
+def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
+    differing = {"contact_domains": ([3, 7], [3]), "is_lead": (True, False), "id_client": (1, 2)}
+    rows = {row["field"]: row for row in told(Compared(42, {}, differing), "a")}
+    assert [(row["ours"], row["theirs"]) for row in rows.values()] == [
+        ("3|7", "3"),
+        ("1", "2"),
+        ("oui", "non"),
+    ]
+
+
+def test_what_stood_already_is_no_news() -> None:
+    standing = {(42, "city"): Difference(None, "Paris", "Lyon")}
+    assert news({}, standing, [other("Paris", "Lyon")]) == News({}, {})
+    assert news({(42, "city"): "Lyon"}, {}, [same(city="Lyon")]) == News({}, {})
+
+
+def test_values_are_not_in_a_repr() -> None:
+    assert "Paris" not in repr(other("Paris", "Lyon"))
+    assert "Paris" not in repr(Difference("Paris", "Paris", "Paris"))

@@ -1,0 +1,42 @@
+"""A receipt: every row in is accounted for once."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.receipt import NotBalanced, receipt
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+SHEET = read(b"Nom;Matricule\nDupont;000001\nMartin;000002\n", "a.csv", EMPLOYEE)
+PLAN: Any = SimpleNamespace(
+    drop_id=7,
+    resource="employee",
+    id="plan",
+    state="applied",
+    bound={},
+    counts={},
+    breaches=[],
+    decided_by="setting",
+    decided_at=None,
+)
+
+
+def ended(*lines: int) -> list[Outcome]:
+    return [Outcome(line=line, state="created") for line in lines]
+
+
+@pytest.mark.parametrize("lines", [(), (2,), (2, 2), (2, 3, 3), (2, 4)])
+def test_there_is_none_unless_every_row_is_accounted_for_once(lines: tuple[int, ...]) -> None:
+    with pytest.raises(NotBalanced, match=f"2 rows in, {len(lines)} accounted for"):
+        receipt(PLAN, SHEET, ended(*lines), [])
+
+
+def test_it_holds_figures_and_nothing_personal() -> None:
+    content = json.loads(receipt(PLAN, SHEET, ended(3, 2), []))
+    assert content["file_sha256"] == SHEET.sha256
+    assert (content["rows_in"], content["counts"]["created"]) == (2, 2)
+    assert "Dupont" not in json.dumps(content)

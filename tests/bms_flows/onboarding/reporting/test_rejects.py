@@ -1,0 +1,253 @@
+"""A reject file is the drop over again: its form, its cells, and what to mend beside them."""
+
+# ruff: noqa: DTZ001, RUF001 - a workbook's dates have no zone; typographic signs are part of the corpus
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Fault, Sheet
+from bms_flows.onboarding.reporting.rejects import reject_files
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.excel import formulas
+
+ADDED = ";".join(REPORT_COLUMNS)
+
+
+def all_faults(sheet: Sheet) -> Mapping[int, Sequence[Fault]]:
+    return {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
+
+
+def rejected(content: bytes, name: str = "a.csv", ending: str = "") -> bytes:
+    sheet = read(content, name, EMPLOYEE)
+    return reject_files(content, sheet.form, all_faults(sheet))[ending or name[1:]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_it_has_the_drops_encoding_line_ends_and_quoting(encoding: str, end: str) -> None:
+    text = f'Prénom;"Nom";Entité{end}Zoé;"Noël";1{end}"Léa;""b""";Côté;"un"{end}'
+    found = rejected(text.encode(encoding))
+    assert found[:3] == text.encode(encoding)[:3]
+    lines = found.decode(encoding).split(end)
+    assert lines[0] == f'Prénom;"Nom";Entité;{ADDED}'
+    assert lines[1].startswith('"Léa;""b""";Côté;"un";3;Entité;')
+    assert lines[2:] == [""]
+
+
+def test_byte_for_byte() -> None:
+    content = "Nom,Entité\r\nDupré,un\r\n".encode("cp1252")
+    assert rejected(content) == (
+        "Nom,Entité,_line,_field,_reason_fr,_reason_en,_hint,_original\r\n"
+        "Dupré,un,2,Entité,Entité : Ce n'est pas un nombre entier.,Entité : Not a whole number.,"
+        "Écrire par exemple 100. / Write for example 100. [encoding: Windows-1252],\r\n"
+    ).encode("cp1252")
+
+
+TWICE = (
+    "Nom;Entité;Consultant\r\nA;un;x\r\nB;1;oui\r\nC;2\r\nD;3;oui;E\r\n=1;deux;+\r\n"
+    '"F;1;oui\r\nG;2;oui\r\nH";1;non\r\nAur‚lie;1;oui\r\n\x07;1;oui\r\n_x0041_;un;a\r\n'
+    f"{'I' * 40_000};1;oui\r\n"
+).encode("cp1252")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_dropping_it_again_as_it_is_rejects_the_same_cells_for_the_same_reasons(
+    ending: str,
+) -> None:
+    first = read(TWICE, "a.csv", EMPLOYEE)
+    again = rejected(TWICE, "a.csv", ending)
+    cells = [row.cells for row in first.rows if first.faults_of(row)]
+    codes = [fault.code for fault in first.faults]
+    if ending == ".xlsx":  # Excel can't hold so much in a cell
+        cells[-1][0], codes[-1] = "#MANQUE", "missing_cell"  # type: ignore[index]
+    for _ in range(3):
+        second = read(again, f"b{ending}", EMPLOYEE)
+        assert [row.cells for row in second.rows] == cells
+        assert [fault.code for fault in second.faults] == codes
+        again = rejected(again, f"b{ending}")
+    assert second.form.headers.count("_line") == 1
+
+
+def test_a_file_without_rows_comes_back_with_its_reasons() -> None:
+    for name, content in (
+        ("a.csv", b"Nom;Couleur\r\n"),
+        ("a.xlsx", book([["Nom", "Couleur"], []])),
+    ):
+        sheet = read(content, name, EMPLOYEE)
+        for ending, each in reject_files(content, sheet.form, {0: sheet.file_faults}).items():
+            again = read(each, f"b{ending}", EMPLOYEE)
+            assert [fault.code for fault in again.faults] == ["unknown_column"]
+            assert again.rows == []
+
+
+def test_a_missing_cell_is_refused_until_it_is_filled_or_cleared() -> None:
+    again = rejected(b"Nom;Ville;Service\r\nA;B\r\nC;D;E\r\n").decode()
+    assert "A;B;#MANQUE;2;" in again
+    filled = read(again.replace("#MANQUE", "RH").encode(), "a.csv", EMPLOYEE)
+    cleared = read(again.replace("#MANQUE", "").encode(), "a.csv", EMPLOYEE)
+    assert filled.faults == cleared.faults == ()
+    assert filled.rows[0].values["department_service"] == "RH"
+    assert "department_service" not in cleared.rows[0].values
+
+
+def test_what_the_whole_column_proved_is_carried_over() -> None:
+    text = "Entité;Date d'entrée;Salaire\r\n1;31/08/2026;12,5\r\nun;03/04/2026;1,234\r\n"
+    again = rejected(text.encode()).decode()
+    assert "[salary_base: 0,0]" in again
+    mended = read(again.replace("un;", "1;").encode(), "a.csv", EMPLOYEE)
+    assert mended.faults == ()
+    assert str(mended.rows[0].values["start_date"]) == "2026-04-03"
+    assert str(mended.rows[0].values["salary_base"]) == "1.234"
+
+
+def test_a_refused_header_refuses_every_row() -> None:
+    again = rejected(b"Nom;Entit\xe9;Couleur\r\nA;1;bleu\r\n").decode("cp1252")
+    assert again.startswith(f"Nom;Entité;Couleur;{ADDED}\r\nA;1;bleu;2;Couleur;")
+
+
+def test_a_file_that_cannot_be_read_is_answered_with_its_faults() -> None:
+    content = b"Nom\n\x81\x8d\n"
+    sheet = read(content, "a.csv", EMPLOYEE)
+    answers = reject_files(content, sheet.form, {0: sheet.file_faults})
+    assert list(answers) == [".csv"]
+    assert answers[".csv"].decode("utf-8-sig").startswith(f"{ADDED}\r\n;;Les caractères")
+
+
+def test_a_fault_of_a_field_stands_under_the_drops_own_header() -> None:
+    content = "Nom de famille;Entité\r\nA;1\r\n".encode()
+    sheet = read(content, "a.csv", EMPLOYEE)
+    faults = {2: [Fault("excel_error", 2, field="last_name")]}
+    assert ";2;Nom de famille;" in reject_files(content, sheet.form, faults)[".csv"].decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Nom;"=H()";Ville\r\n=1+1;"+""x""";@y\r\n',
+        "Nom;Ville;Entité\r\nx,=cmd|'/C calc'!A0;y,+1;un\r\n",
+        'Nom,Ville,Entité\r\nA,"x;=1+1",un\r\n',
+        'Nom;Ville;Entité\r\n"x\n=1+1";"a\tb\t@y";"un"\r\n',
+    ],
+)
+def test_excel_runs_nothing_in_it_whatever_its_list_separator(text: str) -> None:
+    assert formulas(text)
+    assert formulas(rejected(text.encode()).decode()) == []
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+@pytest.mark.parametrize("cell", ["a,=1", "a,'=1", "- a\n- b", "'=1", "''=1", "\t@x", 'a;"+1'])
+def test_what_the_escape_added_is_taken_off_and_nothing_else(name: str, cell: str) -> None:
+    rows = [["Nom", "Entité"], [cell, "un"]]
+    content = book(rows) if name == "a.xlsx" else csv_bytes(rows)
+    first = read(content, name, EMPLOYEE).rows[0].cells
+    assert first[0] == cell.removeprefix("'")
+    again = content
+    for _ in range(3):
+        again = rejected(again, name)
+        assert read(again, name, EMPLOYEE).rows[0].cells == first
+
+
+def csv_bytes(rows: Sequence[Sequence[str]]) -> bytes:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=";").writerows(rows)
+    return stream.getvalue().encode()
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), max_size=12)
+NAMES = ("Nom", "Prénom", "Ville", "Entité")
+
+
+@given(
+    rows=st.lists(st.tuples(TEXT, TEXT, TEXT, st.just("un")), min_size=1, max_size=5),
+    delimiter=st.sampled_from(";,\t"),
+    quoting=st.sampled_from((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
+    end=st.sampled_from(("\r\n", "\n")),
+    encoding=st.sampled_from(("utf-8", "utf-8-sig", "utf-16")),
+)
+def test_rejected_rows_read_again_are_the_same(
+    rows: list[tuple[str, ...]], delimiter: str, quoting: Any, end: str, encoding: str
+) -> None:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerows([NAMES, *rows])
+    content = stream.getvalue().encode(encoding)
+    first = read(content, "a.csv", EMPLOYEE)
+    answers = reject_files(content, first.form, all_faults(first))
+    for ending, answer in answers.items():
+        again = read(answer, f"b{ending}", EMPLOYEE)
+        assert [row.cells for row in again.rows] == [row.cells for row in first.rows]
+        assert [(f.code, f.field) for f in again.faults] == [
+            (f.code, f.field) for f in first.faults
+        ]
+    second = read(answers[".csv"], "a.csv", EMPLOYEE)
+    assert second.form.delimiter == first.form.delimiter
+    assert second.form.encoding == first.form.encoding
+
+
+def book(rows: Sequence[Sequence[Any]]) -> bytes:
+    made = openpyxl.Workbook()
+    assert made.active is not None
+    made.active.title = "Salariés"
+    for row in rows:
+        made.active.append(row)
+    made.active["A2"].number_format = "000000"
+    made.active.column_dimensions["A"].width = 33
+    stream = io.BytesIO()
+    made.save(stream)
+    return stream.getvalue()
+
+
+def test_a_workbook_is_answered_with_a_workbook() -> None:
+    content = book(
+        [
+            ["Matricule", "Entité", "Date d'entrée", "Compétences"],
+            [4217, "un", datetime(2026, 4, 3), "a"],
+            [4218, 1, datetime(2026, 4, 3), "b"],
+        ]
+    )
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    answers = reject_files(content, sheet.form, all_faults(sheet))
+    assert list(answers) == [".xlsx"]
+    again = answers[".xlsx"]
+    made = openpyxl.load_workbook(io.BytesIO(again))
+    assert made.sheetnames == ["Salariés"]
+    assert made["Salariés"]["A2"].value == 4217
+    assert made["Salariés"]["A2"].number_format == "000000"
+    assert made["Salariés"].column_dimensions["A"].width == 33
+    second = read(again, "b.xlsx", EMPLOYEE)
+    assert [row.cells for row in second.rows] == [["004217", "un", "2026-04-03", "a"]]
+    assert [(f.code, f.line, f.field) for f in second.faults] == [("bad_integer", 2, "id_entity")]
+
+
+def test_a_workbooks_texts_stay_texts() -> None:
+    content = book([["Matricule", "Nom", "Entité"], [1, "'=HYPERLINK(1)", "un"]])
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    again = reject_files(content, sheet.form, all_faults(sheet))[".xlsx"]
+    cells = [cell for row in openpyxl.load_workbook(io.BytesIO(again)).active for cell in row]  # type: ignore[union-attr]
+    assert not [cell for cell in cells if cell.data_type == "f"]
+    assert read(again, "b.xlsx", EMPLOYEE).rows[0].values["last_name"] == "=HYPERLINK(1)"
+
+
+def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
+    """Excel stores it as a text where its cell was told to hold one."""
+    made = openpyxl.load_workbook(io.BytesIO(book([["Nom", "Entité"], ["A", "un"]])))
+    typed = made.worksheets[0]["A2"]
+    typed.value, typed.data_type = "=HYPERLINK(1)", "s"
+    made.save(stream := io.BytesIO())
+    content = stream.getvalue()
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    again = openpyxl.load_workbook(
+        io.BytesIO(reject_files(content, sheet.form, all_faults(sheet))[".xlsx"])
+    )
+    cell = again.worksheets[0]["A2"]
+    assert (cell.value, cell.data_type) == ("=HYPERLINK(1)", "s")
+    assert cell.quotePrefix  # it stays a text when a user edits it

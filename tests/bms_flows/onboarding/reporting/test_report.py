@@ -1,0 +1,103 @@
+"""Reports: three files a person can work with, and the receipt once all of them are there."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.reporting.outcome import Candidate, Difference, Outcome, counts
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.excel import formulas
+
+CONTENT = "Matricule;Nom;Entité\r\n001;Dupré;1\r\n002;Noël;un\r\n003;Côté;2\r\n".encode("cp1252")
+
+
+def outcomes(sheet: Sheet) -> list[Outcome]:
+    return [
+        Outcome(line=2, state="created", key="=001", guid="g-1", id=7, is_standby=True),
+        Outcome(line=3, state="rejected", faults=sheet.faults_of(sheet.rows[1])),
+        Outcome(
+            line=4,
+            state="needs_review",
+            key="003",
+            candidates=[Candidate(guid="g-2", id=8, evidence="name, start date")],
+            differences=[Difference(field="last_name", ours="Côté", theirs="Coté")],
+        ),
+    ]
+
+
+def written(folder: UPath, content: bytes = CONTENT) -> None:
+    sheet = read(content, "a.csv", EMPLOYEE)
+    found = [] if sheet.form.kind is None else outcomes(sheet)
+    report.write(folder, content, sheet, found, b"{}")
+
+
+def test_what_comes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    written(UPath(folder))
+    assert {path.name for path in folder.iterdir()} == {
+        "created.csv", "needs_review.csv", "rejected.csv", "rejected.xlsx", "receipt.json"
+    }  # fmt: skip
+    assert (folder / "created.csv").read_text("utf-8-sig").split("\n") == [
+        "_line;key;state;guid;id;is_standby;evidence", "2;'=001;created;g-1;7;oui;", ""
+    ]  # fmt: skip
+    review = (folder / "needs_review.csv").read_text("utf-8-sig")
+    assert "4;003;;;;last_name: Côté ≠ Coté;g-2 8 name, start date" in review
+    rejected = (folder / "rejected.csv").read_text("cp1252")
+    assert rejected.count("\n") == 2
+    assert "002;Noël;un;3;Entité;" in rejected
+
+
+def test_excel_runs_nothing_in_what_comes_back() -> None:
+    keys = ["=1", "x,=cmd|'/C calc'!A0", "x;@y", "x\n+33 6", 'x,"=1"', "x\t-A1"]
+    made = [Outcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
+    assert formulas(report.created_file(made).decode("utf-8-sig")) == []
+
+
+def test_personal_data_is_its_owners_alone(tmp_path: Path) -> None:
+    written(UPath(tmp_path / "r"))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "r").iterdir()} == {0o600}
+
+
+def test_writing_it_again_writes_the_same(root: UPath) -> None:
+    written(root / "r")
+    before = {path.name: path.read_bytes() for path in (root / "r").iterdir()}
+    written(root / "r")
+    assert {path.name: path.read_bytes() for path in (root / "r").iterdir()} == before
+
+
+def test_where_the_receipt_is_all_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    rename = os.rename
+
+    def renamed(source: str, target: str, **given: int) -> None:
+        names.append(target)
+        rename(source, target, **given)
+
+    monkeypatch.setattr(os, "rename", renamed)
+    written(UPath(tmp_path))
+    assert names[-1] == report.RECEIPT
+    assert len(names) == 5
+
+
+def test_a_file_that_cannot_be_read_is_answered_too(tmp_path: Path) -> None:
+    written(UPath(tmp_path), b"Nom\n\x81\x8d\n")
+    assert "Windows-1252" in (tmp_path / "rejected.csv").read_text("utf-8-sig")
+
+
+def test_every_row_is_counted_in_one_state() -> None:
+    found = counts(outcomes(read(CONTENT, "a.csv", EMPLOYEE)))
+    assert sum(found.values()) == 3
+    assert found["waiting"] == 0
+
+
+def test_what_the_receipt_holds_of_a_row_holds_no_cell() -> None:
+    kept = str([each.as_dict() for each in outcomes(read(CONTENT, "a.csv", EMPLOYEE))])
+    assert not [cell for cell in ("Dupré", "Noël", "Côté", "=001") if cell in kept]

@@ -1,0 +1,290 @@
+"""A list of the CRM after a whole reading: what is new is found at its end, within few requests."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from bms.endpoints import BY_NAME
+from bms.errors import Forbidden, Refused
+from bms.records import ContactItem
+from bms.responses import Page
+from bms_flows.onboarding.resources.crm_list import CrmList
+from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.snapshot import ListState
+from bms_flows.runtime.coverage import Key
+
+LISTS = BY_NAME["list_contacts"]
+ORDERS = {
+    "id": lambda item: item.id,
+    "id_desc": lambda item: -item.id,
+    "created_on": lambda item: item.created_on,
+    "modified_on_desc": lambda item: -int(item.modified_on),
+    "name": lambda item: item.last_name,
+}
+KNOWN_ORDERS = [order for order in ORDERS if order != "name"]
+
+
+@dataclass
+class Crm:
+    """A service's list of contacts; ids grow, unless `ids` says otherwise."""
+
+    order: str = "id"
+    page_size_max: int = 0
+    refuses: bool = False
+    past_end: str = "empty"
+    items: dict[int, ContactItem] = field(default_factory=dict)
+    calls: int = 0
+    clock: int = 1_000_000
+    random: Random = field(default_factory=lambda: Random(7))
+
+    def add(self, number: int | None = None) -> int:
+        number = max(self.items, default=0) + 3 if number is None else number
+        self.clock += 1
+        self.items[number] = ContactItem(
+            id=number,
+            last_name=f"{self.random.random():.9f}",
+            email=f"{number}@x.example",
+            created_on=str(self.clock),
+            modified_on=str(self.clock),
+        )
+        return number
+
+    def edit(self, number: int) -> None:
+        self.clock += 1
+        changed = {"email": f"{self.clock}@x.example", "modified_on": str(self.clock)}
+        item = self.items[number]
+        for name, value in changed.items():
+            setattr(item, name, value)
+
+    async def fetch(self, number: int, size: int) -> Page[Any]:
+        self.calls += 1
+        if self.page_size_max and size > self.page_size_max:
+            if self.refuses:
+                raise Refused(LISTS, "page_size", status=422)
+            size = self.page_size_max
+        listed = sorted(self.items.values(), key=ORDERS[self.order])
+        pages = -(-len(listed) // size)
+        if number > max(pages, 1):
+            if self.past_end == "refused":
+                raise Refused(LISTS, "no such page", status=404)
+            if self.past_end == "last_page":
+                number = pages
+        return Page(
+            endpoint=LISTS,
+            records=[replace_item(item) for item in listed[(number - 1) * size : number * size]],
+            rejected=[],
+            extra={},
+            body=b"",
+            number=number,
+            size=size,
+            total_pages=pages,
+        )
+
+    @property
+    def list(self) -> CrmList:
+        return CrmList("contacts", self.fetch, known, 3)
+
+    async def whole(self, *page_sizes: int) -> ListState:
+        return (await self.list.whole(page_sizes or (10,)))[1]
+
+
+def replace_item(item: ContactItem) -> ContactItem:
+    return ContactItem(
+        id=item.id,
+        last_name=item.last_name,
+        email=item.email,
+        created_on=item.created_on,
+        modified_on=item.modified_on,
+    )
+
+
+def known(item: Any, _: bytes) -> Known:
+    return Known(remote_id=str(item.id), number=item.id, key=item.email)
+
+
+def filled(rows: int = 45, **given: Any) -> Crm:
+    crm = Crm(**given)
+    for _ in range(rows):
+        crm.add()
+    return crm
+
+
+@pytest.mark.parametrize("order", KNOWN_ORDERS)
+async def test_nothing_new_is_known_after_two_answers_of_the_lists_ends(order: str) -> None:
+    crm = filled(order=order)
+    state = await crm.whole()
+    crm.calls = 0
+    assert await crm.list.new(state) == ({}, state)
+    ends = 2 if order.endswith("desc") else 1
+    assert crm.calls == 2 * ends
+
+
+@pytest.mark.parametrize("order", KNOWN_ORDERS)
+@pytest.mark.parametrize("new", [1, 7, 35])
+async def test_new_records_are_found_at_the_end_where_they_come(order: str, new: int) -> None:
+    crm = filled(order=order)
+    state = await crm.whole()
+    numbers = {str(crm.add()) for _ in range(new)}
+    crm.calls = 0
+    answer = await crm.list.new(state)
+    assert answer is not None
+    found, later = answer
+    assert found.keys() == numbers
+    assert later.fingerprints.keys() == state.fingerprints.keys() | numbers
+    assert crm.calls <= 2 * (new // 10 + 4)
+    assert await crm.list.new(later) == ({}, later)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+async def test_what_the_number_of_records_does_not_explain_needs_a_whole_reading(
+    order: str,
+) -> None:
+    crm = filled(order=order)
+    state = await crm.whole()
+    del crm.items[crm.random.choice(sorted(crm.items))]
+    assert await crm.list.new(state) is None
+    crm.add()
+    assert await crm.list.new(state) is None
+
+
+async def test_a_list_without_an_order_needs_a_whole_reading() -> None:
+    crm = filled(order="name")
+    state = await crm.whole()
+    assert state.newest is None
+    assert await crm.list.new(state) is None
+
+
+async def test_a_new_record_whose_id_does_not_grow_needs_a_whole_reading() -> None:
+    crm = filled()
+    state = await crm.whole()
+    crm.add(crm.random.choice(sorted(crm.items)) + 1)
+    assert await crm.list.new(state) is None
+
+
+@pytest.mark.parametrize("order", ["id", "id_desc", "name"])
+async def test_a_list_of_one_page_is_one_answer(order: str) -> None:
+    crm = filled(8, order=order)
+    state = await crm.whole()
+    number = crm.add()
+    del crm.items[min(crm.items)]
+    assert await crm.list.new(state) is None, "one came and one went"
+    crm = filled(8, order=order)
+    state = await crm.whole()
+    number = crm.add()
+    crm.calls = 0
+    answer = await crm.list.new(state)
+    assert answer is not None
+    assert answer[0].keys() == {str(number)}
+    assert crm.calls == 2
+
+
+async def test_records_that_were_edited_at_the_end_are_found_as_they_are_now() -> None:
+    crm = filled()
+    state = await crm.whole()
+    newest = max(crm.items)
+    crm.edit(newest)
+    answer = await crm.list.new(state)
+    assert answer is not None
+    assert [each.key for each in answer[0].values()] == [crm.items[newest].email]
+
+
+async def test_ids_that_a_restored_service_gives_again_are_found_as_other_records() -> None:
+    crm = filled()
+    state = await crm.whole()
+    reused = sorted(crm.items)[-25:]
+    for number in reused:
+        del crm.items[number]
+    for number in reused:
+        crm.add(number)
+        crm.edit(number)
+    answer = await crm.list.new(state)
+    assert answer is not None
+    assert answer[0].keys() == {str(number) for number in reused}
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+async def test_the_largest_page_size_that_the_service_gives_is_used_and_remembered(
+    refuses: bool,
+) -> None:
+    crm = filled(100, page_size_max=10, refuses=refuses)
+    state = await crm.whole(1000, 10)
+    assert (len(state.fingerprints), state.page_size) == (100, 10)
+    number = crm.add()
+    crm.calls = 0
+    answer = await crm.list.new(state)
+    assert answer is not None
+    assert answer[0].keys() == {str(number)}
+    assert crm.calls <= 6
+    assert (await filled(100).whole(1000, 10)).page_size == 1000
+
+
+async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
+    async def forbidden(_number: int, _size: int) -> Page[Any]:
+        raise Forbidden(LISTS, "forbidden", status=403)
+
+    refused = CrmList("contacts", forbidden, known, 3)
+    with pytest.raises(Forbidden):
+        await refused.whole([1000, 100])
+    state = ListState(fingerprints={}, page_size=100)
+    with pytest.raises(Forbidden):
+        await refused.new(state)
+
+
+@pytest.mark.parametrize("past_end", ["empty", "refused", "last_page"])
+async def test_a_list_that_has_shrunk_by_a_page_needs_a_whole_reading(past_end: str) -> None:
+    crm = filled(past_end=past_end)
+    state = await crm.whole()
+    for number in sorted(crm.items)[20:]:
+        del crm.items[number]
+    assert await crm.list.new(state) is None
+
+
+@pytest.mark.parametrize("stale_first", [True, False])
+async def test_a_record_that_one_of_two_answers_lacks_is_found(stale_first: bool) -> None:
+    crm = filled()
+    state = await crm.whole()
+    stale = replace(crm, items=dict(crm.items))
+    number = crm.add()
+    replicas = [stale, crm] if stale_first else [crm, stale]
+    begun = 0
+
+    async def fetch(page: int, size: int) -> Page[Any]:
+        nonlocal begun
+        begun += page == len(stale.items) // size + 1  # each reading begins with the last page
+        return await replicas[begun - 1].fetch(page, size)
+
+    answer = await CrmList("contacts", fetch, known, 3).new(state)
+    assert answer is not None
+    assert answer[0].keys() == {str(number)}
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_no_new_record_is_missed_whatever_happened_meanwhile(seed: int) -> None:
+    random = Random(seed)
+
+    async def main() -> None:
+        crm = filled(
+            random.choice((0, 1, 9, 10, 11, 45)),
+            order=random.choice(list(ORDERS)),
+            page_size_max=random.choice((0, 5)),
+            past_end=random.choice(("empty", "refused", "last_page")),
+            random=random,
+        )
+        state = await crm.whole(20, 5)
+        before: set[Key] = set(crm.items)
+        for _ in range(random.randrange(40)):
+            act = random.choice(("add", "add", "edit", "delete"))
+            if act == "add":
+                crm.add()
+            elif act == "edit" and crm.items:
+                crm.edit(random.choice(list(crm.items)))
+            elif act == "delete" and crm.items and random.random() < 0.1:
+                del crm.items[random.choice(list(crm.items))]
+        answer = await crm.list.new(state)
+        if answer is not None:
+            assert {str(each) for each in crm.items.keys() - before} <= answer[0].keys()
+
+    asyncio.run(main())

@@ -1,0 +1,127 @@
+import msgspec
+import pytest
+
+from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.reporting.audit import Finding, compare
+from bms_flows.onboarding.resources.evidence import (
+    Ambiguous,
+    Expected,
+    Found,
+    Known,
+    NothingFound,
+    Verdict,
+    resolve,
+)
+from bms_flows.onboarding.resources.match_rules import Trust
+
+EXPECTED = Expected(
+    key="k",
+    marks={"name": "a\0b", "start_date": "2026-05-01"},
+    digests={"k", "name+company"},
+)
+
+
+def shown(remote_id: str = "g1", **given: object) -> Known:
+    return Known(**{"remote_id": remote_id, "key": "k", "marks": EXPECTED.marks, **given})
+
+
+def resolved(
+    *known: Known,
+    trust: Trust = "alone",
+    claimed: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
+) -> Verdict:
+    expected = msgspec.structs.replace(EXPECTED, trust=trust)
+    return resolve(expected, known, claimed=claimed, changed=changed)
+
+
+def test_one_new_record_with_the_key_is_found() -> None:
+    assert resolved(shown()) == Found(shown(), ("new", "key", "name", "start_date"))
+
+
+def test_without_a_new_record_nothing_is_found() -> None:
+    assert resolved() == NothingFound()
+
+
+def test_a_new_record_without_anything_in_common_is_not_found_however_alike() -> None:
+    assert resolved(shown(key="other")) == NothingFound()
+
+
+@pytest.mark.parametrize("mark", ["name", "start_date"])
+def test_a_new_record_with_the_key_and_other_data_goes_to_review(mark: str) -> None:
+    other = {**EXPECTED.marks, mark: "something else"}
+    assert resolved(shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
+
+
+def test_a_comparison_field_that_the_list_does_not_show_contradicts_nothing() -> None:
+    record = shown(marks={"name": EXPECTED.marks["name"], "start_date": None})
+    assert resolved(record) == Found(record, ("new", "key", "name"))
+
+
+def test_two_new_records_with_the_key_go_to_review() -> None:
+    assert resolved(shown("g1"), shown("g2")) == Ambiguous(("g1", "g2"), "several_records")
+
+
+def test_a_record_that_another_row_owns_goes_to_review() -> None:
+    assert resolved(shown(), claimed=("g1",)) == Ambiguous(("g1",), "key_with_other_data")
+
+
+@pytest.mark.parametrize("key", [None, "K"])
+def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> None:
+    alike = shown(key=key, others=("name+company",))
+    for trust in ("alone", "named", "never"):
+        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "alike_without_key")  # type: ignore[arg-type]  # three literals
+    assert resolved(alike, claimed=("g1",)) == NothingFound()
+
+
+def test_all_possible_matches_are_candidates() -> None:
+    alike = [shown(each, key=None, others=("name+company",)) for each in ("g2", "g1")]
+    assert resolved(*alike) == Ambiguous(("g1", "g2"), "alike_without_key")
+
+
+def test_a_record_that_got_a_stronger_key_meanwhile_is_found() -> None:
+    assert isinstance(resolved(shown(key="its new address", others=("k",)), trust="named"), Found)
+
+
+def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
+    assert isinstance(resolved(shown(), trust="never"), Found)
+    assert resolved(shown(), trust="never", claimed=("g1",)) == NothingFound()
+
+
+@pytest.mark.parametrize("trust", ["alone", "named", "never"])
+def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Trust) -> None:
+    found = resolved(shown(), trust=trust, changed=("g1",))
+    assert found == Ambiguous(("g1",), "alike_without_key")
+    assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
+
+
+def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> None:
+    entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
+    shared = shown("g2", marks={**EXPECTED.marks, "name": "c\0d"})
+    assert compare({"k": entry}, [shown(), shared], named=True) == []
+    assert compare({"k": entry}, [shown(), shared]) == [Finding("double", 1, "k", ("g1", "g2"))]
+    again = compare(
+        {"k": entry}, [shown(), shared, shown("g3", others=("k",), key="x")], named=True
+    )
+    assert again == [Finding("double", 1, "k", ("g1", "g3"))]
+
+
+def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
+    """The service stores the number otherwise than it was sent: no record shows the row's key."""
+    entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
+    own = shown("g1", key="K", others=("loose",), loose=("loose",))
+    double = shown("g2", key="K", others=("loose",), loose=("loose",))
+    found = [Finding("double", 1, "k", ("g1", "g2"))]
+    assert compare({"k": entry}, [own, double]) == found
+    namesake = msgspec.structs.replace(double, marks={**EXPECTED.marks, "name": "c\0d"})
+    unnamed = msgspec.structs.replace(double, marks={"name": None, "start_date": None})
+    assert compare({"k": entry}, [own, namesake, unnamed]) == []
+    other = Entry(id=2, key="x", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g2")
+    assert compare({"k": entry, "x": other}, [own, double]) == []
+    decided = msgspec.structs.replace(entry, dismissed=("g2",))
+    assert compare({"k": decided}, [own, double]) == []
+
+
+def test_reprs_show_ids_only() -> None:
+    assert repr(shown(values={"last_name": "Secret"})) == "Known(g1)"
+    assert repr(EXPECTED) == "Expected(...)"

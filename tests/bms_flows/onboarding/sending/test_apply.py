@@ -1,0 +1,274 @@
+"""The engine in virtual time: every row comes to one end, nobody is created twice or lost."""
+
+import asyncio
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.simulation import creation
+from bench.simulation.clock import play
+from bench.simulation.creation import applier, hurried, to_the_end
+from bench.simulation.ledger import MemoryLedger
+from bench.simulation.process import Process
+from bench.simulation.service import Record, SimulatedService, drawn, person
+from bench.simulation.witness import Witness
+from bms_flows.onboarding.ledger.entry import HERE, State
+from bms_flows.onboarding.ledger.transitions import reopen
+from bms_flows.onboarding.sending.apply import NothingSent, RowsHeld
+from bms_flows.onboarding.sending.breaker import CreatesPaused
+from bms_flows.onboarding.sending.send import CreatesRefused
+from bms_flows.onboarding.sending.worker_pool import AHEAD
+from bms_flows.onboarding.settings import Settings
+
+SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
+GOOD = {"good": 1}
+PROBES = 11
+"""Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
+
+
+def test_all_good_rows_are_created_once() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+        for n in range(30):
+            ledger.add(person(n))
+        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert counts == {State.CREATED: 30}
+        assert len(service.records) == 30
+        assert {e.remote_number for e in ledger.rows.values()} == set(range(1, 31))
+
+    play(main())
+
+
+def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"lost": 1}))
+        for n in range(30):
+            ledger.add(person(n))
+        loop = asyncio.get_running_loop()
+        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert counts == {State.ADOPTED: 30}
+        assert loop.time() < 92, "the settle time was waited more than once"
+        assert ledger.rows[1].evidence == ("new", "key", "name", "start_date")
+        assert not service.doubles()
+
+    play(main())
+
+
+def test_a_refusal_is_final_and_says_its_status() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+        row = ledger.add(person(1))
+        assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REJECTED: 1}
+        assert ledger.rows[row].reason == "refused_422"
+
+    play(main())
+
+
+def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
+        row = ledger.add(person(1))
+        assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
+        assert len(service.sent) == 5
+        assert ledger.rows[row].reason == "attempts_used"
+        assert [*hurried(ledger, SETTINGS)] == []
+
+    play(main())
+
+
+def test_rows_that_never_get_as_far_as_being_sent_end_the_task_and_are_in_no_doubt() -> None:
+    class Hanging(Process):
+        """Its token endpoint doesn't answer: a create is never about to be sent."""
+
+        async def create(self, body: Any, before_send: Any) -> Any:  # noqa: ARG002 - as its base
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+        for n in range(3):
+            ledger.add(person(n))
+        with pytest.raises(NothingSent, match="none of 3 rows"):
+            await applier(Hanging(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert {entry.state for entry in ledger.rows.values()} == {State.READY}
+        assert not service.sent
+
+    play(main())
+
+
+def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
+        for n in range(20):
+            ledger.add(person(n))
+        with pytest.raises(CreatesPaused):
+            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert {e.state for e in ledger.rows.values()} == {State.READY}
+        assert all(e.limit - e.attempt == 5 for e in ledger.rows.values())
+        assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
+        service.fates = drawn(Random(1), GOOD)
+        assert await to_the_end(ledger, service, SETTINGS)
+        assert len(service.records) == 20
+
+    play(main())
+
+
+def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
+        for n in range(200):
+            ledger.add(person(n))
+        with pytest.raises(CreatesRefused, match="take 403 out of BMS_CREATE_STOPPED_BY"):
+            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert {e.state for e in ledger.rows.values()} == {State.READY}
+        assert all(e.unsent and e.limit - e.attempt == 5 for e in ledger.rows.values())
+        assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
+        service.fates = drawn(Random(1), GOOD)
+        assert await to_the_end(ledger, service, SETTINGS)
+        assert len(service.records) == 200
+
+    play(main())
+
+
+def test_a_status_that_is_said_to_be_the_row_s_own_rejects_it_alone() -> None:
+    async def main() -> None:
+        fates = iter(["forbidden", "good"])
+        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+        for n in range(2):
+            ledger.add(person(n))
+        settings = replace(SETTINGS, create_stopped_by="404", create_concurrency=1)
+        await applier(Process(ledger, service), settings).apply([1, 2])
+        assert [e.state for e in ledger.rows.values()] == [State.REJECTED, State.CREATED]
+        assert ledger.rows[1].reason == "refused_403"
+
+    play(main())
+
+
+def test_a_manager_is_created_first_and_its_number_goes_into_the_body() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"lost": 1, "good": 1}))
+        boss = ledger.add(person(1))
+        middle = ledger.add(person(2), manager=ledger.rows[boss].key)
+        ledger.add(person(3), manager=ledger.rows[middle].key)
+        await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
+        assert {e.state for e in ledger.rows.values()} <= HERE
+        assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
+
+    play(main())
+
+
+def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> None:
+    class Unnumbered(SimulatedService):
+        """Its list leaves the employee number out."""
+
+        def listed(self) -> list[Record]:
+            return [
+                replace(record, known=msgspec.structs.replace(record.known, number=None))
+                for record in super().listed()
+            ]
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), Unnumbered(drawn(Random(1), {"lost": 1}))
+        boss = ledger.add(person(1))
+        ledger.add(person(2), manager=ledger.rows[boss].key)
+        await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+        assert ledger.rows[boss].state is State.ADOPTED
+        assert ledger.rows[2].reason == "manager_without_number"
+        assert len(service.sent) == 1
+
+    play(main())
+
+
+def test_who_reports_to_a_refused_manager_is_rejected_unsent() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+        boss = ledger.add(person(1))
+        ledger.add(person(2), manager=ledger.rows[boss].key)
+        await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+        assert ledger.rows[2].reason == "manager_not_created"
+        assert len(service.sent) == 1
+
+    play(main())
+
+
+def test_who_was_refused_before_is_rejected_with_a_manager_who_is_refused() -> None:
+    """Refused, dropped again below a new manager, who is refused too."""
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+        row = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        boss = ledger.add(person(2))
+        key = ledger.rows[boss].key
+        await ledger.change(
+            [row],
+            lambda e, now: reopen(e, now=now, digest=e.digest, manager_key=key, attempts=5),
+        )
+        counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
+        assert counts == {State.REJECTED: 2}
+        assert ledger.rows[row].reason == "manager_not_created"
+        assert len(service.sent) == 2
+
+    play(main())
+
+
+def test_rows_held_by_a_living_task_are_left_to_it() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(Random(1), {"lost": 1}))
+        row = ledger.add(person(1))
+        first = asyncio.create_task(applier(Process(ledger, service), SETTINGS).apply([row]))
+        await asyncio.sleep(5)
+        with pytest.raises(RowsHeld):
+            await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert await first == {State.ADOPTED: 1}
+        assert len(service.sent) == 1
+
+    play(main())
+
+
+@pytest.mark.parametrize(("settle_times", "state"), [(15, State.ADOPTED), (40, State.REVIEW)])
+def test_a_returned_id_keeps_a_record_that_shows_late_from_being_made_twice(
+    settle_times: float, state: State
+) -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        lag = settle_times * SETTINGS.settle_s
+        service = SimulatedService(lambda: "early_id", lag=lambda: lag)
+        row = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].state is state
+        assert len(service.sent) == 1
+
+    play(main())
+
+
+def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() -> None:
+    from bms_flows.onboarding.reporting.audit import compare
+
+    async def main() -> None:
+        ledger = MemoryLedger()
+        fates = iter(["lost", "good"])
+        lags = iter([1000.0, 0.0])
+        service = SimulatedService(lambda: next(fates), lag=lambda: next(lags))
+        row = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].state is State.CREATED
+        entries = {e.key: e for e in ledger.rows.values()}
+        assert compare(entries, [each.known for each in service.listed()]) == []
+        await asyncio.sleep(1000)
+        [found] = compare(entries, [each.known for each in service.listed()])
+        assert found.what == "double"
+        assert found.remote_ids == ("guid-1", "guid-2")
+
+    play(main())
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_happens_nobody_is_doubled_or_lost(seed: int) -> None:
+    """Workers, kills, stops, every fate, lags within the settle time; from one seed."""
+    assert creation.broken(seed, Witness()) == []

@@ -1,0 +1,176 @@
+"""The breaker by itself, in virtual time: who may send when."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bench.simulation.clock import play
+from bms_flows.onboarding.sending.breaker import (
+    CAUTION,
+    FIRST_WAIT_S,
+    LONGEST_WAIT_S,
+    RETRY_S,
+    CircuitBreaker,
+    CreatesPaused,
+)
+
+
+def breaker(**given: Any) -> CircuitBreaker:
+    ticks = asyncio.get_running_loop().time
+    return CircuitBreaker(**{"longest_wait": 600, "ticks": ticks, "sleep": asyncio.sleep} | given)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_a_refusal_stops_what_has_a_permit_already() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        first, second = await circuit.permit(), await circuit.permit()
+        circuit.refused(first, None)
+        assert not circuit.allows(second)
+
+    play(main())
+
+
+def test_one_probes_after_the_wait_asked_for_and_the_others_follow_once_it_is_taken() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        circuit.refused(await circuit.permit(), 40)
+        waiting = [asyncio.create_task(circuit.permit()) for _ in range(5)]
+        await asyncio.sleep(39)
+        assert not any(task.done() for task in waiting)
+        await asyncio.sleep(2)
+        [probe] = [task.result() for task in waiting if task.done()]
+        assert circuit.allows(probe)
+        circuit.taken(probe)
+        circuit.done(probe)
+        permits = await asyncio.gather(*waiting)
+        assert all(circuit.allows(permit) for permit in permits)
+        assert now() < 42
+
+    play(main())
+
+
+def test_the_wait_doubles_from_probe_to_probe_up_to_the_longest() -> None:
+    async def main() -> None:
+        circuit = breaker(longest_wait=10_000)
+        circuit.refused(await circuit.permit(), None)
+        waits = []
+        for _ in range(10):
+            since = now()
+            probe = await circuit.permit()
+            waits.append(round(now() - since))
+            circuit.refused(probe, None)
+            circuit.done(probe)
+        assert waits == [FIRST_WAIT_S * 2**n for n in range(7)] + [LONGEST_WAIT_S] * 3
+
+    play(main())
+
+
+def test_a_probe_without_an_answer_leaves_its_turn_to_another() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        circuit.refused(await circuit.permit(), 1)
+        probe = await circuit.permit()
+        other = asyncio.create_task(circuit.permit())
+        await asyncio.sleep(5)
+        assert not other.done()
+        circuit.done(probe)
+        assert circuit.allows(await other)
+        assert not circuit.allows(probe)
+
+    play(main())
+
+
+@pytest.mark.parametrize(("asked", "named"), [(3600, 3600), (601, RETRY_S)])
+def test_a_wait_that_is_too_long_for_a_task_is_left_to_its_retry(
+    asked: float, named: float
+) -> None:
+    async def main() -> None:
+        circuit = breaker()
+        circuit.refused(await circuit.permit(), asked)
+        with pytest.raises(CreatesPaused) as paused:
+            await circuit.permit()
+        assert paused.value.retry_after == named
+        assert paused.value.retriable
+        assert paused.value.retry_for_hours
+        assert now() == 0, "nothing is waited for that can't be waited out"
+
+    play(main())
+
+
+def test_probes_that_fail_end_the_task_after_the_longest_wait() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        circuit.refused(await circuit.permit(), None)
+
+        async def probe_for_ever() -> None:
+            while True:
+                probe = await circuit.permit()
+                circuit.refused(probe, None)
+                circuit.done(probe)
+
+        with pytest.raises(CreatesPaused):
+            await probe_for_ever()
+        assert 600 - LONGEST_WAIT_S <= now() <= 600
+
+    play(main())
+
+
+def test_a_refusal_of_what_was_sent_before_only_lengthens_the_wait() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        permits = [await circuit.permit() for _ in range(8)]
+        for permit in permits:
+            circuit.refused(permit, 10)
+        await circuit.permit()
+        assert 10 <= now() < 11, (
+            "eight refusals at once are one, and not a wait doubled seven times"
+        )
+
+    play(main())
+
+
+def test_a_create_taken_that_was_sent_before_does_not_close_the_circuit() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        early, refused = await circuit.permit(), await circuit.permit()
+        circuit.refused(refused, 30)
+        circuit.taken(early)
+        assert not circuit.allows(early)
+        await circuit.permit()
+        assert now() >= 30
+
+    play(main())
+
+
+def test_a_suspected_outage_is_met_with_one_probe() -> None:
+    async def main() -> None:
+        circuit = breaker(suspected=True)
+        waiting = [asyncio.create_task(circuit.permit()) for _ in range(8)]
+        await asyncio.sleep(1)
+        assert sum(task.done() for task in waiting) == 1
+        for task in waiting:
+            task.cancel()
+
+    play(main())
+
+
+def test_creates_go_on_below_the_rate_that_the_service_took() -> None:
+    async def main() -> None:
+        circuit = breaker()
+        for _ in range(20):
+            circuit.taken(await circuit.permit())
+        circuit.refused(await circuit.permit(), 1)
+        probe = await circuit.permit()
+        circuit.taken(probe)
+        circuit.done(probe)
+        since = now()
+        for _ in range(160):
+            await circuit.permit()
+        assert now() - since == pytest.approx(160 / (CAUTION * 20), rel=0.15)
+
+    play(main())

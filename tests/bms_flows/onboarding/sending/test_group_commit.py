@@ -1,0 +1,204 @@
+"""The journal: who comes together is committed together, and nobody goes on before that."""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+import pytest
+
+from bench.simulation.clock import now, play
+from bench.simulation.ledger import MemoryLedger
+from bench.simulation.service import person
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.ledger.store import Claimed, Step
+from bms_flows.onboarding.sending.group_commit import Journal
+
+HOUR = timedelta(hours=1)
+
+
+class Counting(MemoryLedger):
+    """A ledger whose commits take a second and are counted."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.commits: list[list[int]] = []
+        for n in range(rows):
+            row = self.add(person(n))
+            claimed = transitions.claim(self.rows[row], owner="me", now=now(), life=HOUR)
+            checked = transitions.check(claimed.entry, owner="me", checked_at=now())
+            self.rows[row] = checked.entry
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        self.commits.append(sorted(ids))
+        await asyncio.sleep(1)
+        return await super().change(ids, step)
+
+
+def intend() -> Step:
+    return lambda entry, at: transitions.intend(
+        entry, owner="me", now=at, in_flight=HOUR, max_age=HOUR
+    )
+
+
+def answered(remote_id: str) -> Step:
+    return lambda entry, _: transitions.answered(
+        entry, attempt=1, remote_id=remote_id, number=1, standby=None
+    )
+
+
+def test_moves_that_come_together_share_a_commit() -> None:
+    async def main() -> None:
+        ledger = Counting(5)
+        journal = Journal(ledger, 5)
+        found = await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
+        assert [each.attempt for each in found if each] == [1] * 5
+        assert ledger.commits == [[1, 2, 3, 4, 5]]
+
+    play(main())
+
+
+def test_what_comes_during_a_commit_goes_with_the_next() -> None:
+    async def main() -> None:
+        ledger = Counting(3)
+        journal = Journal(ledger, 1)
+        first = asyncio.create_task(journal.move(1, intend()))
+        await asyncio.sleep(0.5)
+        await asyncio.gather(first, journal.move(2, intend()), journal.move(3, intend()))
+        assert ledger.commits == [[1], [2, 3]]
+
+    play(main())
+
+
+def test_nobody_goes_on_before_the_commit() -> None:
+    async def main() -> None:
+        ledger = Counting(1)
+        move = asyncio.create_task(Journal(ledger, 1).move(1, intend()))
+        await asyncio.sleep(0.9)
+        assert not move.done()
+        assert (await move).state is State.SENDING  # type: ignore[union-attr]  # lawful, so never None
+
+    play(main())
+
+
+def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
+    async def main() -> None:
+        ledger = Counting(2)
+        journal = Journal(ledger, 2)
+        refused, moved = await asyncio.gather(
+            journal.move(1, answered("guid-1")), journal.move(2, intend())
+        )
+        assert refused is None
+        assert moved is not None
+
+    play(main())
+
+
+def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
+    async def main() -> None:
+        ledger = Counting(3)
+        journal = Journal(ledger, 3)
+        await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
+        found = await asyncio.gather(
+            journal.move(1, answered("guid-1")),
+            journal.move(2, answered("guid-1")),
+            journal.move(3, answered("guid-3")),
+            return_exceptions=True,
+        )
+        assert isinstance(found[1], Claimed)
+        assert [ledger.rows[row].remote_id for row in (1, 2, 3)] == ["guid-1", None, "guid-3"]
+
+    play(main())
+
+
+def test_what_the_ledger_raises_reaches_everybody_and_the_next_are_taken() -> None:
+    class Failing(Counting):
+        async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+            if not self.commits:
+                self.commits.append([])
+                raise ConnectionError
+            return await super().change(ids, step)
+
+    async def main() -> None:
+        ledger = Failing(2)
+        journal = Journal(ledger, 2)
+        found = await asyncio.gather(
+            journal.move(1, intend()), journal.move(2, intend()), return_exceptions=True
+        )
+        assert [type(each) for each in found] == [ConnectionError] * 2
+        assert await journal.move(1, intend()) is not None
+
+    play(main())
+
+
+@pytest.mark.parametrize(("latency", "ahead"), [(0.05, True), (5.0, False)])
+def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
+    latency: float, *, ahead: bool
+) -> None:
+    from random import Random
+
+    from bench.simulation.creation import applier
+    from bench.simulation.process import Process
+    from bench.simulation.service import SimulatedService, drawn
+    from tests.bms_flows.onboarding.sending.test_apply import GOOD, SETTINGS
+
+    most = 0
+
+    async def main() -> None:
+        nonlocal most
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(Random(1), GOOD), latency=latency)
+        for n in range(60):
+            ledger.add(person(n))
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        open_rows: set[int] = set()
+        for _, row, what, _ in ledger.history:
+            if what == "intended":
+                open_rows.add(row)
+            elif what == "created":
+                open_rows.discard(row)
+            most = max(most, len(open_rows))
+        assert len(service.records) == 60
+
+    play(main())
+    assert (most > 8) is ahead
+
+
+class Slow(MemoryLedger):
+    """A ledger whose clock takes a while to answer, and tells the time at which it was asked."""
+
+    asked = 0
+
+    async def now(self) -> datetime:
+        self.asked += 1
+        answer = await super().now()
+        await asyncio.sleep(1)
+        return answer
+
+
+def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_read() -> None:
+    async def main() -> None:
+        ledger = Slow()
+        async with Journal(ledger, 8) as journal:
+            first = asyncio.create_task(journal.now())
+            await asyncio.sleep(0.5)  # that read is under way, and too old for who asks now
+            asked_at = await MemoryLedger.now(ledger)
+            later = await asyncio.gather(*(journal.now() for _ in range(5)))
+            assert await first < asked_at
+            assert all(each >= asked_at for each in later)
+        assert ledger.asked == 2
+
+    play(main())
+
+
+def test_a_call_that_is_given_up_leaves_the_time_to_the_others() -> None:
+    async def main() -> None:
+        ledger = Slow()
+        async with Journal(ledger, 8) as journal:
+            given_up, waiting = (asyncio.create_task(journal.now()) for _ in range(2))
+            await asyncio.sleep(0.5)
+            given_up.cancel()
+            assert await waiting is not None
+        assert ledger.asked == 1
+
+    play(main())

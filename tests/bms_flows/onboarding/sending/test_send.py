@@ -1,0 +1,162 @@
+"""When a create may leave: on real connections, with the ledger in a real PostgreSQL."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bench.simulation.service import person
+from bms.client import Client
+from bms.settings import Settings as ClientSettings
+from bms.transport import BeforeSend
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.ledger.entering import New, enter
+from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.ledger.store import PostgresLedger
+from bms_flows.onboarding.resources.remote import Made
+from bms_flows.onboarding.resources.remotes import Employees
+from bms_flows.onboarding.sending.apply import Applier, NothingSent
+from bms_flows.onboarding.sending.breaker import CreatesPaused
+from bms_flows.onboarding.settings import Settings
+from bms_sandbox.serve import Sandbox
+
+LEAVES_WITHIN = Settings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
+"""A create leaves within 0.8 s of its intent or never."""
+
+
+def entered(warehouse: Engine, count: int) -> list[int]:
+    """Enter so many employees into the ledger; return their numbers."""
+    drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
+    bodies = [person(n) for n in range(900_001, 900_001 + count)]
+    keys = [Employees.identity.key(body) for body in bodies]
+    new = [
+        New(line=line, key=key, digest="d", body=body)
+        for line, (key, body) in enumerate(zip(keys, bodies, strict=True), 2)
+        if key is not None
+    ]
+    with warehouse.begin() as connection:
+        enter(connection, "employee", drop, new, attempts=5)
+        return list(connection.scalars(text("select id from bms.creation order by 1")))
+
+
+def events(warehouse: Engine) -> Counter[str]:
+    with warehouse.connect() as connection:
+        return Counter(connection.scalars(text("select what from bms.creation_event")))
+
+
+async def test_a_create_whose_connection_comes_too_late_is_not_sent(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    """A kernel that gets no answer tries again after a second: beyond the 0.8 s."""
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        await writer.access()
+        await reader.list_employees(id_entity=1)  # the check before sending finds it open
+        sandbox.delay_connections(0.7)
+        ledger = PostgresLedger(warehouse, "employee")
+        remote = Employees(reader, writer)
+        counts = await Applier(ledger, remote, LEAVES_WITHIN).apply(rows)
+    assert counts == {State.CREATED: 1}
+    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
+
+
+async def test_a_connection_that_never_comes_is_given_up_in_time_and_leaves_no_doubt(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        await writer.access()
+        await reader.list_employees(id_entity=1)  # the check before sending finds it open
+        sandbox.delay_connections(4)
+        ledger = PostgresLedger(warehouse, "employee")
+        applier = Applier(ledger, Employees(reader, writer), LEAVES_WITHIN)
+        with pytest.raises(NothingSent):
+            await applier.apply(rows)
+    assert events(warehouse) == {"entered": 1, "intended": 3, "withdrawn": 3}
+
+
+class Paused(Employees):
+    """A service's side before which the machine stands still once, its clock with it."""
+
+    def __init__(self, reader: Client, writer: Client, seconds: float) -> None:
+        super().__init__(reader, writer)
+        self._pause = seconds
+
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+        pause, self._pause = self._pause, 0.0
+        await asyncio.sleep(pause)
+        return await super().create(body, before_send)
+
+
+async def test_a_create_is_not_sent_after_a_pause_in_which_this_machine_s_clock_stood_still(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 1)
+    once = replace(client_settings, attempts=1)
+    async with Client(client_settings) as reader, Client(once) as writer:
+        ledger = PostgresLedger(warehouse, "employee")
+        applier = Applier(ledger, Paused(reader, writer, 1.0), LEAVES_WITHIN, ticks=lambda: 0.0)
+        assert await applier.apply(rows) == {State.CREATED: 1}
+    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
+
+
+IN_SMALL = Settings(
+    create_timeout_s=1.0, lease_s=5, settle_s=0.2, outage_wait_s=30, check_max_age_s=60
+)
+
+
+@pytest.mark.parametrize("refused_by_429", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "503", "lasts": 2.5, "retry_after": 1},
+        {"kind": "429", "lasts": 2.5, "retry_after": None},
+        {"kind": "gateway", "lasts": 2.5, "seconds": 0, "origin_seconds": 0.2, "status": 502},
+        {"kind": "rate_limit", "per_second": 20, "retry_after": 1},
+    ],
+    ids=lambda fault: fault["kind"],
+)
+async def test_outages_and_rate_limits_pass_without_a_review(
+    warehouse: Engine,
+    sandbox: Sandbox,
+    client_settings: ClientSettings,
+    fault: dict[str, Any],
+    refused_by_429: bool,
+) -> None:
+    rows = entered(warehouse, 60)
+    given = replace(client_settings, create_refused_by_429=refused_by_429)
+    async with Client(given) as reader, Client(replace(given, attempts=1)) as writer:
+        await writer.access()
+        sandbox.set_fault(**fault, operation="create_employee")
+        ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
+        counts = await Applier(ledger, remote, IN_SMALL).apply(rows)
+    assert counts.keys() <= {State.CREATED, State.ADOPTED}
+    truth = sandbox.truth()
+    assert len(truth["created"]["employees"]) == 60
+    assert truth["duplicates"]["employees"] == []
+    assert 0 < truth["faults"][fault["kind"]] <= 20
+
+
+async def test_a_long_wait_asked_for_ends_the_task_with_the_time_of_its_retry(
+    warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
+) -> None:
+    rows = entered(warehouse, 60)
+    async with (
+        Client(client_settings) as reader,
+        Client(replace(client_settings, attempts=1)) as writer,
+    ):
+        sandbox.set_fault("read_only", status=503, retry_after=7200)
+        ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
+        with pytest.raises(CreatesPaused) as paused:
+            await Applier(ledger, remote, IN_SMALL).apply(rows)
+    assert paused.value.retry_after == pytest.approx(7200, abs=30)
+    assert sandbox.truth()["faults"]["read_only"] <= IN_SMALL.create_concurrency

@@ -1,0 +1,178 @@
+"""Rows compared with the service before a POST, in virtual time."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from bench.simulation.clock import now, play
+from bench.simulation.creation import applier
+from bench.simulation.ledger import MemoryLedger
+from bench.simulation.process import Process
+from bench.simulation.service import SimulatedService, drawn, person
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.sending.service_check import CheckTooSlow
+from bms_flows.onboarding.settings import Settings
+
+SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
+
+
+class Slow(Process):
+    """A service whose lists take a while."""
+
+    seconds = 0.0
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        await asyncio.sleep(self.seconds)
+        return await super().refresh(snapshot, at)
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        await asyncio.sleep(self.seconds)
+        return await super().read_all(scopes, at)
+
+
+def test_a_row_whose_turn_comes_after_the_check_is_too_old_is_checked_again() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good", latency=10)
+        for n in range(30):
+            ledger.add(person(n), snapshot=service.snapshot([1], now()))
+        settings = replace(SETTINGS, create_concurrency=1, check_max_age_s=100)
+
+        async def type_in() -> None:
+            await asyncio.sleep(50)
+            service.type_in(person(29), 29)
+
+        typing = asyncio.create_task(type_in())
+        counts = await applier(Process(ledger, service), settings).apply(list(ledger.rows))
+        await typing
+        assert counts == {State.CREATED: 29, State.ADOPTED: 1}
+        assert ledger.rows[30].existed
+        assert len(service.sent) == 29
+
+    play(main())
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_check_that_takes_longer_than_it_may_be_old_ends_the_task_and_names_the_setting(
+    planned: bool,
+) -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        taken = service.snapshot([1], now()) if planned else None
+        row = ledger.add(person(1), snapshot=taken)
+        slow = Slow(ledger, service)
+        slow.seconds = 601
+        with pytest.raises(CheckTooSlow, match="BMS_CHECK_MAX_AGE_S"):
+            await applier(slow, SETTINGS).apply([row])
+        assert ledger.rows[row].state is State.READY
+        assert not service.sent
+
+    play(main())
+
+
+def test_a_whole_reading_that_took_too_long_is_brought_up_to_date() -> None:
+    class SlowAtFirst(Slow):
+        async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+            found = await super().read_all(scopes, at)
+            self.seconds = 1
+            self._service.type_in(person(1), 1)
+            return found
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1))
+        slow = SlowAtFirst(ledger, service)
+        slow.seconds = 3600
+        assert await applier(slow, SETTINGS).apply([row]) == {State.ADOPTED: 1}
+        assert not service.sent
+
+    play(main())
+
+
+def test_a_candidate_that_a_reviewer_decided_against_is_not_asked_about_again() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
+        namesake = person(1, payroll_number="900001")
+        service.type_in(namesake, 900001)
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        asked = ledger.rows[row]
+        assert (asked.state, asked.reason) == (State.REVIEW, "same_person_other_key")
+        decided = transitions.create_again(asked, who="ada", run="r").entry
+        ledger.rows[row] = decided
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].state is State.CREATED
+        service.type_in(person(1, payroll_number="900002"), 900002)
+        ledger.rows[row] = decided
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        again = ledger.rows[row]
+        assert again.state is State.ADOPTED, "its own record is there"
+
+    play(main())
+
+
+def test_the_record_of_a_row_that_was_compared_when_planning_is_not_asked_about() -> None:
+    """A reviewer decided that two alike rows are two persons."""
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        taken = service.snapshot([1], now())
+        ledger.add(person(1), snapshot=taken)
+        ledger.add(person(1, payroll_number="900001"), snapshot=taken)
+        for row in (1, 2):
+            await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert {entry.state for entry in ledger.rows.values()} == {State.CREATED}
+
+    play(main())
+
+
+def test_a_record_with_the_key_and_another_name_is_asked_about_and_not_taken() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
+        service.type_in(person(1, last_name="Autre"), 1001)
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        entry = ledger.rows[row]
+        assert (entry.state, entry.reason) == (State.REVIEW, "same_key_other_data")
+        assert entry.candidates == ("guid-1",)
+
+    play(main())
+
+
+def test_one_refresh_checks_all_rows_of_a_chunk() -> None:
+    class Counted(Process):
+        refreshes = 0
+
+        async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+            self.refreshes += 1
+            return await super().refresh(snapshot, at)
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"good": 1}))
+        for n in range(200):
+            ledger.add(person(n), snapshot=service.snapshot([1], now()))
+        counted = Counted(ledger, service)
+        await applier(counted, SETTINGS).apply(list(ledger.rows))
+        assert (len(service.records), counted.refreshes) == (200, 1)
+
+    play(main())
+
+
+def test_a_row_without_a_snapshot_is_checked_against_everything() -> None:
+    """Its snapshot was deleted, or the ledger is older than snapshots are."""
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        service.type_in(person(1), 1)
+        rows = [ledger.add(person(1)), ledger.add(person(2), snapshot=service.snapshot([1], now()))]
+        await applier(Process(ledger, service), SETTINGS).apply(rows)
+        assert [ledger.rows[row].state for row in rows] == [State.ADOPTED, State.CREATED]
+        assert len(service.sent) == 1
+
+    play(main())

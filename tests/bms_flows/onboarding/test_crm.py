@@ -1,0 +1,227 @@
+"""Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_sandbox.serve import Sandbox
+from stack.processes import until
+from tests.bms_flows.onboarding.conftest import Drop
+from tests.bms_flows.onboarding.crm import TWO, people
+from tests.bms_flows.onboarding.onboarding import Run, onboard
+
+ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
+
+
+def run(this: Run, **settings: Any) -> list[Outcome]:
+    patient = replace(this.settings, create_timeout_s=20, lease_s=20, **settings)
+    return onboard(replace(this, settings=patient))
+
+
+def ended(outcomes: list[Outcome]) -> dict[str, int]:
+    return dict(Counter(outcome.state for outcome in outcomes))
+
+
+def codes(outcomes: list[Outcome]) -> list[str]:
+    return [fault.code for outcome in outcomes for fault in outcome.faults]
+
+
+def inserted(sandbox: Sandbox, **given: Any) -> str:
+    row = {"last_name": "Girard", "first_name": "Alice", "active": True, "deleted": False, **given}
+    return str(sandbox.insert("contacts", **row)["id"])
+
+
+def made(sandbox: Sandbox, resource: str = "contacts") -> int:
+    return len(sandbox.truth()["created"][resource])
+
+
+@pytest.mark.parametrize("resource", TWO)
+def test_a_file_gets_into_the_crm_once(resource: str, sandbox: Sandbox, drop: Drop) -> None:
+    first = run(drop(TWO[resource], resource))
+    assert ended(first) == {"created": 2}
+    assert ended(run(drop(TWO[resource] + b"\n", resource))) == {"already_there": 2}
+    assert made(sandbox, f"{resource}s") == 2
+    row = next(r for r in sandbox.rows(f"{resource}s") if str(r["id"]) == first[0].guid)
+    if resource == "contact":
+        assert row["domains"] == [3, 7]
+    else:
+        assert row["skills"] == [{"id": 4, "level": None, "favorite": None}]
+    assert {"last_name", "first_name", "email"} <= set(first[0].verified)
+
+
+def test_an_answer_without_a_readable_id_is_settled_by_listing(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(created_id="empty")
+    assert ended(run(drop(TWO["contact"], "contact"))) == {"adopted": 2}
+    assert made(sandbox) == 2
+
+
+def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Drop) -> None:
+    known = inserted(sandbox, email="alice@DEPOT.example", first_name="ALICE")
+    [outcome] = run(drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact"))
+    assert (outcome.state, outcome.guid) == ("already_there", known)
+    assert made(sandbox) == 0
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["created by us", "matched"])
+@pytest.mark.parametrize("listed", [True, False], ids=["listed as deleted", "not listed"])
+def test_a_record_that_is_gone_gives_way_to_one_that_lives(
+    ours: bool, listed: bool, sandbox: Sandbox, drop: Drop
+) -> None:
+    """Two contacts merged in the CRM: one is deleted, the other has its address and name."""
+    row = people("contact", "Girard;Alice;alice@depot.example;;;")
+    old = None if ours else inserted(sandbox, email="alice@depot.example")
+    [first] = run(drop(row, "contact"))
+    assert (first.state, first.guid) == ("created" if ours else "already_there", old or first.guid)
+    if listed:
+        sandbox.edit("contacts", int(first.guid or 0), deleted=True, active=False)
+    else:
+        sandbox.delete("contacts", int(first.guid or 0))
+    later = {"settle_s": 1e-6}  # the lists show by now what they ever will
+    [gone] = run(drop(row + b"\n", "contact"), **later)
+    assert (gone.state, codes([gone]), gone.guid) == ("needs_review", ["gone_there"], first.guid)
+    new = inserted(sandbox, email="alice@depot.example")
+    [found] = run(drop(row + b"\n\n", "contact"), **later)
+    assert (found.state, found.guid) == ("already_there", new)
+    assert made(sandbox) == ours
+
+
+def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop: Drop) -> None:
+    """Found by the mobile; and after the first match, by that match alone."""
+    known = inserted(sandbox, email="old@depot.example", phone_mobile_number="+33600000003")
+    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    assert (outcome.state, outcome.guid) == ("needs_review", known)
+    assert [d.field for d in outcome.differences] == ["email", "imported_company_name"]
+    sandbox.edit("contacts", int(known), email="third@depot.example", phone_mobile_number=None)
+    [outcome] = run(drop(people("contact", ALICE.replace("SA", "SAS")), "contact"))
+    assert (outcome.state, outcome.guid) == ("needs_review", known)
+    assert made(sandbox) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "listed"),
+    [
+        ({"email": "alice@depot.example", "first_name": "Bob"}, "same_email_other_name", True),
+        ({"phone_mobile_number": "0600000003", "last_name": "Roux"}, "same_phone_other_name", True),
+        ({"imported_company_name": "DÉPÔT SA"}, "same_name_and_company", True),
+        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", True),
+        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", False),
+    ],
+    ids=["e-mail", "phone", "name and company", "deleted", "deleted and not listed"],
+)
+def test_what_may_be_another_person_is_for_a_person(
+    given: dict[str, Any], code: str, listed: bool, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_dialect(all_includes_deleted=listed)
+    known = inserted(sandbox, **given)
+    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    assert (outcome.state, codes([outcome])) == ("needs_review", [code])
+    assert [candidate.guid for candidate in outcome.candidates] == [known]
+    assert made(sandbox) == 0
+
+
+def test_rows_that_may_be_one_person_are_not_both_created(sandbox: Sandbox, drop: Drop) -> None:
+    rows = (
+        "Girard;Alice;alice@depot.example;06 00 00 00 03;;",
+        "Girard;Alice;a.girard@depot.example;0600000003;;",
+        "Girard;Bob;bob@depot.example;;;",
+        "Girard;Zoé;bob@depot.example;;;",
+    )
+    outcomes = run(drop(people("contact", *rows), "contact"))
+    assert [outcome.state for outcome in outcomes] == [
+        "created",
+        "needs_review",
+        "rejected",
+        "rejected",
+    ]
+    assert made(sandbox) == 1
+
+
+def test_a_row_that_nothing_tells_from_others_is_refused(drop: Drop) -> None:
+    rows = ("Girard;Alice;;01 42 68 53 00;;", "Girard;Alice;alice at depot;;;")
+    outcomes = run(drop(people("contact", *rows), "contact"))
+    assert codes(outcomes) == ["no_key", "bad_email"]
+
+
+def test_a_list_that_moves_hides_no_contact(sandbox: Sandbox, drop: Drop) -> None:
+    """A row inserted in front of the list between two pages pushes others to pages already read."""
+    known = inserted(sandbox, email="alice@depot.example")
+    sandbox.set_fault("page_insert", "list_contacts", count=3)
+    [outcome] = run(
+        drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact", page_size=10)
+    )
+    assert (outcome.state, outcome.guid) == ("already_there", known)
+
+
+def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_record(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The address is stored in lower case, and times are shown in another zone without saying so."""
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(
+        stored_forms=["create_contact.email=lower"],
+        shown_forms=["list_contacts.created_on=naive:UTC"],
+    )
+    sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
+    this = drop(people("contact", ALICE.replace("alice@", "Alice@")), "contact")
+    brisk = replace(this.settings, create_timeout_s=4, lease_s=4)
+    [outcome] = onboard(replace(this, settings=brisk))
+    [record] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
+    assert (outcome.state, codes([outcome])) == ("needs_review", ["alike_without_key"])
+    assert [candidate.guid for candidate in outcome.candidates] == [str(record["id"])]
+    assert made(sandbox) == 1
+
+
+@pytest.mark.parametrize("resource", TWO)
+def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
+    resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    """Neither detail nor lists show the record for several settle times: the clock stands still."""
+    sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
+    this = drop(TWO[resource], resource)
+    brisk = replace(this.settings, create_timeout_s=1, lease_s=4, settle_s=0.5)
+
+    def waited() -> bool:
+        with warehouse.connect() as connection:
+            counts = connection.execute(text("select looks, attempt from bms.creation")).all()
+        return bool(counts) and all(looks > transitions.LOOKS or sent > 1 for looks, sent in counts)
+
+    with ThreadPoolExecutor() as threads:
+        ending = threads.submit(onboard, replace(this, settings=brisk))
+        assert until(waited, 30)
+        sandbox.advance(60)
+        outcomes = ending.result()
+    assert ended(outcomes) == {"adopted": 2}
+    assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
+    assert made(sandbox, f"{resource}s") == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ALICE@depot.example",
+        "Alice <alice@depot.example>",
+        "bob@depot.example; alice@depot.example",
+        "alice@depot.example, bob@depot.example",
+    ],
+)
+@pytest.mark.parametrize("resource", TWO)
+def test_an_address_in_another_form_is_asked_about(
+    resource: str, address: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    given = {"last_name": "Girard", "first_name": "Alice", "email": address}
+    known = sandbox.insert(f"{resource}s", **given)
+    row = people(resource, "Girard;Alice;alice@depot.example;;;")
+    [outcome] = run(drop(row, resource))
+    assert (outcome.state, codes([outcome])) == ("needs_review", ["same_email_other_form"])
+    assert [candidate.guid for candidate in outcome.candidates] == [str(known["id"])]
+    assert made(sandbox, f"{resource}s") == 0

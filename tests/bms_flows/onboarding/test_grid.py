@@ -1,0 +1,57 @@
+"""A fixed-seed part of the grid; all of it with `BMS_PROVE=1`."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.onboarding import grid
+from tests.bms_flows.onboarding.conftest import Drop, csv
+
+PEOPLE = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
+KEYS = Counter(["900001", "900002"])
+
+FEWEST_STEPS = 36
+"""The steps of a run that nothing disturbs; fewer would mean that some are no longer seen."""
+MOST_STEPS = 42
+"""Those of one on a busy machine: each time that its leases are renewed meanwhile is a commit more."""
+
+SAMPLE = 16
+LATEST_KILL = 22
+"""Runs that a fault cuts short have fewer steps than others; up to here all of them are killed."""
+
+
+def chosen() -> list[grid.Cell]:
+    """Every cell, or each fault once and more, at steps and with restarts from a fixed seed."""
+    if os.environ.get("BMS_PROVE"):
+        return list(grid.cells(MOST_STEPS))
+    random = Random(4)
+    faults = [*grid.FAULTS, *grid.FAULTS][:SAMPLE]
+    return [
+        grid.Cell(fault, random.randint(5, LATEST_KILL), random.choice(grid.RESTARTS))
+        for fault in faults
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    grid.warm()
+
+
+def test_every_durable_step_is_seen(drop: Drop, figure: Callable[[str], None]) -> None:
+    steps = grid.count_steps(drop(PEOPLE))
+    figure(f"creation grid: {steps} durable steps in a run")
+    assert steps >= FEWEST_STEPS
+
+
+@pytest.mark.parametrize("cell", chosen(), ids=str)
+def test_a_killed_run_goes_on_without_a_double_or_a_loss(
+    cell: grid.Cell, sandbox: Sandbox, drop: Drop
+) -> None:
+    result = grid.play(cell, sandbox, lambda: drop(PEOPLE), KEYS)
+    assert result.killed or cell.kill_at > LATEST_KILL
+    assert result.wrong == ()
+    grid.skip_unless_killed(result)

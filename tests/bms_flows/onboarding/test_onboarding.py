@@ -1,0 +1,262 @@
+"""Whole runs on the real sandbox over HTTP and a real PostgreSQL."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms.errors import BmsError
+from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.sending.apply import RowsHeld
+from bms_flows.onboarding.sending.send import CreatesRefused
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.onboarding import Run, onboard
+
+PEOPLE = csv(
+    "900001;Lefèvre;Aurélie;2026-05-01;",
+    "900002;Martin;Paul;2026-05-01;900001",
+    "900003;Null;NA;2026-05-01;900002",
+)
+
+
+def ended(outcomes: list[Outcome]) -> dict[str, int]:
+    return dict(Counter(outcome.state for outcome in outcomes))
+
+
+def made(sandbox: Sandbox) -> dict[str, int]:
+    return dict(Counter(row["payroll_number"] for row in sandbox.truth()["created"]["employees"]))
+
+
+def run(this: Run, **settings: object) -> list[Outcome]:
+    return onboard(replace(this, settings=replace(this.settings, **settings)))  # type: ignore[arg-type]  # fields of the settings
+
+
+def through(this: Run, tries: int = 5) -> list[Outcome]:
+    """Run as a task with retries would."""
+    for _ in range(tries):
+        try:
+            return run(this)
+        except (BmsError, RowsHeld):
+            continue
+    raise AssertionError("never came through")
+
+
+def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Drop) -> None:
+    outcomes = run(drop(PEOPLE))
+    assert ended(outcomes) == {"created": 3}
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
+    assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
+    assert rows["900003"]["id_manager"] == rows["900002"]["id_employee"]
+    assert rows["900003"]["last_name"] == "Null"
+    assert {outcome.guid for outcome in outcomes} == {
+        rows[number]["guid_employee"] for number in ("900001", "900002", "900003")
+    }
+    assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
+
+
+def test_a_manager_listed_without_a_number_rejects_the_row(sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
+    manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
+    sandbox.edit("employees", manager["guid_employee"], id_employee=None)
+    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    assert outcome.state == "rejected"
+    assert [(each.code, each.field) for each in outcome.faults] == [
+        ("manager_without_number", "manager_payroll_number")
+    ]
+    assert "id_manager" in outcome.faults[0].hint
+    assert not made(sandbox)
+
+
+def test_a_manager_number_listed_as_text_is_read_as_a_number(sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
+    manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
+    sandbox.edit("employees", manager["guid_employee"], id_employee=str(manager["id_employee"]))
+    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    assert outcome.state == "created"
+    sandbox.edit("employees", manager["guid_employee"], id_employee=manager["id_employee"])
+    [created] = [r for r in sandbox.rows("employees") if r["payroll_number"] == "900101"]
+    assert created["id_manager"] == manager["id_employee"]
+
+
+def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, drop: Drop) -> None:
+    two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
+    first, other = run(drop(two))
+    sandbox.edit("employees", other.guid, id_entity=2)  # no longer in the list, and there
+    sandbox.delete("employees", first.guid)
+    [young, _] = run(drop(two + b"\n"), settle_s=60)
+    assert (young.state, young.evidence) == ("already_there", "by_us"), "lists may not show it yet"
+    outcomes = run(drop(two + b"\n\n"), settle_s=1e-6)
+    assert [each.state for each in outcomes] == ["needs_review", "already_there"]
+    assert [fault.code for fault in outcomes[0].faults] == ["gone_there"]
+
+
+def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    this = drop(PEOPLE)
+    sandbox.set_dialect(scope_shape="missing", granted_scopes=["read:employee"])
+    with pytest.raises(CreatesRefused, match=r"403.*BMS_CREATE_STOPPED_BY"):
+        run(this)
+    sandbox.set_dialect(scope_shape="array", granted_scopes=["read:employee", "write:employee"])
+    assert ended(run(this)) == {"created": 3}
+    assert set(made(sandbox).values()) == {1}
+
+
+def test_the_same_file_again_creates_nobody(sandbox: Sandbox, drop: Drop) -> None:
+    run(drop(PEOPLE))
+    assert ended(run(drop(PEOPLE))) == {"already_there": 3}
+    assert sum(made(sandbox).values()) == 3
+
+
+def test_other_data_under_a_known_key_is_told_field_by_field(drop: Drop) -> None:
+    run(drop(PEOPLE))
+    [outcome] = run(drop(csv("900001;Lefebvre;Aurélie;2026-05-01;")))
+    assert outcome.state == "needs_review"
+    assert [(d.field, d.ours, d.theirs) for d in outcome.differences] == [
+        ("last_name", "Lefebvre", "Lefèvre")
+    ]
+
+
+def test_the_same_person_under_another_number_is_for_a_person(sandbox: Sandbox, drop: Drop) -> None:
+    first = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-15;")))
+    [outcome] = run(drop(csv("900009;LEFÈVRE;Aurélie;15/05/2026;")))
+    assert outcome.state == "needs_review"
+    assert [c.guid for c in outcome.candidates] == [first[0].guid]
+    assert sum(made(sandbox).values()) == 1
+
+
+FAULTS = {
+    "commit_then_lose_reply": "adopted",
+    "commit_then_500": "adopted",
+    "truncated_body": "adopted",
+    "malformed_json": "adopted",
+    "reset_after_read": "created",
+    "503": "created",
+    "429": "created",
+    "commit_lag": "created",
+    "list_lag": "created",
+    "token_revoked": "created",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_of_a_create_ends_with_one_record_each(
+    fault: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
+    sandbox.set_fault(fault, "create_employee", count=2, seconds=0.25, retry_after=0)
+    outcomes = through(drop(PEOPLE))
+    assert sandbox.truth()["faults"][fault] >= 2
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    assert ended(outcomes).keys() <= {"created", "adopted"}
+    assert FAULTS[fault] in ended(outcomes)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_a_gateway_s_answer_says_nothing_about_when_the_service_has_finished(
+    sandbox: Sandbox, drop: Drop, status: int
+) -> None:
+    """The gateway gives up after 0.1 s, the service is done after 1.4 s, a look is due every 0.2 s."""
+    sandbox.set_fault(
+        "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=1.4
+    )
+    outcomes = run(
+        drop(csv("900001;Martin;Paul;2026-05-01;")), create_timeout_s=3.0, settle_s=0.2, lease_s=5
+    )
+    while sandbox.truth()["behind_gateway"]:
+        time.sleep(0.05)
+    assert made(sandbox) == {"900001": 1}
+    assert ended(outcomes) == {"adopted": 1}
+
+
+def test_a_create_that_waited_too_long_for_its_turn_is_not_sent(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    """It leaves within half of what a create may take or never: settling counts on that."""
+    numbers = [f"90000{n}" for n in range(1, 7)]
+    people = csv(*(f"{number};Martin{number};Paul;2026-05-01;" for number in numbers))
+    sandbox.set_fault("latency", "create_employee", count=3, seconds=0.4)
+    outcomes = run(drop(people, concurrency=1), create_timeout_s=1.0, lease_s=5)
+    assert ended(outcomes) == {"created": 6}
+    assert made(sandbox) == dict.fromkeys(numbers, 1)
+    with warehouse.connect() as connection:
+        what = Counter(connection.scalars(text("select what from bms.creation_event")))
+    assert what["withdrawn"] > 0
+    assert "unknown" not in what
+
+
+FORMS_OF_NUMBERS = {"without_zeros": "4217", "zeros:8": "00004217", "padded": "004217 "}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_NUMBERS)
+def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_record(
+    form: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_dialect(stored_forms=[f"create_employee.payroll_number={form}"])
+    sandbox.set_fault("commit_then_lose_reply", "create_employee")
+    this = drop(csv("004217;Lefèvre;Aurélie;2026-05-01;"))
+    [outcome] = run(this, create_timeout_s=4, lease_s=4)
+    assert made(sandbox) == {"004217": 1}, "as it was sent"
+    stored = FORMS_OF_NUMBERS[form]
+    [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == stored]
+    if form == "padded":
+        assert outcome.state == "adopted", "spaces around a number are none"
+        return
+    assert outcome.state == "needs_review"
+    assert [candidate.guid for candidate in outcome.candidates] == [record["guid_employee"]]
+
+
+@pytest.mark.parametrize("number", ["4217", "00004217", "EMP-4217"])
+def test_a_number_in_another_form_is_asked_about(number: str, sandbox: Sandbox, drop: Drop) -> None:
+    there = sandbox.insert("employees", id_entity=1, payroll_number=number, last_name="Autre")
+    ours = "emp 04217" if number.startswith("E") else "004217"
+    [outcome] = run(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
+    assert [fault.code for fault in outcome.faults] == ["same_number_other_form"]
+    assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert made(sandbox) == {}
+
+
+@pytest.mark.parametrize("number", ["4217", "04217"])
+def test_the_next_audit_names_a_double_under_another_form_of_its_number(
+    number: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    sandbox.set_dialect(stored_forms=["create_employee.payroll_number=without_zeros"])
+    person = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026-05-01"}
+    [created] = run(drop(csv("004217;Lefèvre;Aurélie;2026-05-01;")))
+    double = sandbox.insert("employees", id_entity=1, payroll_number=number, **person)
+    other = person | {"last_name": "Autre"}
+    sandbox.insert("employees", id_entity=1, payroll_number="0004217", **other)
+    run(drop(csv("900003;Autre;Zoé;2026-05-15;")))
+    with warehouse.connect() as connection:
+        found = connection.scalars(
+            text("select detail from bms.creation_event where what = 'double'")
+        ).all()
+    assert found == [" ".join(sorted([created.guid or "", double["guid_employee"]]))]
+
+
+PERSON = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026-05-01"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"payroll_number": "700001"}, "same_person_other_key"),
+        ({"payroll_number": "900001", "start_date": "2020-01-01"}, "same_name_and_number"),
+    ],
+    ids=["start date", "number"],
+)
+def test_a_person_of_another_entity_is_asked_about(
+    given: dict[str, str], code: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    there = sandbox.insert("employees", id_entity=2, **PERSON | given)
+    this = drop(csv("900001;LEFEVRE;Aurelie;2026-05-01;"))
+    [outcome] = run(replace(this, entities=(1, 2, 3)))
+    assert [fault.code for fault in outcome.faults] == [code]
+    assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert made(sandbox) == {}

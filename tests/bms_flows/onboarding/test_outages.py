@@ -1,0 +1,163 @@
+"""Outages and rate limits of creates, in virtual time: nothing is left to a reviewer, nothing is sent twice."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from bench.simulation.clock import EPOCH, play
+from bench.simulation.creation import applier
+from bench.simulation.ledger import MemoryLedger
+from bench.simulation.process import Process
+from bench.simulation.service import SimulatedService, person
+from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.sending.breaker import CreatesPaused
+from bms_flows.onboarding.settings import Settings
+
+SETTINGS = Settings()
+AIRFLOW_RETRIES = 12
+MINUTE = 60.0
+
+
+def ledger_of(rows: int) -> MemoryLedger:
+    ledger = MemoryLedger()
+    for n in range(rows):
+        ledger.add(person(n))
+    return ledger
+
+
+def since() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def retried(
+    ledger: MemoryLedger, service: SimulatedService, settings: Settings = SETTINGS
+) -> None:
+    """Apply as Airflow would: again after the wait that a retriable error names."""
+    for _ in range(AIRFLOW_RETRIES + 1):
+        try:
+            await applier(Process(ledger, service), settings).apply(list(ledger.rows))
+        except CreatesPaused as paused:
+            await asyncio.sleep(paused.retry_after)
+            continue
+        return
+    raise AssertionError("the retries didn't suffice")
+
+
+def outage(seconds: float, fate: str = "unavailable") -> Callable[[], str]:
+    return lambda: fate if since() < seconds else "good"
+
+
+def rate_limit(per_second: float) -> Callable[[], str]:
+    """A bucket with room for one second's requests."""
+    level, at = per_second, 0.0
+
+    def fate() -> str:
+        nonlocal level, at
+        level, at = min(per_second, level + (since() - at) * per_second), since()
+        if level < 1:
+            return "throttled"
+        level -= 1
+        return "good"
+
+    return fate
+
+
+def ended(ledger: MemoryLedger) -> Counter[State]:
+    return Counter(entry.state for entry in ledger.rows.values())
+
+
+@pytest.mark.parametrize("minutes", [5, 30, 240])
+def test_an_outage_leaves_no_row_to_a_reviewer(minutes: float) -> None:
+    async def main() -> None:
+        ledger, service = ledger_of(200), SimulatedService(outage(minutes * MINUTE))
+        await retried(ledger, service)
+        assert ended(ledger) == {State.CREATED: 200}
+        assert not service.doubles()
+
+    play(main())
+
+
+@pytest.mark.parametrize("per_second", [1, 20, 100])
+def test_a_rate_limit_leaves_no_row_to_a_reviewer(per_second: float) -> None:
+    async def main() -> None:
+        ledger, service = ledger_of(200), SimulatedService(rate_limit(per_second))
+        await retried(ledger, service)
+        assert ended(ledger) == {State.CREATED: 200}
+        assert not service.doubles()
+        assert service.fired["throttled"] <= 40
+
+    play(main())
+
+
+def test_a_rate_limit_of_20_a_second_costs_a_handful_of_refusals() -> None:
+    async def main() -> None:
+        ledger, service = ledger_of(200), SimulatedService(rate_limit(20))
+        await retried(ledger, service)
+        assert service.fired["throttled"] <= SETTINGS.create_concurrency
+        assert max(entry.attempt for entry in ledger.rows.values()) <= 3
+
+    play(main())
+
+
+@pytest.mark.parametrize("fate", ["unavailable", "throttled", "gateway", "no_connection"])
+def test_no_other_row_is_sent_once_the_service_takes_none(fate: str) -> None:
+    async def main() -> None:
+        ledger = ledger_of(200)
+        service = SimulatedService(lambda: fate, retry_after=3600)
+        with pytest.raises(CreatesPaused):
+            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        probes = 11 if fate in ("gateway", "no_connection") else 0  # these name no time to wait
+        assert service.fired[fate] <= SETTINGS.create_concurrency + probes
+        assert {entry.state for entry in ledger.rows.values()} <= {State.READY, State.UNKNOWN}
+
+    play(main())
+
+
+def test_the_wait_asked_for_is_kept_to_the_retry_of_the_task() -> None:
+    async def main() -> None:
+        ledger = ledger_of(20)
+        service = SimulatedService(outage(3000), retry_after=3600)
+        with pytest.raises(CreatesPaused) as paused:
+            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert paused.value.retry_after == pytest.approx(3600, abs=1)
+        service.sent.clear()
+        await asyncio.sleep(paused.value.retry_after)
+        await retried(ledger, service)
+        assert min(at for at, _ in service.sent) >= EPOCH + timedelta(seconds=3600)
+        assert ended(ledger) == {State.CREATED: 20}
+
+    play(main())
+
+
+def test_a_retry_that_meets_the_outage_still_sends_one_probe() -> None:
+    async def main() -> None:
+        ledger, service = ledger_of(200), SimulatedService(outage(1e9), retry_after=3600)
+        for sent in (SETTINGS.create_concurrency, 1, 1):
+            service.fired.clear()
+            with pytest.raises(CreatesPaused):
+                await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+            assert service.fired["unavailable"] <= sent
+            await asyncio.sleep(1800)
+
+    play(main())
+
+
+def test_a_row_that_is_refused_so_for_ever_comes_to_a_reviewer_in_the_end() -> None:
+    async def main() -> None:
+        ledger, service = ledger_of(1), SimulatedService(lambda: "unavailable")
+        for _ in range(100):
+            try:
+                await applier(Process(ledger, service), SETTINGS).apply([1])
+            except CreatesPaused as paused:
+                await asyncio.sleep(paused.retry_after)
+            else:
+                break
+        [entry] = ledger.rows.values()
+        assert (entry.state, entry.reason) == (State.REVIEW, "attempts_used")
+        assert SETTINGS.outage_hours <= since() / 3600 <= 2 * SETTINGS.outage_hours
+        assert len(service.sent) <= 30
+
+    play(main())

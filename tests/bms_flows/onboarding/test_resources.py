@@ -1,0 +1,110 @@
+"""What a file of each resource may hold: headers, arrays, the body they become."""
+
+from datetime import date
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pytest
+
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Row
+from bms_flows.onboarding.resources.body import build, compare
+from bms_flows.onboarding.resources.consultant import consultant
+from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.description import folded
+from bms_flows.onboarding.resources.remotes import REMOTES
+
+CONTACT, CONSULTANT = contact(), consultant()
+
+# The interface's tables, written out once more: "Contact creation body", "Consultant creation body".
+BODIES = {
+    "contact": "first_name last_name business_title email phone_mobile_number phone_number "
+    "phone_other_number fax_number address postal_code city country exclude_from_emailing "
+    "send_greetings_card greetings_card_details is_lead origin signal contact_domains notes "
+    "imported_company_name id_client",
+    "consultant": "first_name last_name type affinity rate availability_date birth_year "
+    "work_start_year professional_profile skills languages address postal_code city country "
+    "phone_number phone_mobile_number email no_emails no_sms id_client notes "
+    "custom1 custom2 custom3 custom4 custom5",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_every_field_of_the_body_can_be_given(name: str) -> None:
+    resource = REMOTES[name].resource
+    assert {str(field.path[0]) for field in resource.fields} == set(BODIES[name].split())
+
+
+@pytest.mark.parametrize("name", REMOTES)
+def test_every_column_has_a_french_header_and_the_interface_s(name: str) -> None:
+    resource = REMOTES[name].resource
+    for field in resource.fields:
+        assert field.aliases, field.name
+        for header in (field.name, field.name.replace("_", " ").title(), *field.aliases):
+            assert resource.by_header[folded(header)] is field, header
+
+
+@pytest.mark.parametrize("name", REMOTES)
+def test_no_header_means_two_columns(name: str) -> None:
+    resource = REMOTES[name].resource
+    headers = [
+        (folded(header), field.name)
+        for field in resource.fields
+        for header in (field.name, *field.aliases)
+    ]
+    assert len({header for header, _ in headers}) == len(set(headers))
+
+
+def test_a_french_file_of_consultants_is_read_with_its_arrays() -> None:
+    content = (
+        "Nom;Prénom;TJM;Disponible le;Compétence 1;Compétence 1 niveau;Compétence 1 favorite;"
+        "Compétence 2;Langue 1;Langue 1 niveau;Pas de SMS\n"
+        "Girard;Élodie;550,50;31/08/2026;4;3;oui;9;EN;4;non\n"
+    ).encode("cp1252")
+    [row] = read(content, "consultants.csv", CONSULTANT).rows
+    assert build(CONSULTANT, row.values) == {
+        "last_name": "Girard",
+        "first_name": "Élodie",
+        "rate": Decimal("550.50"),
+        "availability_date": date(2026, 8, 31),
+        "skills": [{"id": 4, "level": 3, "favorite": True}, {"id": 9}],
+        "languages": [{"code": "EN", "level": 4}],
+        "no_sms": False,
+    }
+
+
+def test_an_english_file_of_contacts_is_read_with_its_domains() -> None:
+    content = b"Last name,First name,Company,Domains,Is lead\nGirard,Alice,Client SA,3|7,no\n"
+    [row] = read(content, "contacts.csv", CONTACT).rows
+    assert build(CONTACT, row.values)["contact_domains"] == (3, 7)
+    assert row.values["is_lead"] is False
+
+
+def test_a_part_of_an_array_s_object_without_what_names_it_is_refused() -> None:
+    row = Row(2, {"last_name": "A", "first_name": "B", "skill2_level": 3}, ())
+    faults = rules.validate(row, rules.read(CONSULTANT))
+    assert [(fault.code, fault.field) for fault in faults] == [("missing_value", "skill2_id")]
+
+
+def test_objects_of_an_array_are_compared_by_what_names_them() -> None:
+    body = {"skills": [{"id": 4, "level": 3}, {"id": 9}], "languages": [{"code": "EN"}]}
+    record = SimpleNamespace(
+        skills=[{"id": 9, "level": 1}, {"id": 4, "level": 2}], languages=[{"code": "en"}]
+    )
+    found = compare(CONSULTANT, body, record)
+    assert [(d.name, d.ours, d.theirs) for d in found.different] == [("skill1_level", 3, 2)]
+    assert set(found.equal) == {"skill1_id", "skill2_id", "language1_code"}
+
+
+def test_an_address_and_a_number_are_the_same_however_they_are_written() -> None:
+    body = {"email": "a@MÜNCHEN.example", "phone_number": "01 42 68 53 00", "city": "Lyon"}
+    record = SimpleNamespace(
+        email="a@xn--mnchen-3ya.example", phone_number="+33142685300", city="LYON", country=None
+    )
+    assert compare(CONTACT, body, record).different == ()
+
+
+def test_what_the_detail_never_gives_back_is_named() -> None:
+    found = compare(CONTACT, {"phone_other_number": "06 00 00 00 09"}, SimpleNamespace())
+    assert found.unreadable == ("phone_other_number",)

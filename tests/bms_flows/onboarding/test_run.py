@@ -1,0 +1,568 @@
+"""Agreement, what may move after it, a person's decisions, the receipt: on the real things."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms.client import Client
+from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.ledger import snapshot_store
+from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.planning import approval as consent
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.planning.approval import NotAgreed
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.review import (
+    BadDecision,
+    Decision,
+    decide_review,
+    forget_bodies,
+)
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.remotes import Employees
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.run import Proposal
+from bms_flows.runtime.mapping import MAPPED
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import waiting
+from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
+
+TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
+
+
+@asynccontextmanager
+async def bench(
+    run: Run, engine: Engine, **settings: Any
+) -> AsyncIterator[tuple[Workbench, Sheet]]:
+    async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
+        remote = Employees(reader, writer)
+        place = Workbench(engine, remote, rules.read(EMPLOYEE), replace(run.settings, **settings))
+        yield place, read(run.content, "drop.csv", EMPLOYEE)
+
+
+async def applied(place: Workbench, run: Run, sheet: Sheet, plan_id: str) -> str:
+    begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
+    assert isinstance(begun, proposal.Begun)
+    for number in range(begun.chunks):
+        await proposal.apply_chunk(place, run.drop_id, begun.plan_id, number)
+    return begun.plan_id
+
+
+def hired(sandbox: Sandbox) -> dict[str, Any]:
+    """The first of `TWO`, there already."""
+    return sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="900001",
+        last_name="Lefèvre",
+        first_name="Aurélie",
+        start_date="2026-05-15",
+    )
+
+
+async def test_nothing_is_sent_before_somebody_agreed(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert asked.decision.ask
+        assert "Lefèvre" not in asked.text()
+        with pytest.raises(NotAgreed):
+            await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
+        consent.refuse(place, run.drop_id, asked.plan.id, "ada")
+        outcomes, _ = await make_receipt(place, run.drop_id, asked.plan.id, sheet)
+        assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
+        assert sandbox.truth()["created"]["employees"] == []
+        consent.agree(place, run.drop_id, asked.plan.id, "ada")
+        await applied(place, run, sheet, asked.plan.id)
+        assert len(sandbox.truth()["created"]["employees"]) == 2
+
+
+async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    there = hired(sandbox)
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert planned.plan.counts["create"] == 1
+        consent.agree(place, run.drop_id, planned.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        # The setting is another by now: what a person agreed to is theirs all the same.
+        now = replace(place, settings=replace(place.settings, approval="never"))
+        again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(again, Proposal)
+        assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
+        assert sandbox.truth()["created"]["employees"] == []
+
+
+@pytest.mark.parametrize(("approval", "asked"), [("never", False), (2, False), (1, True)])
+async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
+) -> None:
+    there = hired(sandbox)
+    run = drop(TWO)
+    async with bench(run, warehouse, approval=approval) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        sandbox.delete("employees", there["guid_employee"])
+        again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(again, Proposal) is asked
+
+
+def newcomers(first: int, rows: int) -> bytes:
+    """A file of people whom nobody knows."""
+    return csv(*(f"{n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(first, first + rows)))
+
+
+async def asked(run: Run, warehouse: Engine, **settings: Any) -> Proposal:
+    async with bench(run, warehouse, **settings) as (place, sheet):
+        return await proposal.plan_drop(place, run.drop_id, sheet, datetime.now(UTC).date())
+
+
+async def test_many_small_files_need_approval_as_one_large_file_does(
+    warehouse: Engine, drop: Drop
+) -> None:
+    runs = [drop(newcomers(900000 + 10 * n, 10)) for n in range(3)]
+    plans = [await asked(run, warehouse, approval=20) for run in runs]
+    assert [each.decision.ask for each in plans] == [False, False, True]
+    assert plans[2].decision.why == (
+        "10 rows and 20 created unasked today, BMS_APPROVAL asks beyond 20 a day"
+    )
+    again = await asked(runs[1], warehouse, approval=20)
+    assert not again.decision.ask, "the rows of a drop count once"
+    async with bench(runs[2], warehouse) as (place, _):
+        consent.agree(place, runs[2].drop_id, plans[2].plan.id, "ada")
+    more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
+    assert not more.decision.ask, "what a person agreed to doesn't count"
+
+
+async def test_rows_that_were_created_unasked_yesterday_do_not_count(
+    warehouse: Engine, drop: Drop
+) -> None:
+    await asked(drop(newcomers(900000, 20)), warehouse, approval=20)
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.creation_plan set decided_at = decided_at - interval '1 day'")
+        )
+    assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
+
+
+async def test_a_dry_run_uses_up_nothing(warehouse: Engine, drop: Drop) -> None:
+    run = drop(newcomers(900000, 20))
+    async with bench(run, warehouse, approval=20) as (place, sheet):
+        day = datetime.now(UTC).date()
+        await proposal.plan_drop(place, run.drop_id, sheet, day, dry_run=True)
+    assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
+
+
+async def test_two_drops_planned_at_once_do_not_both_use_up_the_day(
+    warehouse: Engine, drop: Drop
+) -> None:
+    runs = [drop(newcomers(900000 + 100 * n, 15)) for n in range(4)]
+    plans = await asyncio.gather(*(asked(run, warehouse, approval=20) for run in runs))
+    assert sorted(each.decision.ask for each in plans) == [False, True, True, True]
+
+
+async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    """One of the two was hired meanwhile: less is created, and still nobody said yes."""
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        consent.refuse(place, run.drop_id, planned.plan.id, "ada")
+        hired(sandbox)
+        with pytest.raises(NotAgreed, match="is refused, not approved"):
+            await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+    assert sandbox.truth()["created"]["employees"] == []
+
+
+async def test_a_plan_that_would_create_less_goes_on_by_itself(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number="900002",
+            last_name="Martin",
+            first_name="Paul",
+            start_date="2026-05-15",
+        )
+        plan_id = await applied(place, run, sheet, planned.plan.id)
+        assert plan_id != planned.plan.id
+        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
+        assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
+
+
+def said_of(place: Workbench, run: Run, plan_id: str) -> tuple[str, str | None]:
+    plan = consent.kept(place, run.drop_id, plan_id)
+    assert (plan.decided_by is None) is (plan.decided_at is None)
+    return plan.state, plan.decided_by
+
+
+def waits(engine: Engine) -> list[int]:
+    """The plans that the board shows as waiting for approval: how many each would create."""
+    with engine.connect() as connection:
+        return [each["counts"]["create"] for each in waiting.plans(connection, ["employee"])]
+
+
+@pytest.mark.parametrize("said", [consent.agree, consent.refuse])
+async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
+    said: Callable[..., None], warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        said(place, run.drop_id, plan_id, "ada")
+        before = said_of(place, run, plan_id)
+        await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
+        assert said_of(place, run, plan_id) == before
+        assert waits(warehouse) == []
+        again = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert again.plan.id == plan_id
+        assert said_of(place, run, plan_id) == ("made", None)
+        assert waits(warehouse) == [2]
+        consent.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("refused", "bob")
+
+
+async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
+    warehouse: Engine, drop: Drop
+) -> None:
+    """The approval's task was cleared: nothing was planned anew."""
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        consent.agree(place, run.drop_id, plan_id, "ada")
+        consent.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("refused", "bob")
+        consent.agree(place, run.drop_id, plan_id, "ada")
+        await applied(place, run, sheet, plan_id)
+        consent.refuse(place, run.drop_id, plan_id, "bob")
+        assert said_of(place, run, plan_id) == ("applied", "ada")
+
+
+async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_new_one(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
+        there = hired(sandbox)
+        second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        consent.refuse(place, run.drop_id, second.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        third = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        assert third.plan.id == first.plan.id
+        assert waits(warehouse) == [2]
+
+
+async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        consent.refuse(place, run.drop_id, larger.plan.id, "ada")
+        there = hired(sandbox)
+        smaller = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        consent.agree(place, run.drop_id, smaller.plan.id, "ada")
+        sandbox.delete("employees", there["guid_employee"])
+        asked = await proposal.begin(place, run.drop_id, smaller.plan.id, sheet, TODAY)
+        assert isinstance(asked, Proposal)
+        assert asked.plan.id == larger.plan.id
+        assert waits(warehouse) == [2]
+
+
+class StandsStill:
+    """The service's side, whose reader waits before its list until it is let go on."""
+
+    def __init__(self, remote: Any) -> None:
+        self._remote = remote
+        self.stands, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remote, name)
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Wait, then read the lists."""
+        self.stands.set()
+        await self.goes_on.wait()
+        found: Snapshot = await self._remote.read_all(scopes, at)
+        return found
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Wait, then read what is new."""
+        self.stands.set()
+        await self.goes_on.wait()
+        found: Snapshot = await self._remote.refresh(snapshot, at)
+        return found
+
+
+async def test_a_planning_that_stood_still_takes_no_answer_back(
+    warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        still = StandsStill(place.remote)
+        late = asyncio.create_task(
+            proposal.plan_drop(replace(place, remote=still), run.drop_id, sheet, TODAY)
+        )
+        await still.stands.wait()
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        consent.agree(place, run.drop_id, plan_id, "ada")
+        still.goes_on.set()
+        assert (await late).plan.id == plan_id
+        assert said_of(place, run, plan_id) == ("approved", "ada")
+
+
+async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_entered(
+    warehouse: Engine, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, approval="always") as (place, sheet):
+        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
+        consent.agree(place, run.drop_id, plan_id, "ada")
+        still = StandsStill(place.remote)
+        slow = replace(place, remote=still)
+        late = asyncio.create_task(proposal.begin(slow, run.drop_id, plan_id, sheet, TODAY))
+        await still.stands.wait()
+        await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        still.goes_on.set()
+        with pytest.raises(NotAgreed, match="was taken back"):
+            await late
+        assert said_of(place, run, plan_id) == ("made", None)
+        with warehouse.connect() as connection:
+            assert connection.scalar(text("select count(*) from bms.creation")) == 0
+
+
+async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
+    warehouse: Engine, drop: Drop
+) -> None:
+    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAPPED + 1))
+    run = drop(csv(*rows))
+    async with bench(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+        assert isinstance(begun, proposal.Begun)
+        assert begun.chunks <= MAPPED
+        cut = await proposal.chunks_of(place, run.drop_id, begun.plan_id)
+        assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAPPED + 1)
+
+
+Decide = Callable[[Workbench, int, Any], Awaitable[Any]]
+
+
+async def in_review(
+    place: Workbench, run: Run, sheet: Sheet, sandbox: Sandbox
+) -> tuple[str, list[int]]:
+    """Bring the first of two rows before a person: five POSTs, and never a trace."""
+    sandbox.set_fault("reset_after_read", "create_employee")
+    planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    plan_id = await applied(place, run, sheet, planned.plan.id)
+    sandbox.clear_faults()
+    [rows] = await proposal.chunks_of(place, run.drop_id, plan_id)
+    states = [each.state for each in await place.ledger.entries(rows)]
+    assert states == [State.REVIEW, State.READY]
+    return plan_id, list(rows)
+
+
+@pytest.mark.parametrize("choice", ["create", "give_up", "candidate"])
+async def test_a_person_decides_once_and_is_named(
+    choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
+        given = choice
+        if choice == "candidate":
+            given = hired(sandbox)["guid_employee"]
+        decision = Decision(given, "ada", "manual__1")
+        again = await decide_review(place, [row], decision)
+        assert follower in again
+        # A try that was killed before it could send finds its own decision, and nobody else's.
+        assert await decide_review(place, [row], decision) == again
+        with pytest.raises(BadDecision):
+            await decide_review(place, [row], Decision(given, "bob", "manual__2"))
+        await place.applier().apply([row, follower])
+        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
+    with warehouse.connect() as connection:
+        decided = connection.execute(
+            text("select who, what from bms.creation_event where what like 'decided%'")
+        ).all()
+    assert [who for who, _ in decided] == ["ada"]
+    assert [outcome.state for outcome in outcomes] == {
+        "create": ["created", "created"],
+        "give_up": ["rejected", "rejected"],
+        "candidate": ["adopted", "created"],
+    }[choice]
+
+
+async def test_a_decision_for_a_record_that_is_not_there_is_refused(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
+            with pytest.raises(BadDecision):
+                await decide_review(place, [row], Decision(wrong, "ada", "manual__1"))
+
+
+async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
+        with pytest.raises(BadDecision, match="payroll_number") as refused:
+            await decide_review(place, [row], Decision(other["guid_employee"], "ada", "manual__1"))
+        assert not [cell for cell in ("Autre", "Lefèvre", "900001") if cell in str(refused.value)]
+        [entry] = await place.ledger.entries([row])
+        assert entry.state is State.REVIEW
+        same = sandbox.insert("employees", id_entity=2, last_name="LEFÈVRE", first_name="Aurélie")
+        await decide_review(place, [row], Decision(same["guid_employee"], "ada", "manual__2"))
+        [entry] = await place.ledger.entries([row])
+        assert entry.remote_id == same["guid_employee"]
+
+
+async def test_a_listed_candidate_may_be_chosen_whatever_differs(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    there = hired(sandbox)
+    run = drop(csv("900009;Lefèvre;Aurélie;2026-05-15;"))
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        await applied(place, run, sheet, planned.plan.id)
+        [entry] = (await place.ledger.by_key({planned.plan.rows[0].key or ""})).values()
+        assert entry.candidates == (there["guid_employee"],)
+        sandbox.edit("employees", there["guid_employee"], last_name="Martin", first_name="Léa")
+        choice = there["guid_employee"].upper()
+        await decide_review(place, [entry.id], Decision(choice, "ada", "manual__1"))
+        [entry] = await place.ledger.entries([entry.id])
+        assert (entry.state, entry.remote_id) == (State.ADOPTED, there["guid_employee"])
+
+
+async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
+        await place.applier().apply(no)
+        # The drop replayed: the word stands. Dropped again: a person is asked again.
+        for each, codes in [
+            (run, ["given_up", "manager_not_created"]),
+            (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
+        ]:
+            planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
+            plan_id = await applied(place, each, sheet, planned.plan.id)
+            outcomes, _ = await make_receipt(place, each.drop_id, plan_id, sheet)
+            assert [outcome.faults[0].code for outcome in outcomes] == codes
+        assert sandbox.truth()["created"]["employees"] == []
+        yes = await decide_review(place, [row], Decision("create", "bob", "manual__2"))
+        await place.applier().apply(yes)
+        assert len(sandbox.truth()["created"]["employees"]) == 2
+
+
+async def test_one_word_for_a_creation_is_one_more_attempt(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        sandbox.set_fault("reset_after_read", "create_employee")
+        decision = Decision("create", "ada", "manual__1")
+        await place.applier().apply(await decide_review(place, [row], decision))
+        # It waits for a word again; the run that is tried again has given its own.
+        await place.applier().apply(await decide_review(place, [row], decision))
+        [entry] = await place.ledger.entries([row])
+        assert (entry.state, entry.attempt) == (State.REVIEW, 2)
+
+
+async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse) as (place, sheet):
+        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        plan_id = await applied(place, run, sheet, planned.plan.id)
+        _, written = await make_receipt(place, run.drop_id, plan_id, sheet)
+    content = json.loads(written)
+    assert content["counts"]["created"] == content["rows_in"] == 2
+    assert content["plan"]["id"] == plan_id
+    assert content["plan"]["decided_by"] == consent.SETTING
+    for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
+        assert secret not in written.decode()
+
+
+def test_only_bodies_hold_personal_data_and_they_are_forgotten(
+    warehouse: Engine, drop: Drop
+) -> None:
+    onboard(drop(TWO))
+    with warehouse.connect() as connection:
+        for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
+            kept = connection.scalars(text(f"select t::text from bms.{table} t")).all()
+            assert kept
+            for secret in ("Lef", "Martin", "90000", "2026-05-15"):
+                assert not any(secret in row for row in kept)
+        assert connection.scalar(text("select count(*) from bms.creation_body")) == 2
+        now = connection.scalar(text("select now()"))
+    assert forget_bodies(warehouse, now) == 2
+
+
+async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    run = drop(TWO)
+    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+        _, [row, _] = await in_review(place, run, sheet, sandbox)
+        [entry] = await place.ledger.entries([row])
+        later = await place.ledger.now()
+        assert snapshot_store.forget(warehouse, later) == 1, "the one of the plan"
+        assert (await place.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
+            entry.snapshot_id
+        }
+        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
+        await place.applier().apply(no)
+        assert snapshot_store.forget(warehouse, later) == 1
+        [ended] = await place.ledger.entries([row])
+        assert ended.snapshot_id is None
+
+
+async def test_the_audit_of_the_next_run_finds_a_double_once(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    await asyncio.to_thread(onboard, drop(TWO))
+    sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="900002",
+        last_name="Martin",
+        first_name="Paul",
+        start_date="2026-05-15",
+    )
+    for _ in range(2):
+        run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
+        async with bench(run, warehouse) as (place, sheet):
+            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        [finding] = planned.findings
+        assert (finding.what, len(finding.remote_ids)) == ("double", 2)
+    with warehouse.connect() as connection:
+        events = text("select count(*) from bms.creation_event where what = 'double'")
+        assert connection.scalar(events) == 1

@@ -1,0 +1,44 @@
+import pytest
+
+from bms_flows.onboarding.settings import Settings
+from bms_flows.runtime.settings import BadSetting
+
+
+def test_the_defaults_are_what_the_issue_says() -> None:
+    settings = Settings.from_environment({})
+    assert (settings.approval, settings.settle_s, settings.create_attempts) == (20, 30, 5)
+
+
+@pytest.mark.parametrize(("text", "value"), [("always", "always"), ("never", "never"), ("0", 0)])
+def test_approval_is_a_word_or_a_number_of_rows(text: str, value: object) -> None:
+    assert Settings.from_environment({"BMS_APPROVAL": text}).approval == value
+
+
+@pytest.mark.parametrize(("text", "found"), [("none", set()), ("403,405", {403, 405})])
+def test_statuses_that_stop_all_sending_are_set(text: str, found: set[int]) -> None:
+    assert Settings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
+
+
+def test_variables_are_read_beside_those_of_all_flows() -> None:
+    settings = Settings.from_environment(
+        {"BMS_SETTLE_S": "0.3", "BMS_CREATE_ATTEMPTS": "3", "BMS_TIME_ZONE": "UTC"}
+    )
+    assert (settings.settle_s, settings.create_attempts) == (0.3, 3)
+    assert settings.time_zone.key == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("BMS_APPROVAL", "sometimes"),
+        ("BMS_SETTLE_S", "-1"),
+        ("BMS_SETTLE_S", "nan"),
+        ("BMS_LEASE_S", "long"),
+        ("BMS_CREATE_ATTEMPTS", "0"),
+        ("BMS_CREATE_STOPPED_BY", "403;404"),
+        ("BMS_CREATE_STOPPED_BY", "500"),
+    ],
+)
+def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
+    with pytest.raises(BadSetting, match=variable):
+        Settings.from_environment({variable: text})

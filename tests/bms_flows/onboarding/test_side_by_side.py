@@ -1,0 +1,131 @@
+"""Two drops with the same person under two keys: whatever the order of their steps, one record."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from bms.client import Client
+from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.crm import people
+from tests.bms_flows.onboarding.onboarding import TODAY, Run
+
+ONE_PERSON = {
+    "contact": (
+        people("contact", "Girard;Alice;alice@depot.example;06 00 00 00 03;;"),
+        people("contact", "Girard;Alice;;06 00 00 00 03;;"),
+    ),
+    "employee": (
+        csv("900001;Girard;Alice;2026-05-15;"),
+        csv("900002;Girard;Alice;2026-05-15;"),
+    ),
+}
+
+
+class Meeting:
+    """The service's side of a drop that goes on only once the other drop has read the same lists."""
+
+    def __init__(self, remote: Any, both: asyncio.Barrier) -> None:
+        self._remote = remote
+        self._both = both
+        self._met = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remote, name)
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Read the lists, and wait for the other drop the first time."""
+        found: Snapshot = await self._remote.read_all(scopes, at)
+        if not self._met:
+            self._met = True
+            await self._both.wait()
+        return found
+
+
+@dataclass(frozen=True)
+class Taking:
+    """One drop on its bench."""
+
+    bench: Workbench
+    drop_id: int
+    sheet: Sheet
+
+    async def plan(self) -> str:
+        return (await proposal.plan_drop(self.bench, self.drop_id, self.sheet, TODAY)).plan.id
+
+    async def enter(self, plan_id: str) -> proposal.Begun:
+        begun = await proposal.begin(self.bench, self.drop_id, plan_id, self.sheet, TODAY)
+        assert isinstance(begun, proposal.Begun)
+        return begun
+
+    async def apply(self, begun: proposal.Begun) -> list[dict[str, int]]:
+        return [
+            await proposal.apply_chunk(self.bench, self.drop_id, begun.plan_id, number)
+            for number in range(begun.chunks)
+        ]
+
+
+@asynccontextmanager
+async def taking(run: Run, engine: Engine) -> AsyncIterator[Taking]:
+    async with AsyncExitStack() as stack:
+        reader = await stack.enter_async_context(Client(run.service))
+        writer = await stack.enter_async_context(Client(replace(run.service, attempts=1)))
+        patient = replace(run.settings, create_timeout_s=20, lease_s=20)
+        remote = REMOTES[run.resource](reader, writer, patient)
+        bench = Workbench(engine, remote, rules.read(remote.resource), patient)
+        yield Taking(bench, run.drop_id, read(run.content, "drop.csv", remote.resource))
+
+
+@pytest.mark.parametrize("resource", ONE_PERSON)
+async def test_two_that_have_looked_before_either_entered_make_one_record(
+    resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    runs = [drop(content, resource) for content in ONE_PERSON[resource]]
+    async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
+        plans = await asyncio.gather(one.plan(), other.plan())
+        with warehouse.begin() as connection:  # as after the days of an approval: both read again
+            connection.exec_driver_sql("delete from bms.creation_snapshot")
+        both = asyncio.Barrier(2)
+        drops = [
+            replace(each, bench=replace(each.bench, remote=Meeting(each.bench.remote, both)))
+            for each in (one, other)
+        ]
+        begun = await asyncio.gather(*map(Taking.enter, drops, plans))
+        ended = await asyncio.gather(*map(Taking.apply, drops, begun))
+    assert sorted(ended, key=len) == [[], [{"created": 1}]]
+    assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
+    with warehouse.connect() as connection:
+        states = connection.exec_driver_sql("select state from bms.creation order by 1").all()
+    assert [state for (state,) in states] == ["created", "review"]
+
+
+@pytest.mark.parametrize("resource", ONE_PERSON)
+def test_a_record_that_the_lists_do_not_show_yet_is_not_made_again(
+    resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    """Created and without a receipt yet: neither the lists nor a match lead to it."""
+    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    sandbox.set_fault("list_lag", f"create_{resource}", seconds=0.3)
+
+    async def main() -> None:
+        runs = [drop(content, resource) for content in ONE_PERSON[resource]]
+        async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
+            begun = await one.enter(await one.plan())
+            assert await one.apply(begun) == [{"created": 1}]
+            assert (await other.enter(await other.plan())).chunks == 0
+        assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
+
+    asyncio.run(main())

@@ -1,0 +1,280 @@
+"""A person is found wherever they stand, erased there and nowhere else, and only when told so."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms.settings import Settings as ClientSettings
+from bms_flows.mirror.resource import Asked
+from bms_flows.privacy.erase import RESOURCES, erase, find, main
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.stand import Mirror
+
+CANARY = "canari-zoe"
+ENTERED = "20260401T000000"
+MAIL = f"{CANARY}@canari.example"
+
+
+def everything(warehouse: Engine, data_root: Path) -> str:
+    """Return all tables as text, and all files unpacked."""
+    found = []
+    with warehouse.connect() as connection:
+        tables = connection.execute(
+            text("select schemaname, tablename from pg_tables where schemaname like 'bms%'")
+        ).all()
+        for schema, table in tables:
+            found += connection.scalars(text(f'select t::text from "{schema}"."{table}" t'))
+    for path in files(data_root):
+        content = path.read_bytes()
+        packed = path.name.endswith(".zst")
+        found.append((pa.input_stream(path).read() if packed else content).decode())
+    return "\n".join(found)
+
+
+def files(data_root: Path) -> Iterator[Path]:
+    return (each for each in data_root.rglob("*") if each.is_file())
+
+
+@pytest.fixture
+def contact(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+) -> str:
+    """A contact in two versions, with answers, a drop of theirs, a body, differences, quarantine."""
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    one = sandbox.rows("contacts")[0]["id"]
+    sandbox.edit("contacts", one, email=MAIL, notes=CANARY)
+    mirror.run()
+    sandbox.edit("contacts", one, city=CANARY)
+    mirror.run()
+    statements = (
+        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
+        values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01'),
+        ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), '2026-04-01')""",
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        remote_id, evidence, candidates, entered_at, changed_at)
+        values ('contact', 'k', 'd', 1, 2, 'created', 1, 5, 0, :id, '[]', '[]', now(), now())""",
+        "insert into bms.creation_body values (1, :mail)",
+        """insert into bms.contact_agreement values (cast(:id as int), 'email', to_jsonb(cast(:mail as text)), now())""",
+        """insert into bms.contact_difference values (cast(:id as int), 'email', null,
+        to_jsonb(cast(:mail as text)), null, 1, now(), null)""",
+        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            last_seen_at) values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, 1, now(), now()),
+        ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', 1, now(), now())""",
+    )
+    with warehouse.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), {"id": str(one), "mail": MAIL})
+    for drop, content in ((1, MAIL), (2, "another person")):
+        for kind in ("archive", "reports"):
+            folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
+            folder.mkdir(parents=True)
+            (folder / "a.csv").write_text(content)
+            (folder / "receipt.json").write_text("{}")
+    return str(one)
+
+
+def test_a_contact_is_erased_everywhere_and_nobody_else_is(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    assert CANARY in everything(warehouse, tmp_path)
+    with warehouse.connect() as connection:
+        before = connection.scalar(text("select count(*) from bms.contact"))
+    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    left = everything(warehouse, tmp_path)
+    assert CANARY not in left
+    assert "another person" in left
+    assert (tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "receipt.json").exists()
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
+        ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
+    assert ledger == [("created", contact)], "it keeps a second record from being created"
+    again = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert not any(again.rows.values())
+    assert not again.files
+
+
+def test_drops_that_came_twice_or_are_undecided_are_erased_too(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    statements = (
+        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, sha256)
+        select 'contact', name, 1, '1', 'open', name, now(), '2026-04-01', sha256
+        from (values ('again.csv', 's'), ('doubtful.csv', 't'), ('refused.csv', 'u')) new (name, sha256)""",
+        "update bms.\"drop\" set sha256 = 's' where id = 1",
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        evidence, candidates, entered_at, changed_at)
+        values ('contact', 'l', 'd', 4, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7', cast(:id as text)), now(), now()),
+        ('contact', 'm', 'd', 2, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7'), now(), now())""",
+        "insert into bms.creation_body values (2, :mail), (3, 'another person')",
+        """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at)
+        values (5, 'p', 'contact', 'refused', '{}', '{}', '[]', '{}',
+        jsonb_build_array(jsonb_build_object('key', 'n', 'candidates', jsonb_build_array('7', cast(:id as text)))), now())""",
+    )
+    with warehouse.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), {"id": contact, "mail": MAIL})
+    for drop in (3, 4, 5):
+        folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text(MAIL)
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert found.drops == [1, 3, 4, 5]
+    left = everything(warehouse, tmp_path)
+    assert CANARY not in left
+    assert left.count("another person") == 3
+
+
+def test_what_is_private_of_an_employee_is_erased_too(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+) -> None:
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    one = sandbox.rows("employees")[0]["guid_employee"]
+    sandbox.edit("employees", one, last_name=CANARY, social_security_number=CANARY)
+    mirror.run("employee", id_entity=1, asked=Asked(full=True, private=True))
+    assert CANARY in everything(warehouse, tmp_path)
+    erase(warehouse, UPath(tmp_path), RESOURCES["employee"], one)
+    assert CANARY not in everything(warehouse, tmp_path)
+
+
+@pytest.mark.parametrize("stored", ["lower", "upper"])
+def test_an_employee_is_found_whatever_the_case_of_the_guid(
+    sandbox: Sandbox,
+    warehouse: Engine,
+    tmp_path: Path,
+    client_settings: ClientSettings,
+    stored: str,
+) -> None:
+    one = sandbox.rows("employees")[0]["guid_employee"]
+    sandbox.edit("employees", one, last_name=CANARY)
+    if stored == "upper":
+        sandbox.edit("employees", one, guid_employee=one.upper())
+    Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=Asked())
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+                expires_at, entered_at)
+                values ('employee', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01')""")
+        )
+        connection.execute(
+            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts,
+                breaches, creates, rows, made_at) values (1, 'p', 'employee', 'refused', '{}', '{}',
+                '[]', '{}', jsonb_build_array(jsonb_build_object(
+                    'key', 'n', 'candidates', jsonb_build_array(cast(:id as text)))), now())"""),
+            {"id": one.upper() if stored == "upper" else one},
+        )
+    folder = tmp_path / "archive" / "employees" / f"000001-{ENTERED}"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text(CANARY)
+    assert CANARY in everything(warehouse, tmp_path)
+    asked = one if stored == "upper" else one.upper()
+    assert erase(warehouse, UPath(tmp_path), RESOURCES["employee"], asked).drops == [1]
+    assert CANARY not in everything(warehouse, tmp_path)
+
+
+def test_what_a_killed_process_left_of_answers_and_reports_is_erased_too(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    """One that can still be read in part, one that can't, one of a process that may live."""
+    raw = tmp_path / "raw" / "contact" / "2026-04-01" / "step-9"
+    raw.mkdir(parents=True)
+    with pa.CompressedOutputStream(str(tmp_path / "whole"), "zstd") as stream:
+        stream.write(b'{"id": %s, "email": "%s"}' % (contact.encode(), MAIL.encode()))
+        stream.write(os.urandom(1 << 20).hex().encode())
+    packed = (tmp_path / "whole").read_bytes()
+    (tmp_path / "whole").unlink()
+    (raw / "pages.json.zst.ab.part").write_bytes(packed[:-9])
+    (raw / "broken.json.zst.cd.part").write_bytes(packed[9:])
+    (raw / "living.json.zst.ef.part").write_bytes(packed[9:])
+    old = datetime.now(UTC).timestamp() - 2 * 86_400
+    os.utime(raw / "broken.json.zst.cd.part", (old, old))
+    report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv.gh.part"
+    report.write_text(MAIL)
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert {"pages.json.zst.ab.part", "created.csv.gh.part"} <= {each.name for each in found.files}
+    assert [each.name for each in found.broken_off] == ["broken.json.zst.cd.part"]
+    assert sorted(each.name for each in raw.iterdir()) == ["living.json.zst.ef.part"]
+    assert not report.exists()
+
+
+def test_what_is_behind_a_link_in_the_place_of_a_report_stays(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "victim").write_text("x")
+    folder = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}"
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(elsewhere)
+    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    assert (elsewhere / "victim").exists()
+
+
+@pytest.mark.parametrize(
+    ("resource", "key"),
+    [("contact", "987654321"), ("employee", "00000000-0000-4000-8000-000000000000")],
+)
+@pytest.mark.parametrize("for_good", [True, False])
+def test_nothing_found_is_no_success(
+    warehouse_uri: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    resource: str,
+    key: str,
+    for_good: bool,
+) -> None:
+    given = [resource, key, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
+    assert main([*given, *(["--for-good"] if for_good else [])]) == 3
+    told = capsys.readouterr()
+    assert "nothing was found" in told.err
+    assert "erased" not in told.out
+
+
+def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """A consultant's skills have ids too."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            text(
+                """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
+                '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
+            )
+        )
+    found = erase(warehouse, UPath(tmp_path), RESOURCES["consultant"], "12")
+    assert not any(found.rows.values())
+
+
+def test_reading_files_may_take_longer_than_a_session_may_stand_still(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    with warehouse.begin() as connection:
+        find(connection, UPath(tmp_path), RESOURCES["contact"], "1")
+        may = connection.scalar(text("show idle_in_transaction_session_timeout"))
+    assert may == "2h"
+
+
+def test_the_command_shows_what_it_would_do_and_does_it_when_told(
+    warehouse: Engine,
+    warehouse_uri: str,
+    tmp_path: Path,
+    contact: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["contact", contact, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
+    assert main(given) == 0
+    shown = capsys.readouterr().out
+    assert "2 rows of bms.contact_version" in shown
+    assert f"file archive/contacts/000001-{ENTERED}/a.csv" in shown
+    assert "nothing was erased" in shown
+    assert CANARY not in shown
+    assert CANARY in everything(warehouse, tmp_path)
+    assert main([*given, "--for-good"]) == 0
+    assert CANARY not in everything(warehouse, tmp_path)
+    assert main([*given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 1

@@ -1,0 +1,32 @@
+"""The record of a step says what became of it, and keeps to that."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from upath import UPath
+
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
+
+
+@pytest.mark.parametrize("committed", [None, "complete", "suspect"])
+def test_an_error_makes_a_step_failed_unless_its_end_was_committed(
+    warehouse: Engine, tmp_path: Path, committed: str | None
+) -> None:
+    place = Workplace(warehouse, UPath(tmp_path), Settings())
+
+    def work() -> None:
+        with recorded(place, Step("f", "r", "s")) as run_id:
+            if committed:
+                with warehouse.begin() as connection:
+                    step_log.finish(connection, run_id, state=committed)
+            raise OSError("later")
+
+    with pytest.raises(OSError, match="later"):
+        work()
+    with warehouse.connect() as connection:
+        state = connection.scalar(text("select state from bms.run"))
+    assert state == (committed or "failed")

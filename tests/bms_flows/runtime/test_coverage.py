@@ -1,0 +1,198 @@
+"""Lists that move while they are read, in simulated time: nothing missed once passes agree."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+import pytest
+
+from bench.simulation.moving_list import LISTS, MovingList, read, take
+from bms.errors import NotFound
+from bms.responses import Page
+from bms_flows.runtime.coverage import Coverage, Stretch, straddling
+from bms_flows.runtime.list_reader import Reading
+
+ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
+RUNS = 5_000
+"""Of two passes and more each."""
+
+
+def stretch(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Stretch:
+    return Stretch([(ord(key), b"") for key in keys], start, first=first, last=last)
+
+
+def test_stretches_that_share_rows_cover_a_list_in_whatever_order_they_came() -> None:
+    coverage = Coverage()
+    for each in (stretch("EFG", 4, last=True), stretch("ABC", first=True), stretch("CDE", 2)):
+        assert not coverage.complete
+        coverage.add(each)
+    assert coverage.complete
+
+
+def test_pages_side_by_side_prove_nothing() -> None:
+    coverage = Coverage()
+    coverage.add(stretch("ABC", first=True))
+    coverage.add(stretch("DEF", 3, last=True))
+    assert not coverage.complete
+    assert coverage.gap == 3
+
+
+def test_a_row_that_was_edited_may_have_moved_and_joins_nothing() -> None:
+    coverage = Coverage()
+    coverage.add(Stretch([(1, b"a"), (2, b"a")], 0, first=True))
+    coverage.add(Stretch([(2, b"b"), (3, b"a")], 2, last=True))
+    assert not coverage.complete
+    assert coverage.edited
+
+
+def test_an_answer_tells_how_many_of_its_rows_were_not_seen_alike_before() -> None:
+    coverage = Coverage()
+    assert not coverage.edited
+    assert coverage.add(stretch("ABC", first=True)) == 3
+    assert coverage.add(stretch("BCD", 1)) == 1
+    assert coverage.add(stretch("ABC", first=True)) == 0
+    assert not coverage.edited
+    assert coverage.add(Stretch([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
+    assert coverage.edited
+
+
+def test_rows_in_two_orders_prove_nothing() -> None:
+    coverage = Coverage()
+    coverage.add(stretch("ABC", first=True))
+    coverage.add(stretch("CBD", 2, last=True))
+    assert coverage.disordered
+    assert not coverage.complete
+
+
+def test_a_row_that_an_answer_repeats_says_nothing_about_the_order() -> None:
+    coverage = Coverage()
+    coverage.add(stretch("ABC", first=True))
+    coverage.add(stretch("BBC", 1))
+    assert not coverage.disordered
+
+
+def test_an_empty_list_is_covered_by_its_one_page() -> None:
+    coverage = Coverage()
+    coverage.add(stretch("", first=True, last=True))
+    assert coverage.complete
+
+
+@pytest.mark.parametrize("position", [30, 495, 9900])
+def test_a_page_across_a_place_holds_it_well_inside(position: int) -> None:
+    number, size = straddling(position, 100)
+    assert (number - 1) * size + size // 4 <= position <= number * size - size // 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 10, 23, 100])
+def test_the_largest_page_is_chosen_that_holds_a_place_well_inside(size: int) -> None:
+    """No page is smaller than half of the size; without a good one it is the page of that size."""
+    for position in range(6 * size):
+        good = [
+            (position // each + 1, each)
+            for each in range(size // 2 + 1, size + 1)
+            if each // 4 <= position % each <= each - each // 4
+        ]
+        assert straddling(position, size) == (good[-1] if good else (position // size + 1, size))
+
+
+def test_nothing_that_stayed_is_missed_in_ten_thousand_shifted_passes() -> None:
+    """About 1 % and more of the rows come, go and are edited during each pass, in every order."""
+    passes = agreed = shifted = 0
+
+    async def run(seed: int) -> None:
+        nonlocal passes, agreed, shifted
+        random = Random(seed)
+        chance = random.choice((0.02, 0.1, 0.3))
+        moving = MovingList(
+            random,
+            rows=random.randrange(60, 140),
+            order=ORDERS[seed % len(ORDERS)],
+            inserted=chance,
+            deleted=chance,
+            edited=chance,
+            past_end=random.choice(("empty", "not_found", "last_page")),
+        )
+        reading, seen = await read(moving, size=10)
+        passes += len(reading.passes)
+        shifted += not reading.calm
+        if reading.agreed:
+            agreed += 1
+            assert moving.stayed <= seen, f"seed {seed}"
+
+    async def all_runs() -> None:
+        for seed in range(RUNS):
+            await run(seed)
+
+    asyncio.run(all_runs())
+    assert passes >= 2 * RUNS
+    assert shifted > 0.6 * RUNS
+    assert agreed > 0.8 * RUNS
+
+
+def test_a_page_refused_past_an_end_that_comes_back_ends_the_reading_well() -> None:
+    """The list is shorter while its last page is asked for, and long again just after."""
+    moving = MovingList(Random(1), rows=100)
+    refused: list[int] = []
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number == 10 and len(refused) < 2:
+            refused.append(number)
+            raise NotFound(LISTS, "no such page", status=404)
+        return await moving.fetch(number, size)
+
+    async def once() -> Reading:
+        reading = Reading(fetch, take, 10)
+        await reading.until_agreed(3)
+        return reading
+
+    reading = asyncio.run(once())
+    assert len(refused) == 2
+    assert reading.agreed
+    assert reading.coverage.complete
+
+
+def test_a_page_that_is_always_refused_leaves_the_reading_without_agreement() -> None:
+    moving = MovingList(Random(1), rows=100)
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number > 1 and (number - 1) * size <= 55 < number * size:
+            raise NotFound(LISTS, "no such page", status=404)
+        return await moving.fetch(number, size)
+
+    async def once() -> Reading:
+        reading = Reading(fetch, take, 10)
+        await reading.until_agreed(3)
+        return reading
+
+    assert not asyncio.run(once()).agreed
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_list_of_some_pages_costs_two_passes_and_a_tenth(order: str) -> None:
+    """At 1 % of the rows moving in a pass, edits and all."""
+    spent = []
+    for seed in range(10):
+        moving = MovingList(
+            Random(seed), rows=6_000, order=order, inserted=0.33, deleted=0.33, edited=0.33
+        )
+        reading, seen = asyncio.run(read(moving, size=100))
+        assert reading.agreed
+        assert moving.stayed <= seen
+        spent.append(reading.calls / reading.passes[0].calls)
+    assert max(spent) <= 2.2
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.1])
+def test_a_list_without_an_order_is_believed_only_when_two_passes_saw_the_same(
+    chance: float,
+) -> None:
+    for seed in range(50):
+        moving = MovingList(Random(seed), order="none", deleted=chance)
+        reading, seen = asyncio.run(read(moving))
+        assert not reading.agreed or moving.stayed <= seen
+
+
+def test_a_service_with_a_page_size_of_its_own_is_believed_when_nothing_moves() -> None:
+    reading, seen = asyncio.run(read(moving := MovingList(Random(1), fixed_size=7)))
+    assert reading.agreed
+    assert seen == moving.stayed

@@ -1,0 +1,193 @@
+"""Files appear whole or not at all, locally and on an S3 server."""
+
+import errno
+import resource
+import stat
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from bms_flows.runtime import storage
+from bms_flows.runtime.storage import (
+    DataRootRefused,
+    DiskFull,
+    below,
+    data_root,
+    keep,
+    private,
+    whole,
+)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[UPath]:
+    """A bucket of an S3 server on the loopback."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {
+        "key": "test",
+        "secret": "test",
+        "client_kwargs": {"endpoint_url": f"http://{host}:{port}"},
+    }
+    root = UPath("s3://storage", **options)
+    urllib.request.urlopen(
+        urllib.request.Request(f"http://{host}:{port}/storage", method="PUT"), timeout=10
+    ).close()
+    yield root
+    server.stop()
+
+
+@pytest.fixture(params=["local", "s3"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
+    return UPath(tmp_path) if request.param == "local" else request.getfixturevalue("bucket")
+
+
+def test_a_file_appears_when_it_is_whole(folder: UPath) -> None:
+    path = folder / "below" / "whole"
+    with whole(path) as stream:
+        stream.write(b"x" * 100)
+        assert not path.exists()
+    assert path.read_bytes() == b"x" * 100
+
+
+def interrupted(path: UPath) -> None:
+    with whole(path) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_file_never_appears(folder: UPath) -> None:
+    path = folder / "interrupted" / "file"
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert not list(folder.glob("interrupted/*"))
+
+
+def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
+    path = folder / "again" / "file"
+    with whole(path) as stream:
+        stream.write(b"earlier")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert path.read_bytes() == b"earlier"
+
+
+def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
+    """Answers of the service are people's data."""
+    with whole(UPath(tmp_path) / "answer") as stream:
+        stream.write(b"x")
+    assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
+
+
+def test_personal_data_is_its_owners_alone_with_its_folder(tmp_path: Path) -> None:
+    keep(UPath(tmp_path / "reports" / "a.csv"), b"x")
+    keep(UPath(tmp_path / "reports" / "a.csv"), b"y")
+    written = tmp_path / "reports" / "a.csv"
+    assert written.read_bytes() == b"y"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700
+
+
+def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "reports" / "a.csv")
+    with private(path) as slower:
+        slower.write(b"slow")
+        with private(path) as faster:
+            faster.write(b"fast and whole")
+        assert path.read_bytes() == b"fast and whole"
+    assert path.read_bytes() == b"slow"
+    assert [each.name for each in (tmp_path / "reports").iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize(
+    ("number", "file"),
+    [(errno.EACCES, "inbox/employees/Dupont.csv"), (errno.EROFS, "inbox/employees")],
+)
+def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
+    tmp_path: Path, number: int, file: str
+) -> None:
+    with pytest.raises(DataRootRefused) as told, below(UPath(tmp_path)):
+        raise OSError(number, "refused", str(tmp_path / file))
+    assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(told.value)
+    assert "in inbox/employees; give" in str(told.value)
+
+
+def test_a_data_root_that_can_not_be_made_is_named() -> None:
+    with pytest.raises(DataRootRefused, match="BMS_DATA_ROOT"), below(UPath("/srv/bms/data")):
+        raise PermissionError(errno.EACCES, "refused", "/srv/bms")
+
+
+def test_a_store_that_refuses_names_no_path() -> None:
+    with (
+        pytest.raises(DataRootRefused, match="BMS_DATA_ROOT is memory://bucket"),
+        below(UPath("memory://bucket")),
+    ):
+        raise PermissionError("Access Denied")
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(errno.EACCES, "refused", "/etc/key"), FileNotFoundError("gone")]
+)
+def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(type(error)), below(UPath(tmp_path)):
+        raise error
+
+
+@pytest.fixture
+def no_room() -> Iterator[None]:
+    """Let this process write no file longer than 1,000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    with pytest.raises(DiskFull) as told, whole(UPath(tmp_path) / "Dupont.csv") as stream:
+        stream.write(b"x" * 2_000)
+    assert f"no room to write in {tmp_path}: File too large; make room" in str(told.value)
+    assert told.value.retriable
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_opens_the_root_that_airflow_reaches_by_a_connection(
+    bucket: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bucket / "named" / "file").write_bytes(b"x")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.storage_options["client_kwargs"]["endpoint_url"])
+    assert (data_root("s3://aws_default@storage/named") / "file").read_bytes() == b"x"
+
+
+def test_a_local_root_is_opened_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "a@b").mkdir()
+    for address in (f"file://{tmp_path}/a@b", f"{tmp_path}/a@b"):
+        assert data_root(address).exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_new_file_takes_no_name_that_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Names are drawn at random; an attacker who guesses one must gain nothing by it."""
+    guessed = uuid.uuid4()
+    monkeypatch.setattr(storage, "uuid4", lambda: guessed)
+    victim, taken = tmp_path / "victim", tmp_path / f"report.csv.{guessed.hex}.part"
+    victim.write_text("theirs")
+    if kind == "link":
+        taken.symlink_to(victim)
+    else:
+        taken.write_text("theirs")
+    with pytest.raises(FileExistsError), storage.whole(UPath(tmp_path / "report.csv")) as stream:
+        stream.write(b"ours")
+    assert victim.read_text() == "theirs"
+    assert not (tmp_path / "report.csv").exists()
