@@ -26,7 +26,7 @@ from bms.settings import Settings as ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import ControlError, Sandbox, running
@@ -118,7 +118,7 @@ def played(here: Stand, sandbox: Sandbox, order: str, count: int, runs: int) -> 
     sandbox.fill(contacts=count, consultants=0, employees=0)
     sandbox.set_dialect(list_order=order)
     engine = database.connect(uri)
-    place = Workplace(engine, UPath(here.folder / order), Settings())
+    flow = FlowContext(engine, UPath(here.folder / order), Settings())
     settings = ClientSettings(
         base_url=sandbox.url,
         client_id=sandbox.credentials.client_id,
@@ -132,7 +132,7 @@ def played(here: Stand, sandbox: Sandbox, order: str, count: int, runs: int) -> 
         async with Client(settings) as client:
             step = Step("contact_sync", "churn", "sync")
             asked = Asked(details=False, accept_gone=True)
-            return await sync(client, place, CONTACTS, contacts(client), asked, step)
+            return await sync(client, flow, CONTACTS, contacts(client), asked, step)
 
     def mirrored(condition: str) -> dict[int, str | None]:
         with psycopg.connect(uri) as connection:

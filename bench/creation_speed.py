@@ -25,7 +25,7 @@ from bench.stand import Stand, load_average, stand
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.onboarding import run
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.onboarding.planning import rules
@@ -93,7 +93,9 @@ async def engine(
     drop = claim.enter(warehouse, EMPLOYEE.name, Seen("a.csv", 1, "1")).id
     took: dict[str, float] = {}
     async with Client(service) as reader, Client(replace(service, attempts=1)) as writer:
-        bench = Workbench(warehouse, Employees(reader, writer), rules.read(EMPLOYEE), settings)
+        bench = OnboardingContext(
+            warehouse, Employees(reader, writer), rules.read(EMPLOYEE), settings
+        )
         started = time.perf_counter()
         planned = await run.plan_drop(bench, drop, sheet, TODAY)
         begun = await run.begin(bench, drop, planned.plan.id, sheet, TODAY)

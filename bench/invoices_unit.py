@@ -13,7 +13,7 @@ from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit, units
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -42,21 +42,21 @@ def main() -> None:
         concurrency=given.in_flight,
     )
     engine = database.connect(given.database)
-    place = Workplace(engine, UPath(given.data_root), Settings(window_days=given.window))
+    flow = FlowContext(engine, UPath(given.data_root), Settings(window_days=given.window))
     asked = Window(given.first, given.first + timedelta(days=given.days - 1))
     counts = dict.fromkeys(COUNTS, 0)
     peaks: list[int] = []
 
     def extract(unit: Unit) -> None:
         step = Step("invoice_extraction", given.run, "extract", 1, unit.span.start, unit.span.end)
-        work = extract_unit(Client(client), place, unit, step, language="FR")
+        work = extract_unit(Client(client), flow, unit, step, language="FR")
         manifest = asyncio.run(work)
         for name in COUNTS:
             counts[name] += manifest[name]
         peaks.append(peak_memory())
 
     started, worked = time.perf_counter(), time.process_time()
-    for unit in units(1, [asked], unit_days=place.settings.unit_days):
+    for unit in units(1, [asked], unit_days=flow.settings.unit_days):
         extract(unit)
     seconds, cpu = time.perf_counter() - started, time.process_time() - worked
     engine.dispose()

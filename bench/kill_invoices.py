@@ -29,7 +29,7 @@ from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -70,7 +70,7 @@ class Standing:
 def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> None:
     """Extract the unit, as the task of a run does."""
     engine = database.connect(uri)
-    place = Workplace(engine, UPath(data_root), Settings(window_days=2))
+    flow = FlowContext(engine, UPath(data_root), Settings(window_days=2))
     client = Client(
         ClientSettings(
             base_url=url,
@@ -82,7 +82,7 @@ def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> N
     )
     try:
         step = replace(STEP, dag_run_id=run)
-        asyncio.run(extract_unit(client, place, UNIT, step, language="FR"))
+        asyncio.run(extract_unit(client, flow, UNIT, step, language="FR"))
     finally:
         engine.dispose()
 

@@ -15,7 +15,7 @@ from bms.settings import Settings as ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
@@ -43,14 +43,14 @@ def main() -> None:
     )
     settings = Settings(mirror_details=given.details or 1, mirror_rotation=given.rotation)
     engine = database.connect(given.database)
-    place = Workplace(engine, UPath(given.data_root), settings)
+    flow = FlowContext(engine, UPath(given.data_root), settings)
     counters = Counters()
 
     async def run() -> dict[str, Any]:
         step = Step("contact_sync", given.run, "sync")
         asked = Asked(details=given.details > 0)
         async with Client(client_settings, counters=counters) as client:
-            return await sync(client, place, CONTACTS, contacts(client), asked, step)
+            return await sync(client, flow, CONTACTS, contacts(client), asked, step)
 
     started, worked = time.perf_counter(), time.process_time()
     manifest = asyncio.run(run())

@@ -20,7 +20,7 @@ from bench.stand import Stand, load_average, machine, stand
 from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.onboarding import run
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.onboarding.planning import rules
@@ -39,7 +39,7 @@ RESULT = Path(__file__).parent / "results" / "onboarding.md"
 STEPS = ("plan", "enter", "create", "conclude")
 LISTS, DETAILS, CREATES = "list_contacts", "read_contact", "create_contact"
 
-Step = Callable[[Workbench], Awaitable[None]]
+Step = Callable[[OnboardingContext], Awaitable[None]]
 
 
 @dataclass
@@ -83,22 +83,22 @@ class Onboarding:
         self.plan_id = ""
         self.chunks = 0
 
-    async def plan(self, bench: Workbench) -> None:
+    async def plan(self, bench: OnboardingContext) -> None:
         """Read the CRM whole, and plan."""
         self.plan_id = (await run.plan_drop(bench, self.drop, self.sheet, TODAY)).plan.id
 
-    async def enter(self, bench: Workbench) -> None:
+    async def enter(self, bench: OnboardingContext) -> None:
         """Enter the rows in the ledger."""
         begun = await run.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
         assert isinstance(begun, run.Begun)
         self.plan_id, self.chunks = begun.plan_id, begun.chunks
 
-    async def create(self, bench: Workbench, chunk: int) -> None:
+    async def create(self, bench: OnboardingContext, chunk: int) -> None:
         """Check and send the rows of a chunk."""
         ended = await run.apply_chunk(bench, self.drop, self.plan_id, chunk)
         assert set(ended) == {"created"}, ended
 
-    async def conclude(self, bench: Workbench) -> None:
+    async def conclude(self, bench: OnboardingContext) -> None:
         """Read back, audit, and compare field by field."""
         chunks = await run.chunks_of(bench, self.drop, self.plan_id)
         await verify(bench, [row for chunk in chunks for row in chunk])
@@ -121,7 +121,7 @@ class Onboarding:
         ):
             remote = Contacts(reader, writer, self._settings)
             resource = rules.read(remote.resource)
-            await step(Workbench(self._warehouse, remote, resource, self._settings))
+            await step(OnboardingContext(self._warehouse, remote, resource, self._settings))
         cost.seconds[name] = cost.seconds.get(name, 0) + time.perf_counter() - started
         counted = cost.requests.setdefault(name, {})
         for operation, times in self._requests().items():

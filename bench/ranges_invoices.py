@@ -18,7 +18,7 @@ from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -34,7 +34,7 @@ def extract(
     engine: Engine, data_root: Path, sandbox: Sandbox, windows: Iterable[Window]
 ) -> dict[str, int]:
     """Extract each window in a run of its own; return the counts of all."""
-    place = Workplace(engine, UPath(data_root), Settings())
+    flow = FlowContext(engine, UPath(data_root), Settings())
     settings = ClientSettings(
         base_url=sandbox.url,
         client_id=sandbox.credentials.client_id,
@@ -45,7 +45,7 @@ def extract(
     for window in windows:
         step = Step("invoice_extraction", str(window), "extract", 1, window.start, window.end)
         unit = Unit(1, (window,))
-        work = extract_unit(Client(settings), place, unit, step, language="FR")
+        work = extract_unit(Client(settings), flow, unit, step, language="FR")
         manifest = asyncio.run(work)
         for name in COUNTS:
             counts[name] += manifest[name]

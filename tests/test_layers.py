@@ -24,7 +24,7 @@ MAY_IMPORT = {
         "bms_provider.addresses",
         "bms_provider.board",
         "bms_provider.files",
-        "bms_provider.workplace",
+        "bms_provider.flow_context",
         "bms_warehouse",
     },
     "plugins/bms_provider/example_dags": {
@@ -49,7 +49,7 @@ MAY_IMPORT = {
         "bms_provider.operators",
         "bms_provider.policy",
         "bms_provider.pool",
-        "bms_provider.workplace",
+        "bms_provider.flow_context",
     },
     "plugins/bms_provider/tasks": {
         "bms",
@@ -60,13 +60,13 @@ MAY_IMPORT = {
         "bms_provider.policy",
         "bms_provider.pool",
         "bms_provider.tasks",
-        "bms_provider.workplace",
+        "bms_provider.flow_context",
         "bms_warehouse",
     },
     "plugins/bms_provider/triggers": {
         "bms_flows.onboarding.inbox.announcements",
         "bms_flows.onboarding.inbox.discovery",
-        "bms_provider.workplace",
+        "bms_provider.flow_context",
     },
     "dags": {
         "bms_flows.onboarding.inbox.flows",

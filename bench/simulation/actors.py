@@ -17,7 +17,7 @@ from bench.simulation.service import SimulatedService, person
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning.matching import by_rules
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 
 FORMS: Final = {
     "same": 4,
@@ -86,7 +86,7 @@ class Actors:
     async def drop(self) -> None:
         """Drop the file: enter each row as the planner would, rows that were refused again."""
         taken = self.service.snapshot([1], now())
-        by_digest: dict[str, list[Known]] = defaultdict(list)
+        by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in taken.records.values():
             for digest in {known.key, *known.others} - {None}:
                 by_digest[digest or ""].append(known)

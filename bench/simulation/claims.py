@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bench.simulation.clock import EPOCH
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken, Ending, minted
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, Ending, LeaseLost, minted
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.onboarding.reporting.outcome import all_present
 
@@ -102,5 +102,5 @@ class MemoryClaims:
     def _renew(self, held: Drop) -> None:
         stands = self.rows[held.id]
         if (stands.dag_run_id, stands.state) != (held.dag_run_id, "open"):
-            raise ClaimLost(f"drop {held.id} was taken over or ended by another run")
+            raise LeaseLost(f"drop {held.id} was taken over or ended by another run")
         self.expires[held.id] = self.now + LIFE

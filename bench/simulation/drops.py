@@ -30,7 +30,7 @@ from bench.simulation.witness import Witness, draws
 from bms_flows.onboarding.inbox import archive as custody
 from bms_flows.onboarding.inbox import discovery as inbox
 from bms_flows.onboarding.inbox.archive import DropGone
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, ClaimLost, Drop, DropTaken
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, LeaseLost
 
 EFFECTS: Final = {"open", "os.link", "os.rename", "os.remove"}
 """What Python's audit calls the things done to files; replacing is a renaming to it."""
@@ -152,12 +152,12 @@ class World:
         self.witness.counts["tries"] += 1
         try:
             self._work(self.claims.reopen(number, run_id))
-        except (DropTaken, ClaimLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
+        except (DropTaken, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
             self.witness.counts[f"tries ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
             self.witness.tell(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
             if isinstance(end, DropGone):
-                with suppress(ClaimLost):
+                with suppress(LeaseLost):
                     self.claims.finish(self.claims.rows[number], "withdrawn")
         finally:
             self.depth -= 1

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from bench.simulation.clock import now
-from bms_flows.onboarding.ledger.entry import Entry, Unlawful
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition
 from bms_flows.onboarding.ledger.store import Claimed, Step
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
@@ -60,7 +60,7 @@ class MemoryLedger:
         for number in sorted(ids):
             try:
                 moved[number] = step(self.rows[number], at)
-            except Unlawful:
+            except InvalidTransition:
                 continue
         taken = {e.remote_id for n, e in self.rows.items() if e.remote_id and n not in moved}
         for move in moved.values():

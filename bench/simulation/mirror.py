@@ -10,7 +10,7 @@ from bench.simulation.clock import EPOCH, play
 from bench.simulation.moving_list import MovingList
 from bench.simulation.witness import Witness, draws
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.decisions import Known, absent, carried, too_many
+from bms_flows.mirror.decisions import ServiceRecord, absent, carried, too_many
 from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.flags import FlagList
 from bms_flows.mirror.lists import read_lists
@@ -59,13 +59,13 @@ async def _run(random: Random, witness: Witness) -> list[str]:
     return wrong
 
 
-def _known(moving: MovingList, key: Key, digest: bytes) -> Known:
+def _known(moving: MovingList, key: Key, digest: bytes) -> ServiceRecord:
     gone = "flagged" if key in moving.flagged else None
-    return Known(digest, detailed=True, gone=gone, flags=(key in moving.members,))
+    return ServiceRecord(digest, detailed=True, gone=gone, flags=(key in moving.members,))
 
 
 async def _sync(
-    moving: MovingList, mirror: dict[Key, Known], size: int, witness: Witness
+    moving: MovingList, mirror: dict[Key, ServiceRecord], size: int, witness: Witness
 ) -> list[str]:
     """Read the lists as a sync does and mark who is gone; return the laws broken meanwhile."""
     moving.stayed, moving.touched = set(moving.states), set()
@@ -83,7 +83,7 @@ async def _sync(
         for item in items:
             gone = "flagged" if item.deleted else None
             key: Key = item.record.key
-            mirror[key] = Known(item.digest, detailed=True, gone=gone, flags=item.flags)
+            mirror[key] = ServiceRecord(item.digest, detailed=True, gone=gone, flags=item.flags)
 
     intake = Intake(
         CONTACTS,
@@ -118,7 +118,7 @@ async def _sync(
 
 
 def _wrong(
-    moving: MovingList, mirror: dict[Key, Known], seen: set[Key], witness: Witness
+    moving: MovingList, mirror: dict[Key, ServiceRecord], seen: set[Key], witness: Witness
 ) -> list[str]:
     """Return the laws that a run broke which says that it read its lists whole."""
     missed = moving.stayed - seen

@@ -10,7 +10,7 @@ from bench.simulation.service import SimulatedService
 from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.ledger.store import Step
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import Made
 from bms_flows.onboarding.resources.snapshot import Snapshot
 
@@ -121,7 +121,7 @@ class Process:
         """Return a record."""
         return await self._service.read(remote_id)
 
-    def known(self, record: Any) -> Known:
+    def known(self, record: Any) -> ServiceRecord:
         """Return a record that was read as a list would show it."""
         return self._service.known(record)
 

@@ -15,7 +15,7 @@ from bench.simulation.ledger import IDENTITY
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 
@@ -28,7 +28,7 @@ GATEWAY_S = 5.0
 class Record:
     """A record of the simulated service."""
 
-    known: Known
+    known: ServiceRecord
     exists_from: datetime
     listed_from: datetime
     who: int = 0
@@ -85,12 +85,12 @@ class SimulatedService:
         }
         return Snapshot(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
 
-    async def read(self, remote_id: str) -> Known | None:
+    async def read(self, remote_id: str) -> ServiceRecord | None:
         """Return a record once lists show it, too."""
         await asyncio.sleep(min(self.latency, 0.5))
         return next((r.known for r in self.listed() if r.known.remote_id == remote_id), None)
 
-    def known(self, record: Known) -> Known:
+    def known(self, record: ServiceRecord) -> ServiceRecord:
         """Return a record that was read as a list would show it."""
         return record
 
@@ -165,9 +165,9 @@ class SimulatedService:
         """Return the records that lists show by now."""
         return [record for record in self.records if record.listed_from <= now()]
 
-    def _known(self, body: Mapping[str, Any]) -> Known:
+    def _known(self, body: Mapping[str, Any]) -> ServiceRecord:
         self.made += 1
-        return Known(
+        return ServiceRecord(
             remote_id=f"guid-{self.made}",
             number=self.made,
             is_standby=True,

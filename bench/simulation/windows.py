@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from bench.simulation.witness import Witness, draws
-from bms_flows.audit.planning import Known, window_of
+from bms_flows.audit.planning import ServiceRecord, window_of
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, Lookback, Looked, look_back
 from bms_flows.invoices.units import mappable, units
 from bms_flows.runtime.windows import DAY, Window
@@ -144,7 +144,7 @@ def _audits(random: Random, witness: Witness) -> Iterator[str]:
     tried: dict[date, datetime] = {}
     audited = []
     for turn in range(turns):
-        known = Known(TODAY - age * DAY, due, tried=dict(tried))
+        known = ServiceRecord(TODAY - age * DAY, due, tried=dict(tried))
         window = window_of(known, days, today=TODAY, turn=turn)
         tried |= dict.fromkeys(window, datetime(2026, 6, 1, tzinfo=UTC) + turn * DAY)
         audited.append(window)

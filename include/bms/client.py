@@ -25,7 +25,7 @@ from bms.records import (
     EmployeeItem,
 )
 from bms.responses import Access, CreatedId, Detail, Page, Rows
-from bms.sender import Calls
+from bms.sender import Sender
 from bms.settings import Settings
 from bms.transport import BeforeSend
 
@@ -64,7 +64,7 @@ class Client:
     ) -> None:
         self.settings = settings
         self.counters = Counters() if counters is None else counters
-        self._calls = Calls(
+        self._calls = Sender(
             settings,
             self.counters,
             in_flight=in_flight,

@@ -24,7 +24,7 @@ T = TypeVar("T")
 JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
-class Calls:
+class Sender:
     """Carries calls through; holds the token, the connections and the policy of one client."""
 
     def __init__(

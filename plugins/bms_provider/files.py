@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from bms_provider import workplace
+from bms_provider import flow_context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ def below_root(path: str) -> UPath:
     Attaches its file system, so that opening the file requests nothing from Airflow. Raises
     `BadPath`.
     """
-    root = workplace.data_root()
+    root = flow_context.data_root()
     relative = path.removeprefix(f"{str(root).rstrip('/')}/")
     parts = PurePosixPath(relative).parts
     if not parts or relative.startswith("/") or "://" in relative or ".." in parts:

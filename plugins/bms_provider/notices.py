@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Connection
 
-    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.context import FlowContext
     from bms_flows.runtime.settings import Settings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
@@ -39,16 +39,16 @@ def links(settings: Settings) -> Links:
     return Links.of(settings, conf.get("api", "base_url", fallback=""))
 
 
-def deliver(place: Workplace) -> int:
+def deliver(flow: FlowContext) -> int:
     """Tell of every alarm that is to be told of, and return how many messages that were.
 
     Raises `NotTaken` where no channel takes one; it is told the next time.
     """
-    ways = channels(place.settings)
+    ways = channels(flow.settings)
     if not ways:
         log.warning("nobody is told: no connection %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
-    return alarms.deliver(place.warehouse, to_each(ways), links(place.settings))
+    return alarms.deliver(flow.warehouse, to_each(ways), links(flow.settings))
 
 
 def send_to(to: str, notice: Notice) -> None:

@@ -98,7 +98,7 @@ async def tell_of_delay(context: dict[str, Any]) -> None:
 
     Not on the executor: Airflow 3.3.2 refuses connections (403) to callbacks that run there.
     """
-    from bms_provider.workplace import WAREHOUSE_CONN_ID  # noqa: PLC0415 - as above
+    from bms_provider.flow_context import WAREHOUSE_CONN_ID  # noqa: PLC0415 - as above
 
     warehouse = await BaseHook.aget_connection(WAREHOUSE_CONN_ID)
     await asyncio.to_thread(_raise_delay, warehouse, context)

@@ -15,7 +15,7 @@ from bms.client import Client
 from bms.settings import Settings as ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -73,12 +73,12 @@ def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) 
     ) -> dict[str, Any]:
         window = Window(date.fromisoformat(start), date.fromisoformat(end))
         base_url = client_settings.base_url + base_path
-        place = Workplace(warehouse, UPath(tmp_path), settings or Settings())
+        flow = FlowContext(warehouse, UPath(tmp_path), settings or Settings())
         step = Step("invoice_extraction", "test", "extract", id_entity, window.start, window.end)
         return asyncio.run(
             extract_unit(
                 Client(replace(client_settings, base_url=base_url, **client)),
-                place,
+                flow,
                 Unit(id_entity, (window,)),
                 step,
                 language=language,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bms_flows.monitoring.freshness import PROMISES
+from bms_flows.monitoring.freshness import FRESHNESS_TARGETS
 from bms_flows.onboarding.inbox import claim
 from bms_provider import policy
 
-PROMISED = {promise.flow for promise in PROMISES}
+PROMISED = {promise.flow for promise in FRESHNESS_TARGETS}
 WATCHDOG = "freshness_watchdog"
 
 

@@ -18,7 +18,7 @@ from bms_flows.audit.settings import Settings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.runtime import quarantine
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 
@@ -28,7 +28,7 @@ class Comparisons:
     """Compares what the requests allow, and stores each result at once."""
 
     client: Client
-    place: Workplace
+    flow: FlowContext
     settings: Settings
     today: date
     step: Step
@@ -57,7 +57,7 @@ class Comparisons:
                 tallies = await self._compared(id_entity, window)
             except BmsError as error:
                 self._failed(error, tallies.values())
-        with self.place.warehouse.begin() as connection:
+        with self.flow.warehouse.begin() as connection:
             for day, tally in tallies.items():
                 result = Result(
                     resource=INVOICES,
@@ -102,7 +102,7 @@ class Comparisons:
         fitting = warehouse.digests(readings.month.records, columns, self.client.settings.time_zone)
         keys = [*readings.month.rows, *readings.month.rejected]
         listed = {key: fitting.get(key) for key in keys}
-        with self.place.warehouse.connect() as connection:
+        with self.flow.warehouse.connect() as connection:
             held = warehouse.invoices(connection, id_entity, window)
             read_at = warehouse.read_at(connection, id_entity, window)
             history = warehouse.history(connection, id_entity)
@@ -159,13 +159,13 @@ class Comparisons:
             part=plan.part,
             parts=plan.parts,
         )
-        with self.place.warehouse.begin() as connection:
+        with self.flow.warehouse.begin() as connection:
             store.keep_part(connection, result, audit.known, audit.left())
             store.ring(connection, name, id_entity, self.step)
         self._count([tally])
 
     def _part_of(self, source: Source) -> PartAudit:
-        resource, id_entity, engine = source.resource, source.id_entity, self.place.warehouse
+        resource, id_entity, engine = source.resource, source.id_entity, self.flow.warehouse
         listing = ListAudit(resource, source.page, source.detail, self.client.settings.time_zone)
         with engine.connect() as connection:
             known = store.parts(connection, resource.name, id_entity)
@@ -175,7 +175,7 @@ class Comparisons:
 
     def settle(self, entities: Sequence[int]) -> None:
         """Close what loads have settled since the audits that saw it."""
-        with self.place.warehouse.begin() as connection:
+        with self.flow.warehouse.begin() as connection:
             for id_entity in entities:
                 settle.settle_days(connection, id_entity)
             for source in sources(self.client, entities):

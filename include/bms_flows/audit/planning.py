@@ -16,7 +16,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Known:
+class ServiceRecord:
     """What the warehouse knows of an entity's days."""
 
     first: date | None
@@ -29,7 +29,7 @@ class Known:
     """When an audit last began to compare each day."""
 
 
-def days_of(settings: Settings, known: Known) -> int:
+def days_of(settings: Settings, known: ServiceRecord) -> int:
     """Return how many days one window can have within the audit's requests and rows."""
     reads = int(INVOICE_SHARE * settings.audit_requests) // 2
     by_requests = reads - (requests(0))
@@ -42,7 +42,7 @@ def latest_of(days: int, today: date) -> Window:
     return Window(today - days * DAY, today - DAY)
 
 
-def window_of(known: Known, days: int, *, today: date, turn: int) -> Window:
+def window_of(known: ServiceRecord, days: int, *, today: date, turn: int) -> Window:
     """Return the first window of an audit: in turn the latest days, days that are due, and older ones."""
     latest = latest_of(days, today)
     kind = turn % 3
@@ -55,7 +55,7 @@ def window_of(known: Known, days: int, *, today: date, turn: int) -> Window:
 
 
 def older_window(
-    known: Known, days: int, *, before: date, without: Collection[date] = ()
+    known: ServiceRecord, days: int, *, before: date, without: Collection[date] = ()
 ) -> Window | None:
     """Return the window that ends with the day that was not compared for the longest time.
 

@@ -10,20 +10,20 @@ from bms_flows.audit import cycle, planning, store, warehouse
 from bms_flows.audit.comparisons import Comparisons
 from bms_flows.audit.cycle import Progress
 from bms_flows.audit.mirrors import sources
-from bms_flows.audit.planning import Known
+from bms_flows.audit.planning import ServiceRecord
 from bms_flows.audit.readings import requests
 from bms_flows.audit.settings import Settings
 from bms_flows.audit.store import INVOICES
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.context import FlowContext, recorded
 from bms_flows.runtime.step_log import Counts, Step
 from bms_flows.runtime.windows import Window
 
 
 async def audit(
     client: Client,
-    place: Workplace,
+    flow: FlowContext,
     settings: Settings,
     step: Step,
     *,
@@ -38,15 +38,15 @@ async def audit(
     where it names any: alarms of others are closed. Raises the client's first error once all
     that could be compared is stored.
     """
-    with recorded(place, step, client.counters) as run_id:
-        work = Comparisons(client, place, settings, today, step, run_id)
+    with recorded(flow, step, client.counters) as run_id:
+        work = Comparisons(client, flow, settings, today, step, run_id)
         work.settle(entities)
         progress: dict[str, Progress] = {}
         if window is None:
             progress = await Turns(work, entities).take()
         else:
             await work.compare(dict.fromkeys(entities, window))
-        with place.warehouse.begin() as connection:
+        with flow.warehouse.begin() as connection:
             projected = cycle.project(connection, progress, step)
             cycle.ring(connection, projected, settings, step)
             if connected:
@@ -93,7 +93,7 @@ class Turns:
             self.id_entity, turn = planning.entity_of(self.entities, self.work.turn)
             known = self._known()
             self.days = planning.days_of(self.work.settings, known)
-            with self.work.place.warehouse.connect() as connection:
+            with self.work.flow.warehouse.connect() as connection:
                 self.older = cycle.older_days(connection, self.entities, self._latest.start)
             window = planning.window_of(known, self.days, today=self.work.today, turn=turn)
             windows[self.id_entity] = window
@@ -150,14 +150,14 @@ class Turns:
             self._known(), self.days, before=self._latest.start, without=done
         )
 
-    def _known(self) -> Known:
+    def _known(self) -> ServiceRecord:
         id_entity = self.id_entity
-        with self.work.place.warehouse.connect() as connection:
+        with self.work.flow.warehouse.connect() as connection:
             history = warehouse.history(connection, id_entity)
             open_days = store.open_days(connection, id_entity)
             read_at = warehouse.read_at(connection, id_entity, history) if history else {}
             due = [day for day, part in open_days.items() if part.due(read_at.get(day))]
-            return Known(
+            return ServiceRecord(
                 first=history.start if history else None,
                 due=min(due, default=None),
                 rows=warehouse.busy_rows(connection, id_entity),

@@ -14,59 +14,59 @@ from bms_flows.invoices.raw import AnswersMissing
 from bms_flows.invoices.repeats import Stored, load_again
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.context import FlowContext, recorded
 from bms_flows.runtime.landing import Landing
 from bms_warehouse.database import clock
 from bms_warehouse.tables import run
 
 
-def accept_unit(place: Workplace, unit: Unit, step: step_log.Step) -> dict[str, Any] | None:
+def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str, Any] | None:
     """Publish the held load `unit.accepts`, an operator having found it right; return its manifest.
 
     Days and invoices that were read again since are left as they are; None where that is all of it.
     Raises `AnswersMissing` when answers about its days are gone, and `DaysTaken`.
     """
     with (
-        recorded(place, step) as run_id,
-        leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+        recorded(flow, step) as run_id,
+        leased(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
     ):
         # Another run may have published these days since; from here on none can.
-        held = suspects(place.warehouse, [unit.id_entity], unit.days)
+        held = suspects(flow.warehouse, [unit.id_entity], unit.days)
         left = next((each for each in held if each.accepts == unit.accepts), None)
         if left is None:
-            step_log.withdraw(place.warehouse, run_id)
+            step_log.withdraw(flow.warehouse, run_id)
             return None
-        return _publish(place, left, run_id, lease)
+        return _publish(flow, left, run_id, lease)
 
 
-def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[str, Any]:
-    with place.warehouse.connect() as connection:
+def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[str, Any]:
+    with flow.warehouse.connect() as connection:
         kept, began = connection.execute(
             select(run.c.details, run.c.started_at).where(run.c.id == unit.accepts)
         ).one()
-    date_of = kept.get("range_date", place.settings.invoice_range_date)
+    date_of = kept.get("range_date", flow.settings.invoice_range_date)
     read_at = datetime.fromisoformat(kept["read_at"]) if "read_at" in kept else began
-    stored = Stored(place.path(kept["raw"]), kept["zone"], date_of, read_at)
+    stored = Stored(flow.path(kept["raw"]), kept["zone"], date_of, read_at)
     if stored.lacks(unit):
         raise AnswersMissing(
             f"entity {unit.id_entity}, {unit.span}: raw answers of step {unit.accepts} are gone; "
             "run these days again"
         )
-    names = Languages(kept["language"], place.settings.language)
-    landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+    names = Languages(kept["language"], flow.settings.language)
+    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
     outcome = Outcome(
         unit,
         run_id,
         kept["raw"],
-        place.name(landing.parquet),
+        flow.name(landing.parquet),
         names.read,
         kept["zone"],
         date_of,
         kept.get("fields_held", ()),
     )
     with (
-        place.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
-        place.warehouse.begin() as connection,
+        flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
+        flow.warehouse.begin() as connection,
     ):
         lease.writes(connection)
         merging = Merging(connection, run_id, names, clock(connection))
@@ -80,5 +80,5 @@ def _publish(place: Workplace, unit: Unit, run_id: int, lease: Lease) -> dict[st
             renew=partial(lease.renew, before),
         )
         lease.fence(connection)
-        outcome.complete(load, merging, landing, place.settings.time_zone)
+        outcome.complete(load, merging, landing, flow.settings.time_zone)
     return outcome.manifest(load)

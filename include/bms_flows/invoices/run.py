@@ -26,8 +26,8 @@ from bms_flows.invoices.transform import Load
 from bms_flows.invoices.units import Unit
 from bms_flows.invoices.validate import Tolerance
 from bms_flows.runtime import step_log
-from bms_flows.runtime.background import Lane
-from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.background import BackgroundWriter
+from bms_flows.runtime.context import FlowContext, recorded
 from bms_flows.runtime.landing import Landing, keep_raw, parquet_file
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
@@ -47,7 +47,7 @@ class Extraction:
     """What the steps of an extraction share."""
 
     client: Client
-    place: Workplace
+    flow: FlowContext
     unit: Unit
     run_id: int
     language: Literal["EN", "FR"]
@@ -58,20 +58,20 @@ class Extraction:
     @property
     def outcome(self) -> Outcome:
         """How the step will be recorded."""
-        files = self.place.name(self.landing.raw), self.place.name(self.landing.parquet)
-        zone, date_of = self.client.settings.time_zone, self.place.settings.invoice_range_date
+        files = self.flow.name(self.landing.raw), self.flow.name(self.landing.parquet)
+        zone, date_of = self.client.settings.time_zone, self.flow.settings.invoice_range_date
         return Outcome(self.unit, self.run_id, *files, self.language, zone, date_of)
 
     def merging(self, connection: Connection, at: datetime) -> Merging:
         """Return what merges into the tables by `connection`, within its transaction."""
         self.lease.writes(connection)
-        names = Languages(self.language, self.place.settings.language)
+        names = Languages(self.language, self.flow.settings.language)
         return Merging(connection, self.run_id, names, at)
 
 
 async def extract_unit(
     client: Client,
-    place: Workplace,
+    flow: FlowContext,
     unit: Unit,
     step: step_log.Step,
     *,
@@ -85,17 +85,17 @@ async def extract_unit(
     review, with the others published; `DaysTaken` when another run works on some of the days, and
     the client's and the warehouse's errors, with nothing published.
     """
-    autocommit = place.warehouse.execution_options(isolation_level="AUTOCOMMIT")
+    autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")
     async with client:
         with (
-            recorded(place, step, client.counters) as run_id,
-            leased(place.warehouse, unit, run_id=run_id, task=step.task) as lease,
+            recorded(flow, step, client.counters) as run_id,
+            leased(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
             autocommit.connect() as before,
-            place.warehouse.connect() as writing,
+            flow.warehouse.connect() as writing,
         ):
-            landing = Landing(place.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
             progress = Progress(unit, client.counters)
-            work = Extraction(client, place, unit, run_id, language, landing, lease, progress)
+            work = Extraction(client, flow, unit, run_id, language, landing, lease, progress)
             load, reviewed = await _load(work, before, writing, tolerance)
             if reviewed.held:
                 _publish_passed(work, before, writing, load, reviewed)
@@ -110,7 +110,7 @@ async def _load(
     work: Extraction, before: Connection, writing: Connection, tolerance: Tolerance
 ) -> tuple[Load, Review]:
     """Load all of the unit in one transaction; commit unless days are to be held."""
-    settings, outcome = work.place.settings, work.outcome
+    settings, outcome = work.flow.settings, work.outcome
     at = clock(before)
     load = Load(before, work.unit.id_entity, outcome.zone, outcome.range_date, at)
     with writing.begin() as transaction:
@@ -132,7 +132,7 @@ def _publish_passed(
     work: Extraction, before: Connection, writing: Connection, load: Load, reviewed: Review
 ) -> None:
     """Load the days that passed again, from the stored answers, and record those that are held."""
-    outcome, counters, company = work.outcome, work.client.counters, work.place.settings.time_zone
+    outcome, counters, company = work.outcome, work.client.counters, work.flow.settings.time_zone
     published = None
     with writing.begin():
         if passed := reviewed.passed:
@@ -173,7 +173,7 @@ async def _take_in(
         keep_raw(work.landing.raw / raw_name(load.id_entity, window), body)
         parquet.write_table(rows)
 
-    with ExitStack() as writer, Lane() as files, Lane(waiting=1) as tables:
+    with ExitStack() as writer, BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
         async for window, answer in answers:
             taken = await asyncio.to_thread(load.take, window, answer)
             if parquet is None:
@@ -189,7 +189,7 @@ async def _take_in(
 
 async def _follow(work: Extraction, load: Load, merging: Merging) -> None:
     """Look for invoices that are missing from their day on others, which a new date may have moved them to."""
-    settings = work.place.settings
+    settings = work.flow.settings
     windows = nearby(
         [each.window for each in load.windows if each.missing.intersection(load.missing)],
         load.tally.days,

@@ -14,7 +14,7 @@ Flags = tuple[bool | None, ...]
 """A row's flags, in the order of the resource's columns; None where no list that was read says."""
 
 
-class Known(msgspec.Struct, frozen=True, gc=False):
+class ServiceRecord(msgspec.Struct, frozen=True, gc=False):
     """A row as it stands in the mirror; there may be very many."""
 
     list_hash: bytes | None
@@ -53,7 +53,7 @@ class Rotation:
         return self.reached is not None and place <= self.reached, place
 
 
-def in_rotation(known: Mapping[Key, Known], scope: int | None) -> list[Key]:
+def in_rotation(known: Mapping[Key, ServiceRecord], scope: int | None) -> list[Key]:
     """Return the rows whose details take turns: those that were read and are not gone."""
     return [
         key
@@ -78,7 +78,9 @@ def details_to_read(
     return first, list(due[: budget - len(first)])
 
 
-def absent(known: Mapping[Key, Known], seen: Collection[Key], scope: int | None) -> list[Key]:
+def absent(
+    known: Mapping[Key, ServiceRecord], seen: Collection[Key], scope: int | None
+) -> list[Key]:
     """Return the rows that stand here as present and that no list had."""
     return [
         key
@@ -87,7 +89,7 @@ def absent(known: Mapping[Key, Known], seen: Collection[Key], scope: int | None)
     ]
 
 
-def no_longer_listed(known: Mapping[Key, Known], gone: Sequence[Key]) -> list[Key]:
+def no_longer_listed(known: Mapping[Key, ServiceRecord], gone: Sequence[Key]) -> list[Key]:
     """Return, of absent rows, those that a list had until now.
 
     Of the others it is known that lists leave them out and that the service has them all the same.
@@ -95,7 +97,9 @@ def no_longer_listed(known: Mapping[Key, Known], gone: Sequence[Key]) -> list[Ke
     return [key for key in gone if known[key].list_hash is not None]
 
 
-def to_confirm(known: Mapping[Key, Known], gone: Sequence[Key], *, rotates: bool) -> list[Key]:
+def to_confirm(
+    known: Mapping[Key, ServiceRecord], gone: Sequence[Key], *, rotates: bool
+) -> list[Key]:
     """Return, of absent rows, those whose details a run asks for: all, unless details take turns.
 
     Then just those that a list had until now, or whose detail is still to be read; the others wait
@@ -110,6 +114,6 @@ def too_many(gone: int, present: int, *, rows: int, percent: int) -> bool:
     return gone > max(rows, present * percent / 100)
 
 
-def carried(known: Mapping[Key, Known], flag: int) -> set[Key]:
+def carried(known: Mapping[Key, ServiceRecord], flag: int) -> set[Key]:
     """Return the present rows for which flag number `flag` is true so far."""
     return {key for key, row in known.items() if row.flags[flag] and row.gone is None}

@@ -11,7 +11,7 @@ from typing import Any
 
 from bms.errors import InvalidRecords, Refused
 from bms.responses import Detail
-from bms_flows.mirror.decisions import Known
+from bms_flows.mirror.decisions import ServiceRecord
 from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.resource import Resource
 from bms_flows.mirror.responses import Answers, only
@@ -35,7 +35,7 @@ class Details:
     resource: Resource
     fetch: Callable[[Any], Awaitable[Detail[Any]]]
     intake: Intake
-    known: Mapping[Key, Known]
+    known: Mapping[Key, ServiceRecord]
     staging: Staging
     answers: Answers
     apart: Answers | None

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from bms.responses import Page
-from bms_flows.mirror.decisions import Flags, Known
+from bms_flows.mirror.decisions import Flags, ServiceRecord
 from bms_flows.mirror.flags import Flag
 from bms_flows.mirror.resource import Resource, Source
 from bms_flows.mirror.responses import Answers
@@ -38,7 +38,7 @@ class Intake:
 
     resource: Resource
     source: Source
-    known: Mapping[Key, Known]
+    known: Mapping[Key, ServiceRecord]
     flags: Mapping[str, Flag]
     """By flag's column, what tells a row's flag."""
     details: bool

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from bms.client import Client
 from bms_flows.mirror import store
 from bms_flows.mirror.decisions import (
-    Known,
+    ServiceRecord,
     absent,
     carried,
     details_to_read,
@@ -30,7 +30,7 @@ from bms_flows.mirror.resource import Asked, Resource, Source
 from bms_flows.mirror.responses import Answers, answers
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import Workplace, recorded
+from bms_flows.runtime.context import FlowContext, recorded
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.landing import Landing
 
@@ -45,7 +45,7 @@ class ManyGone(RuntimeError):
 
 async def sync(
     client: Client,
-    place: Workplace,
+    flow: FlowContext,
     resource: Resource,
     source: Source,
     asked: Asked,
@@ -57,8 +57,8 @@ async def sync(
     where another run is at work, and the client's and the warehouse's errors.
     """
     with (
-        recorded(place, step, client.counters) as run_id,
-        place.warehouse.connect() as connection,
+        recorded(flow, step, client.counters) as run_id,
+        flow.warehouse.connect() as connection,
         store.held(connection, resource, source.constants.get("_entity")),
         ExitStack() as files,
     ):
@@ -72,7 +72,7 @@ async def sync(
             )
         )
         mirroring = _Mirroring(
-            client, place, resource, source, asked, step, run_id, connection, staging
+            client, flow, resource, source, asked, step, run_id, connection, staging
         )
         outcome = await mirroring.outcome(files)
         files.close()  # the answers are there before the step is complete
@@ -87,7 +87,7 @@ async def sync(
 @dataclass
 class _Mirroring:
     client: Client
-    place: Workplace
+    flow: FlowContext
     resource: Resource
     source: Source
     asked: Asked
@@ -108,13 +108,13 @@ class _Mirroring:
         present = sum(row.gone is None and row.scope == scope for row in known.values())
         LOG.info("%s: %d rows stand here, none of them gone", self.resource.name, present)
         day = datetime.now(UTC).date()
-        landing = Landing(self.place.data_root, self.resource.name, day, self.run_id)
+        landing = Landing(self.flow.data_root, self.resource.name, day, self.run_id)
         kept = files.enter_context(answers(landing.raw))
         flags = {name: self._flag(name, known) for name in self.resource.flags}
         rotation = store.rotation(
             self.connection,
             *(self.step.flow, self.step.name, self.step.id_entity),
-            self.place.settings.mirror_rotation,
+            self.flow.settings.mirror_rotation,
         )
         rotates = self.asked.details and self.source.whole and not self.asked.full
         due = rotation.due(in_rotation(known, scope)) if rotates else []
@@ -130,7 +130,7 @@ class _Mirroring:
             self.staging.listed,
         )
         lists = await read_lists(
-            self.source, intake, self.place.settings.mirror_passes, self.resource.name
+            self.source, intake, self.flow.settings.mirror_passes, self.resource.name
         )
         await self._settle(intake)
         gone = absent(known, intake.seen, scope) if self.source.whole and lists.agreed else []
@@ -171,13 +171,13 @@ class _Mirroring:
                 "passes": lists.passes,
                 "list_calls": lists.calls,
                 "details_read": details.read,
-                "raw": self.place.name(landing.raw) if kept.kept else None,
+                "raw": self.flow.name(landing.raw) if kept.kept else None,
             },
         )
 
     def _too_many(self, gone: int, present: int) -> int:
         """Return how many are gone if a person is to be asked about them, else 0."""
-        settings = self.place.settings
+        settings = self.flow.settings
         limits = {"rows": settings.mirror_gone_rows, "percent": settings.mirror_gone_percent}
         return 0 if self.asked.accept_gone or not too_many(gone, present, **limits) else gone
 
@@ -185,7 +185,7 @@ class _Mirroring:
         """Return where answers go that are kept apart, if this run keeps any."""
         if not self.staging.private:
             return None
-        landing = Landing(self.place.data_root, self.staging.private.table.name, day, self.run_id)
+        landing = Landing(self.flow.data_root, self.staging.private.table.name, day, self.run_id)
         return files.enter_context(answers(landing.raw))
 
     async def _settle(self, intake: Intake) -> None:
@@ -195,7 +195,7 @@ class _Mirroring:
             intake.refuse(unfit)
         self.staging.unfit.clear()
 
-    def _flag(self, name: str, known: Mapping[Key, Known]) -> Flag:
+    def _flag(self, name: str, known: Mapping[Key, ServiceRecord]) -> Flag:
         """Return what tells the flag `name` of each row."""
         number = self.resource.flags.index(name)
         if name in self.source.given:
@@ -214,7 +214,7 @@ class _Mirroring:
             changed=intake.good(),
             incomplete=[*intake.incomplete],
             due=[*intake.due] if self.asked.full else due,
-            budget=len(intake.seen) if self.asked.full else self.place.settings.mirror_details,
+            budget=len(intake.seen) if self.asked.full else self.flow.settings.mirror_details,
         )
 
 

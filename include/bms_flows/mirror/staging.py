@@ -18,7 +18,7 @@ from bms_flows.mirror.rows import (
     listed_rows,
     private_rows,
 )
-from bms_flows.runtime.background import Lane
+from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads, mirrors
 
@@ -47,7 +47,7 @@ class Staging:
     constants: Mapping[str, Any]
     private: Private | None
     """What is kept apart, where this run keeps it."""
-    lane: Lane
+    lane: BackgroundWriter
     staged: set[Key] = field(default_factory=set)
     unfit: list[Unfit] = field(default_factory=list)
 
@@ -121,5 +121,5 @@ def staging_tables(
     for table in (resource.table, *([private.table] if private else ())):
         loads.create_staging(connection, table)
     connection.commit()
-    with Lane(waiting=1) as lane:
+    with BackgroundWriter(waiting=1) as lane:
         yield Staging(connection, resource, zone, constants, private, lane)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, select, text
 
-from bms_flows.mirror.decisions import Flags, Known, Rotation
+from bms_flows.mirror.decisions import Flags, Rotation, ServiceRecord
 from bms_flows.mirror.resource import Resource
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads
@@ -48,7 +48,7 @@ def held(connection: Connection, resource: Resource, id_entity: int | None) -> I
 
 def known(
     connection: Connection, resource: Resource, scope: str | None, *, private: bool
-) -> dict[Key, Known]:
+) -> dict[Key, ServiceRecord]:
     """Return every row of the mirror by its key; `scope` is the column of the entity, if any.
 
     With `private`, a row counts as detailed only where what is kept apart was kept too.
@@ -63,14 +63,16 @@ def known(
         f'select t."{resource.key}", t._list_hash, {detailed}, t._gone_reason, '  # noqa: S608 - our own names
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"
     )
-    found: dict[Key, Known] = {}
+    found: dict[Key, ServiceRecord] = {}
     shared: dict[Flags, Flags] = {}
     with loads.driver(connection).cursor(binary=True) as cursor:
         cursor.execute(statement.encode())
         while rows := cursor.fetchmany(BLOCK):
             for key, digest, whole, gone, entity, *row in rows:
                 said = tuple(row)
-                found[key] = Known(digest, whole, gone, shared.setdefault(said, said), entity)
+                found[key] = ServiceRecord(
+                    digest, whole, gone, shared.setdefault(said, said), entity
+                )
     connection.commit()
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, and_, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.monitoring.freshness import PROMISES
+from bms_flows.monitoring.freshness import FRESHNESS_TARGETS
 from bms_flows.runtime.notice import Links, Notice, Send
 from bms_flows.runtime.reasons import ALARMS
 from bms_warehouse.tables import alarm
@@ -186,7 +186,7 @@ def notice(found: Alarm, links: Links) -> Notice:
             ),
         )
     reason = ALARMS[found.code]
-    broken = [each.broken for each in PROMISES if each.flow == found.subject]
+    broken = [each.broken for each in FRESHNESS_TARGETS if each.flow == found.subject]
     return Notice(
         f"Alarm{' update' if found.told_at else ''}: {found.subject} ({found.code})",
         (

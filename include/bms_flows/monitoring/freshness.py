@@ -23,7 +23,7 @@ WORST_LAST: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspec
 
 
 @dataclass(frozen=True)
-class Promise:
+class FreshnessTarget:
     """That the last complete load of a flow is never older than a setting says."""
 
     flow: str
@@ -48,30 +48,32 @@ class Promise:
         return None if hours is None else timedelta(hours=hours)
 
 
-PROMISES = (
-    Promise(
+FRESHNESS_TARGETS = (
+    FreshnessTarget(
         "invoice_extraction",
         "Client invoices",
         "Reports on invoices lack the last days and their late changes.",
         step="extract",
         daily=True,
     ),
-    Promise("contact_sync", "Contacts", "Contacts show as they were; new ones are missing."),
-    Promise(
+    FreshnessTarget(
+        "contact_sync", "Contacts", "Contacts show as they were; new ones are missing."
+    ),
+    FreshnessTarget(
         "consultant_sync", "Consultants", "Consultants show as they were; new ones are missing."
     ),
-    Promise(
+    FreshnessTarget(
         "employee_directory",
         "Employees",
         "The directory shows employees as they were; new ones are missing.",
     ),
-    Promise(
+    FreshnessTarget(
         "reconciliation", "The self-audit", "Nobody has compared the warehouse with the service."
     ),
-    Promise(
+    FreshnessTarget(
         "service_contract", "The contract probe", "A change of the service would go unnoticed."
     ),
-    Promise(
+    FreshnessTarget(
         "retention", "The deletion of old files", "Files with personal data are kept too long."
     ),
 )
@@ -110,7 +112,7 @@ class Standing:
 class Freshness:
     """Where a flow stands: as its worst entity does."""
 
-    promise: Promise
+    promise: FreshnessTarget
     allowed: timedelta | None
     standings: Sequence[Standing]
     """By entity; empty where the flow never ran here, and so owes nothing yet."""
@@ -169,7 +171,7 @@ def freshness(courses: Iterable[Course], settings: Settings, now: datetime) -> d
     for course in courses:
         by_flow.setdefault(course.flow, []).append(course)
     found = {}
-    for promise in PROMISES:
+    for promise in FRESHNESS_TARGETS:
         allowed = promise.allowed(settings)
         standings = [judge(each, allowed, now) for each in by_flow.get(promise.flow, [])]
         found[promise.flow] = Freshness(promise, allowed, standings, now)
@@ -180,9 +182,9 @@ def look(
     connection: Connection, settings: Settings, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Read the courses from `bms.run` and return the freshness of every flow, by the DAG's id."""
-    flows = {"flows": [each.flow for each in PROMISES]}
+    flows = {"flows": [each.flow for each in FRESHNESS_TARGETS]}
     last = {row.flow: row.at for row in connection.execute(_LAST_STARTS, flows) if row.at}
-    ran = [each for each in PROMISES if each.flow in last]
+    ran = [each for each in FRESHNESS_TARGETS if each.flow in last]
     courses = [c for each in ran for c in _courses(connection, each, settings, last[each.flow])]
     return freshness(courses, settings, now or datetime.now(UTC))
 
@@ -192,7 +194,7 @@ RECENT = timedelta(days=30)
 
 
 def _courses(
-    connection: Connection, promise: Promise, settings: Settings, last: datetime
+    connection: Connection, promise: FreshnessTarget, settings: Settings, last: datetime
 ) -> list[Course]:
     """Return a flow's courses; `last` is its last scheduled start."""
     given = {

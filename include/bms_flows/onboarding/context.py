@@ -16,7 +16,7 @@ from bms_flows.onboarding.settings import Settings
 
 
 @dataclass(frozen=True)
-class Workbench:
+class OnboardingContext:
     """The warehouse, the service's side of one resource, its rules, the settings."""
 
     warehouse: Engine

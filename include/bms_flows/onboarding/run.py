@@ -11,7 +11,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import entering, in_flight, matches, transitions
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.planning import approval
@@ -51,26 +51,28 @@ class Begun:
 
 
 async def plan_drop(
-    bench: Workbench, drop_id: int, sheet: Sheet, today: date, *, dry_run: bool = False
+    onboarding: OnboardingContext, drop_id: int, sheet: Sheet, today: date, *, dry_run: bool = False
 ) -> Proposal:
     """Plan a drop and keep the plan; where nobody is asked it is agreed to by the setting.
 
     Where somebody is, what was said of the same plan before no longer counts; a dry run asks nobody.
     """
-    began = await bench.ledger.now()
-    taken, _ = await drop_snapshot.take(bench, sheet)
-    view = await look(bench, drop_id, sheet, taken)
-    plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
-    findings = await audit.audit(bench, view.shown)
-    await asyncio.to_thread(drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids)
-    decision = await _decide(bench, drop_id, plan, sheet, today, by_setting=not dry_run)
+    began = await onboarding.ledger.now()
+    taken, _ = await drop_snapshot.take(onboarding, sheet)
+    view = await look(onboarding, drop_id, sheet, taken)
+    plan = make(sheet, onboarding.resource, onboarding.identity, onboarding.rules, view)
+    findings = await audit.audit(onboarding, view.shown)
+    await asyncio.to_thread(
+        drop_snapshot.store, onboarding, drop_id, sheet, taken, view.concerned_ids
+    )
+    decision = await _decide(onboarding, drop_id, plan, sheet, today, by_setting=not dry_run)
     if decision.ask and not dry_run:
-        await asyncio.to_thread(approval.ask, bench, drop_id, plan, decision, began)
+        await asyncio.to_thread(approval.ask, onboarding, drop_id, plan, decision, began)
     return Proposal(plan, decision, tuple(findings))
 
 
 async def begin(
-    bench: Workbench, drop_id: int, plan_id: str, sheet: Sheet, today: date
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet, today: date
 ) -> Begun | Proposal:
     """Enter what was agreed to in the ledger; or return the new plan that needs a new yes.
 
@@ -80,33 +82,35 @@ async def begin(
     Where another drop has entered one of the same people since the look, all of that is done again.
     Raises `NotAgreed`, also where the approval was taken back meanwhile.
     """
-    began = await bench.ledger.now()
-    agreed = await asyncio.to_thread(approval.kept, bench, drop_id, plan_id)
+    began = await onboarding.ledger.now()
+    agreed = await asyncio.to_thread(approval.kept, onboarding, drop_id, plan_id)
     if agreed.state == "applied":
-        return Begun(plan_id, len(await chunks_of(bench, drop_id, plan_id)))
+        return Begun(plan_id, len(await chunks_of(onboarding, drop_id, plan_id)))
     if agreed.state != "approved":
         raise approval.NotAgreed(
             f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved"
         )
     while True:
-        taken, snapshot_id = await drop_snapshot.reuse(bench, drop_id, sheet)
-        view = await look(bench, drop_id, sheet, taken)
+        taken, snapshot_id = await drop_snapshot.reuse(onboarding, drop_id, sheet)
+        view = await look(onboarding, drop_id, sheet, taken)
         if snapshot_id is None:
             snapshot_id = await asyncio.to_thread(
-                drop_snapshot.store, bench, drop_id, sheet, taken, view.concerned_ids
+                drop_snapshot.store, onboarding, drop_id, sheet, taken, view.concerned_ids
             )
-        plan = make(sheet, bench.resource, bench.identity, bench.rules, view)
+        plan = make(sheet, onboarding.resource, onboarding.identity, onboarding.rules, view)
         if plan.id != plan_id:
             by_setting = str(agreed.decided_by).startswith(approval.SETTING)
-            decision = await _decide(bench, drop_id, plan, sheet, today, by_setting=by_setting)
+            decision = await _decide(onboarding, drop_id, plan, sheet, today, by_setting=by_setting)
             if not plan.within(agreed.creates) and (decision.ask or not by_setting):
-                await asyncio.to_thread(approval.ask, bench, drop_id, plan, decision, began)
+                await asyncio.to_thread(approval.ask, onboarding, drop_id, plan, decision, began)
                 why = difference(agreed.creates, plan)
                 return Proposal(plan, Decision(True, why, decision.breaches))
-            approval.agree(bench, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}")
-        named = finders_named(sheet, bench.identity)
-        if await asyncio.to_thread(_enter, bench, drop_id, plan, view, named, snapshot_id):
-            return Begun(plan.id, len(await chunks_of(bench, drop_id, plan.id)))
+            approval.agree(
+                onboarding, drop_id, plan.id, f"{agreed.decided_by}, within {plan_id[:12]}"
+            )
+        named = finders_named(sheet, onboarding.identity)
+        if await asyncio.to_thread(_enter, onboarding, drop_id, plan, view, named, snapshot_id):
+            return Begun(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
 
 
 def difference(agreed: Mapping[str, str], plan: Plan) -> str:
@@ -116,19 +120,21 @@ def difference(agreed: Mapping[str, str], plan: Plan) -> str:
     return f"since the approval: {len(new)} more rows, {len(other)} with other data"
 
 
-async def look(bench: Workbench, drop_id: int, sheet: Sheet, taken: Snapshot) -> View:
+async def look(onboarding: OnboardingContext, drop_id: int, sheet: Sheet, taken: Snapshot) -> View:
     """Return what the ledger and a snapshot of the service say of the rows of a drop."""
     missing, names = frozenset[Any](), [*taken.lists]
-    if bench.identity.scope is not None:
-        scopes = drop_snapshot.scopes_of(bench, sheet)
+    if onboarding.identity.scope is not None:
+        scopes = drop_snapshot.scopes_of(onboarding, sheet)
         missing = frozenset(scope for scope in scopes if str(scope) not in taken.lists)
         names = [str(scope) for scope in scopes - missing]
     # The longest for which the engine allows a record that was made to be missing from the lists.
-    since = taken.taken_at - transitions.LOOKS * bench.settings.settle
-    entries = await bench.ledger.by_key(keys_named(sheet, bench.identity))
-    open_keys = await asyncio.to_thread(_underway, bench, since)
-    named = finders_named(sheet, bench.identity)
-    before = await asyncio.to_thread(matches.of, bench.warehouse, bench.resource.name, named)
+    since = taken.taken_at - transitions.LOOKS * onboarding.settings.settle
+    entries = await onboarding.ledger.by_key(keys_named(sheet, onboarding.identity))
+    open_keys = await asyncio.to_thread(_underway, onboarding, since)
+    named = finders_named(sheet, onboarding.identity)
+    before = await asyncio.to_thread(
+        matches.of, onboarding.warehouse, onboarding.resource.name, named
+    )
     view = View(
         entries,
         open_keys,
@@ -140,24 +146,26 @@ async def look(bench: Workbench, drop_id: int, sheet: Sheet, taken: Snapshot) ->
         headcount=len({i for name in names for i in taken.lists[name].fingerprints}),
         contains=taken.contains,
     )
-    wanted = sorted(to_read(sheet, bench.resource, bench.identity, view))
-    records = await asyncio.gather(*(bench.remote.read(remote_id) for remote_id in wanted))
+    wanted = sorted(to_read(sheet, onboarding.resource, onboarding.identity, view))
+    records = await asyncio.gather(*(onboarding.remote.read(remote_id) for remote_id in wanted))
     found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
     return replace(view, records=found)
 
 
-async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Sequence[int]]:
+async def chunks_of(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str
+) -> Sequence[Sequence[int]]:
     """Return the rows of the ledger that an applied plan has to bring to an end, by chunk.
 
     The same rows in the same chunks every time: a chunk's number is all that its task is told.
     """
-    plan = await asyncio.to_thread(approval.kept, bench, drop_id, plan_id)
+    plan = await asyncio.to_thread(approval.kept, onboarding, drop_id, plan_id)
     keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
     entries: dict[str, Entry] = {}
     wanted = set(keys)
     while wanted:
         # A manager left unfinished by another drop would otherwise be waited for without end.
-        found = await bench.ledger.by_key(wanted)
+        found = await onboarding.ledger.by_key(wanted)
         entries |= found
         above = {e.manager_key for e in found.values() if e.manager_key}
         wanted = above - entries.keys()
@@ -167,35 +175,43 @@ async def chunks_of(bench: Workbench, drop_id: int, plan_id: str) -> Sequence[Se
     cut = chunks(
         [key for key in [*sorted(managers), *keys] if key in entries],
         manager_of,
-        bench.settings.chunk_rows,
+        onboarding.settings.chunk_rows,
         MAPPED,
     )
     return [[entries[key].id for key in chunk] for chunk in cut]
 
 
-async def apply_chunk(bench: Workbench, drop_id: int, plan_id: str, number: int) -> dict[str, int]:
+async def apply_chunk(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, number: int
+) -> dict[str, int]:
     """Bring the rows of one chunk to an end; return how many stand where.
 
     Raises `RowsHeld` while another task works on some of them, and the client's errors.
     """
-    rows = (await chunks_of(bench, drop_id, plan_id))[number]
-    return {state.value: n for state, n in (await bench.applier().apply(rows)).items()}
+    rows = (await chunks_of(onboarding, drop_id, plan_id))[number]
+    return {state.value: n for state, n in (await onboarding.applier().apply(rows)).items()}
 
 
 async def _decide(
-    bench: Workbench, drop_id: int, plan: Plan, sheet: Sheet, today: date, *, by_setting: bool
+    onboarding: OnboardingContext,
+    drop_id: int,
+    plan: Plan,
+    sheet: Sheet,
+    today: date,
+    *,
+    by_setting: bool,
 ) -> Decision:
     decide = partial(approval.decide, by_setting=by_setting)
-    return await asyncio.to_thread(decide, bench, drop_id, plan, today, sheet.cut_off)
+    return await asyncio.to_thread(decide, onboarding, drop_id, plan, today, sheet.cut_off)
 
 
-def _underway(bench: Workbench, since: datetime) -> dict[str, Collection[str]]:
-    with bench.warehouse.connect() as connection:
-        return in_flight.of(connection, bench.identity, since)
+def _underway(onboarding: OnboardingContext, since: datetime) -> dict[str, Collection[str]]:
+    with onboarding.warehouse.connect() as connection:
+        return in_flight.of(connection, onboarding.identity, since)
 
 
 def _enter(
-    bench: Workbench,
+    onboarding: OnboardingContext,
     drop_id: int,
     plan: Plan,
     view: View,
@@ -207,9 +223,9 @@ def _enter(
     False, and nothing is entered, where other drops have entered rows since the `view` that are
     found by what this one's rows are (`named`). Raises `NotAgreed` where it is no longer approved.
     """
-    with bench.warehouse.begin() as connection:
+    with onboarding.warehouse.begin() as connection:
         in_flight.in_turn(connection, plan.resource)
-        if view.lacks(in_flight.of(connection, bench.identity, view.since), named):
+        if view.lacks(in_flight.of(connection, onboarding.identity, view.since), named):
             return False
         rows = [
             entering.New(
@@ -224,7 +240,7 @@ def _enter(
             for row in plan.rows
             if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}
         ]
-        attempts = bench.settings.create_attempts
+        attempts = onboarding.settings.create_attempts
         entering.enter(
             connection,
             plan.resource,

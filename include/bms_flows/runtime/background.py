@@ -10,7 +10,7 @@ from typing import ParamSpec, Self
 P = ParamSpec("P")
 
 
-class Lane:
+class BackgroundWriter:
     """One thread; at most so many pieces of work wait for it, and whoever brings more waits too."""
 
     def __init__(self, waiting: int = 0) -> None:

@@ -13,7 +13,7 @@ from bms_flows.runtime.settings import Settings
 
 
 @dataclass(frozen=True)
-class Workplace:
+class FlowContext:
     """The warehouse, the data root, the flows' settings."""
 
     warehouse: Engine
@@ -31,15 +31,15 @@ class Workplace:
 
 @contextmanager
 def recorded(
-    place: Workplace, step: step_log.Step, counters: Counters | None = None
+    flow: FlowContext, step: step_log.Step, counters: Counters | None = None
 ) -> Iterator[int]:
     """Enter `step` in `bms.run` for the block; one that ends by an error is recorded as failed."""
-    run_id = step_log.begin(place.warehouse, step)
+    run_id = step_log.begin(flow.warehouse, step)
     try:
         yield run_id
     except BaseException as error:
         # Only the kind of error goes on record: a text from below might quote a row.
         reason = f"{type(error).__name__}; the task's log has the whole of it."
-        with place.warehouse.begin() as connection:
+        with flow.warehouse.begin() as connection:
             step_log.fail(connection, run_id, service=counters, reason=reason)
         raise

@@ -27,7 +27,7 @@ from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.pages import links, render
 from bms_provider.board.warehouse import WarehouseDep
-from bms_provider.workplace import data_root
+from bms_provider.flow_context import data_root
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import drops, loads
 

@@ -12,7 +12,7 @@ from upath import UPath
 
 from bms_provider.board.access import UserDep, may_edit
 from bms_provider.files import OPERATOR_FILES
-from bms_provider.workplace import data_root
+from bms_provider.flow_context import data_root
 
 log = logging.getLogger(__name__)
 

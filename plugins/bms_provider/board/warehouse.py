@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from fastapi import Depends, HTTPException, status
 from sqlalchemy import Connection, Engine, exc, make_url, text
 
-from bms_provider.workplace import WAREHOUSE_CONN_ID, warehouse_uri
+from bms_provider.flow_context import WAREHOUSE_CONN_ID, warehouse_uri
 from bms_warehouse import database
 
 LIMIT_MS = 5_000

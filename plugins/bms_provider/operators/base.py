@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
 
-from bms_provider import files, lineage, policy, workplace
+from bms_provider import files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
@@ -86,7 +86,7 @@ class BmsOperator(BaseAsyncOperator):
             async with self.hook.client(counters) as client:
                 return await self.call(client)
         finally:
-            workplace.emit(counters, self.endpoint.name)
+            flow_context.emit(counters, self.endpoint.name)
 
     async def call(self, client: Client) -> Any:
         """Call the operation and return the value for XCom."""

@@ -12,7 +12,7 @@ from airflow.sdk.log import amask_secret
 from bms.counters import Counters
 from bms_flows.contract.asking import Asker
 from bms_flows.contract.learn import learn
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 
 
@@ -21,10 +21,10 @@ def probe() -> dict[str, Any]:
     hook, counters = BmsHook(), Counters()
     asker = Asker(hook.settings, counters=counters, on_token=amask_secret)
     entities = get_current_context()["params"].get("entities") or hook.entities
-    with workplace.open_for_service(hook.settings) as place:
-        step = workplace.step("probe")
-        today = datetime.now(UTC).astimezone(place.settings.time_zone).date()
+    with flow_context.open_for_service(hook.settings) as flow:
+        step = flow_context.step("probe")
+        today = datetime.now(UTC).astimezone(flow.settings.time_zone).date()
         try:
-            return asyncio.run(learn(asker, place, step, entities=entities, today=today))
+            return asyncio.run(learn(asker, flow, step, entities=entities, today=today))
         finally:
-            workplace.emit(counters, "service_contract")
+            flow_context.emit(counters, "service_contract")

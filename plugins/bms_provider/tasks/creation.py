@@ -10,7 +10,7 @@ from airflow.sdk import get_current_context
 
 from bms.counters import Counters
 from bms_flows.onboarding import run as proposal
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.discovery import head
 from bms_flows.onboarding.ledger import matches
@@ -22,7 +22,7 @@ from bms_flows.onboarding.reporting.review import BadDecision
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import recorded
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_provider.tasks import inbox, workbench
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from bms_flows.onboarding.inbox.claim import Drop
     from bms_flows.onboarding.reading.sheet import Sheet
-    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.context import FlowContext
 
 log = logging.getLogger(__name__)
 
@@ -54,23 +54,23 @@ def plan(name: str) -> dict[str, Any]:
         raise BadDecision("give lines, as needs_review.csv numbers them, and a decision on them")
     if params.get("decision") and params.get("dry_run"):
         raise BadDecision("a decision is carried out at once: leave the dry run off")
-    with workplace.open_workplace() as place:
-        held = inbox.hold(place, name, params)
+    with flow_context.open_context() as flow:
+        held = inbox.hold(flow, name, params)
         if held.state != "open":
             return _nothing(held, f"ended before: {held.state}")
-        claim.started(place.warehouse, held.id)
+        claim.started(flow.warehouse, held.id)
         if params.get("decision"):
             try:
-                return _decided(place, name, held, params)
+                return _decided(flow, name, held, params)
             except BadDecision:
-                closing.put_back(place.warehouse, held)
+                closing.put_back(flow.warehouse, held)
                 raise
-        sheet, original = inbox.taken(place, name, held)
+        sheet, original = inbox.taken(flow, name, held)
         earlier = closing.record(
-            place.warehouse, held, sha256=sheet.sha256, archive=place.name(original)
+            flow.warehouse, held, sha256=sheet.sha256, archive=flow.name(original)
         )
-        if earlier and closing.rules_of(place.warehouse, earlier) == workbench.rules(name).version:
-            with place.warehouse.begin() as connection:
+        if earlier and closing.rules_of(flow.warehouse, earlier) == workbench.rules(name).version:
+            with flow.warehouse.begin() as connection:
                 closing.finish(
                     connection, held, "repeated", report=earlier.report, same_as=earlier.id
                 )
@@ -78,32 +78,34 @@ def plan(name: str) -> dict[str, Any]:
 
         dry_run = bool(params.get("dry_run"))
 
-        async def propose(bench: Workbench) -> proposal.Proposal:
-            return await proposal.plan_drop(bench, held.id, sheet, _today(place), dry_run=dry_run)
+        async def propose(onboarding: OnboardingContext) -> proposal.Proposal:
+            return await proposal.plan_drop(
+                onboarding, held.id, sheet, _today(flow), dry_run=dry_run
+            )
 
-        made = workbench.step(place, name, "plan", propose)
+        made = workbench.step(flow, name, "plan", propose)
         ask = made.decision.ask and not dry_run
         if ask:
-            _show_last_line(place, name, held, sheet)
+            _show_last_line(flow, name, held, sheet)
     log.info("drop %s, %s", held.id, made.text())
     for finding in made.findings:
         log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
     return _manifest(held.id, made, ask=ask)
 
 
-def _decided(place: Workplace, name: str, held: Drop, params: Any) -> dict[str, Any]:
+def _decided(flow: FlowContext, name: str, held: Drop, params: Any) -> dict[str, Any]:
     """Take a reviewer's decision on lines of the drop, and carry it out."""
     run = get_current_context()["dag_run"]
     who = run.triggering_user_name or "whoever triggered the run"
     decision = review.Decision(params["decision"], who, run.run_id)
     lines = review.Lines.read(str(params["line"]))
-    rows, plan_id = review.rows_of(place.warehouse, name, held.id, lines, decision)
-    inbox.taken(place, name, held)  # without the original no report can tell what came of it
+    rows, plan_id = review.rows_of(flow.warehouse, name, held.id, lines, decision)
+    inbox.taken(flow, name, held)  # without the original no report can tell what came of it
 
-    async def carry_out(bench: Workbench) -> None:
-        await bench.applier().apply(await review.decide_review(bench, rows, decision))
+    async def carry_out(onboarding: OnboardingContext) -> None:
+        await onboarding.applier().apply(await review.decide_review(onboarding, rows, decision))
 
-    workbench.step(place, name, "decide", carry_out)
+    workbench.step(flow, name, "decide", carry_out)
     text = f"lines {params['line']}, {len(rows)} rows: {params['decision']}, decided by {who}"
     return {"drop": held.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
 
@@ -120,23 +122,23 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
         return proposed  # nothing had moved: the first round has entered it
     if plan_id is None or get_current_context()["params"].get("dry_run"):
         return nothing
-    with workplace.open_workplace() as place:
-        held = claim.get(place.warehouse, drop)
+    with flow_context.open_context() as flow:
+        held = claim.get(flow.warehouse, drop)
         if held.dag_run_id != get_current_context()["dag_run"].run_id:
             return {**nothing, "plan": None, "text": f"taken over by run {held.dag_run_id}"}
-        sheet, _ = inbox.taken(place, name, held)
+        sheet, _ = inbox.taken(flow, name, held)
 
-        async def begin(bench: Workbench) -> proposal.Begun | proposal.Proposal | None:
+        async def begin(onboarding: OnboardingContext) -> proposal.Begun | proposal.Proposal | None:
             if answer["approved"] is False:
-                approval.refuse(bench, drop, plan_id, answer["who"])
+                approval.refuse(onboarding, drop, plan_id, answer["who"])
                 return None
             if answer["approved"]:
-                approval.agree(bench, drop, plan_id, answer["who"])
-            return await proposal.begin(bench, drop, plan_id, sheet, _today(place))
+                approval.agree(onboarding, drop, plan_id, answer["who"])
+            return await proposal.begin(onboarding, drop, plan_id, sheet, _today(flow))
 
-        begun = workbench.step(place, name, "enter", begin)
+        begun = workbench.step(flow, name, "enter", begin)
         if isinstance(begun, proposal.Proposal):
-            _show_last_line(place, name, held, sheet)
+            _show_last_line(flow, name, held, sheet)
     if isinstance(begun, proposal.Proposal):
         return {**_manifest(drop, begun, ask=True), "chunks": []}
     if begun is None:
@@ -147,11 +149,11 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
 def apply(name: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
     """Bring the rows of one chunk to an end; return how many stand where."""
 
-    async def bring(bench: Workbench) -> dict[str, int]:
-        return await proposal.apply_chunk(bench, entered["drop"], entered["plan"], chunk)
+    async def bring(onboarding: OnboardingContext) -> dict[str, int]:
+        return await proposal.apply_chunk(onboarding, entered["drop"], entered["plan"], chunk)
 
-    with workplace.open_workplace() as place:
-        ended = workbench.step(place, name, f"create_{chunk}", bring)
+    with flow_context.open_context() as flow:
+        ended = workbench.step(flow, name, f"create_{chunk}", bring)
     log.info("drop %s, chunk %s: %s", entered["drop"], chunk, _told(ended))
     return ended
 
@@ -160,23 +162,23 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
     """Read back what was created, write the reports, the receipt last, and end the drop.
 
     Raises `RowsWaiting` once all that is written, when rows of an agreed plan have no end yet, and
-    `TakenOver` where another run has the drop.
+    `Superseded` where another run has the drop.
     """
     if entered is None:
         raise RowsWaiting("nothing was planned: the log of an earlier task says why")
     drop, plan_id = entered["drop"], entered.get("plan")
     if plan_id is None:
         return {"drop": drop, "state": entered.get("text")}
-    with workplace.open_workplace() as place:
-        held = claim.get(place.warehouse, drop)
+    with flow_context.open_context() as flow:
+        held = claim.get(flow.warehouse, drop)
         run_id = get_current_context()["dag_run"].run_id
         if held.dag_run_id != run_id:
-            raise claim.TakenOver(f"run {held.dag_run_id} has taken drop {drop} over: it reports")
+            raise claim.Superseded(f"run {held.dag_run_id} has taken drop {drop} over: it reports")
         if held.state == "not_applied" and entered["chunks"]:
-            held = claim.reopen(place.warehouse, drop, run_id)  # cleared: its rows went on since
+            held = claim.reopen(flow.warehouse, drop, run_id)  # cleared: its rows went on since
         if held.state == "open":
-            _end(place, name, held, plan_id)
-            held = claim.get(place.warehouse, drop)
+            _end(flow, name, held, plan_id)
+            held = claim.get(flow.warehouse, drop)
         # Else an earlier try has ended it, and was killed before it could say so.
         ended = held.counts or {}
     if entered["chunks"] and ended.get("waiting"):
@@ -186,32 +188,32 @@ def conclude(name: str, entered: dict[str, Any] | None) -> dict[str, Any]:
     return {"drop": drop, "report": held.report, **ended}
 
 
-def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
+def _end(flow: FlowContext, name: str, held: Drop, plan_id: str) -> None:
     """Read back, write the reports, the receipt last, and end the drop; raise `ClaimLost`."""
     drop = held.id
-    with place.warehouse.begin() as connection:
+    with flow.warehouse.begin() as connection:
         claim.renew(connection, held)
-    sheet, original = inbox.taken(place, name, held)
-    folder = _report_folder(place, name, held)
+    sheet, original = inbox.taken(flow, name, held)
+    folder = _report_folder(flow, name, held)
 
-    async def read_back(bench: Workbench) -> tuple[bool, Any, bytes, Any, Any]:
-        chunks = await proposal.chunks_of(bench, drop, plan_id)
-        await verify(bench, [row for chunk in chunks for row in chunk])
-        outcomes, receipt = await make_receipt(bench, drop, plan_id, sheet)
-        if approval.kept(bench, drop, plan_id).state != "applied":
+    async def read_back(onboarding: OnboardingContext) -> tuple[bool, Any, bytes, Any, Any]:
+        chunks = await proposal.chunks_of(onboarding, drop, plan_id)
+        await verify(onboarding, [row for chunk in chunks for row in chunk])
+        outcomes, receipt = await make_receipt(onboarding, drop, plan_id, sheet)
+        if approval.kept(onboarding, drop, plan_id).state != "applied":
             return False, outcomes, receipt, {}, []
-        matched = matches.of_rows(bench.identity, sheet, outcomes)
-        compared = await differences.compare_rows(bench, sheet, outcomes)
+        matched = matches.of_rows(onboarding.identity, sheet, outcomes)
+        compared = await differences.compare_rows(onboarding, sheet, outcomes)
         return True, outcomes, receipt, matched, compared
 
     counters = Counters()
-    with recorded(place, workplace.step("conclude"), counters) as step_id:
+    with recorded(flow, flow_context.step("conclude"), counters) as step_id:
         entered, outcomes, receipt, matched, compared = workbench.run(
-            place, name, counters, read_back
+            flow, name, counters, read_back
         )
         ended = dict(counts(outcomes))
         finished = ended["waiting"] == 0
-        with place.warehouse.begin() as connection:
+        with flow.warehouse.begin() as connection:
             # Locks the drop's row, so that a run that takes the drop over writes its report later.
             claim.renew(connection, held)
             matches.keep(connection, name, drop, matched)
@@ -223,7 +225,7 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
                 connection,
                 held,
                 "applied" if entered and finished else "not_applied",
-                report=place.name(folder),
+                report=flow.name(folder),
                 counts=ended,
             )
             step_log.finish(
@@ -232,25 +234,25 @@ def _end(place: Workplace, name: str, held: Drop, plan_id: str) -> None:
                 state="complete" if finished else "partial",
                 counts=_counts(ended),
                 service=counters,
-                details={"drop": drop, "plan": plan_id, "report": place.name(folder), **ended},
+                details={"drop": drop, "plan": plan_id, "report": flow.name(folder), **ended},
             )
-    log.info("drop %s: %s; report: %s", drop, _told(ended), place.name(folder))
+    log.info("drop %s: %s; report: %s", drop, _told(ended), flow.name(folder))
 
 
-def _show_last_line(place: Workplace, name: str, held: Drop, sheet: Sheet) -> None:
+def _show_last_line(flow: FlowContext, name: str, held: Drop, sheet: Sheet) -> None:
     """Put the last line of a file whose end is missing into the drop's report, before the question.
 
     The line is personal: Airflow shows a question to every user who may view the DAG, and stores
     its text, so the question has only figures. The report is for those who may edit the DAG.
     """
     if sheet.cut_off is not None:
-        folder = _report_folder(place, name, held)
+        folder = _report_folder(flow, name, held)
         storage.keep(folder / report.LAST_LINE, report.last_line_file(sheet))
-        closing.show(place.warehouse, held, place.name(folder))
+        closing.show(flow.warehouse, held, flow.name(folder))
 
 
-def _report_folder(place: Workplace, name: str, held: Drop) -> UPath:
-    return place.data_root / "reports" / inbox.folder_name(name) / held.folder
+def _report_folder(flow: FlowContext, name: str, held: Drop) -> UPath:
+    return flow.data_root / "reports" / inbox.folder_name(name) / held.folder
 
 
 def _told(counted: Mapping[str, int]) -> str:
@@ -279,5 +281,5 @@ def _manifest(drop: int, made: proposal.Proposal, *, ask: bool) -> dict[str, Any
     }
 
 
-def _today(place: Workplace) -> date:
-    return datetime.now(UTC).astimezone(place.settings.time_zone).date()
+def _today(flow: FlowContext) -> date:
+    return datetime.now(UTC).astimezone(flow.settings.time_zone).date()

@@ -11,7 +11,7 @@ from bms_flows.onboarding.settings import Settings
 from bms_flows.privacy import retention
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import recorded
-from bms_provider import workplace
+from bms_provider import flow_context
 
 
 def sweep() -> dict[str, dict[str, int]]:
@@ -21,17 +21,17 @@ def sweep() -> dict[str, dict[str, int]]:
     row needs it. Returns, for each kind of file, how many went and their bytes.
     """
     settings = Settings.from_environment()
-    with workplace.open_workplace() as place, recorded(place, workplace.step("sweep")) as run_id:
-        days = retention.kept_days(place.settings)
-        swept = retention.sweep(place.data_root, days, now=datetime.now(UTC))
+    with flow_context.open_context() as flow, recorded(flow, flow_context.step("sweep")) as run_id:
+        days = retention.kept_days(flow.settings)
+        swept = retention.sweep(flow.data_root, days, now=datetime.now(UTC))
         found = {kind: asdict(each) for kind, each in swept.items()}
         now = datetime.now(UTC)
         keep, asked = timedelta(days=settings.keep_days), timedelta(hours=settings.approval_hours)
         forgotten = {
-            "bodies": review.forget_bodies(place.warehouse, now - keep),
-            "snapshots": snapshot_store.forget(place.warehouse, now - asked),
+            "bodies": review.forget_bodies(flow.warehouse, now - keep),
+            "snapshots": snapshot_store.forget(flow.warehouse, now - asked),
         }
         found |= {kind: {"files": number, "bytes": 0} for kind, number in forgotten.items()}
-        with place.warehouse.begin() as connection:
+        with flow.warehouse.begin() as connection:
             step_log.finish(connection, run_id, state="complete", details=found)
     return found

@@ -26,7 +26,7 @@ from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import recorded
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_warehouse import database
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bms_flows.onboarding.inbox.claim import Drop
     from bms_flows.onboarding.inbox.discovery import Seen
     from bms_flows.onboarding.reading.sheet import Format, Sheet
-    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.context import FlowContext
 
 log = logging.getLogger(__name__)
 
@@ -55,14 +55,14 @@ def dispatch(name: str) -> list[dict[str, Any]]:
     id is minted from its row, so that it can't be started twice.
     """
     with (
-        workplace.open_workplace() as place,
-        recorded(place, workplace.step(f"take_{name}")) as run_id,
+        flow_context.open_context() as flow,
+        recorded(flow, flow_context.step(f"take_{name}")) as run_id,
     ):
-        folder = provide(place, name)
+        folder = provide(flow, name)
         for number in archive.strays(folder):
             # What was dropped just after a claim may have been set aside by a run that then died.
             try:
-                drop = claim.get(place.warehouse, number)
+                drop = claim.get(flow.warehouse, number)
             except claim.NoSuchDrop:
                 log.warning("files were set aside for drop %s, which nobody knows", number)
                 archive.let_go(folder, number)
@@ -73,86 +73,86 @@ def dispatch(name: str) -> list[dict[str, Any]]:
         lying = before
         if before:
             # What is waited for is that nothing happens: only time can tell.
-            time.sleep(place.settings.drop_settle_s)
+            time.sleep(flow.settings.drop_settle_s)
             lying = discovery.look(folder)
         looked = discovery.settled(folder, before.values(), lying.values())
         for seen in looked.settled:
             try:
-                _claimed(place, name, folder, seen)
+                _claimed(flow, name, folder, seen)
             except claim.DropTaken as taken:  # the others are no less welcome
                 log.info("%s", taken)
-        now = database.now(place.warehouse)
-        stable = timedelta(minutes=place.settings.drop_stable_minutes)
-        for each in unfinished.keep(place.warehouse, name, lying.values(), looked.waiting):
+        now = database.now(flow.warehouse)
+        stable = timedelta(minutes=flow.settings.drop_stable_minutes)
+        for each in unfinished.keep(flow.warehouse, name, lying.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
             if each.cut_off(now, stable):
-                _claimed(place, name, folder, lying[each.path])
-        _explain(place, name, folder)
-        with place.warehouse.begin() as connection:
+                _claimed(flow, name, folder, lying[each.path])
+        _explain(flow, name, folder)
+        with flow.warehouse.begin() as connection:
             step_log.finish(connection, run_id, state="complete")
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
-            for drop in claim.unstarted(place.warehouse, name)
+            for drop in claim.unstarted(flow.warehouse, name)
         ]
 
 
-def provide(place: Workplace, name: str) -> UPath:
+def provide(flow: FlowContext, name: str) -> UPath:
     """Return an inbox, which is there then, with its templates: no file can come before it is."""
-    folder = _folder(place, name)
+    folder = _folder(flow, name)
     templates.provide(folder, REMOTES[name].resource, declared(name))
     return folder
 
 
-def tidy(place: Workplace, name: str) -> None:
+def tidy(flow: FlowContext, name: str) -> None:
     """End the drops that wait for a file which has left the inbox, and renew the inbox's notice."""
-    folder = _folder(place, name)
-    unfinished.forget(place.warehouse, name, lambda: discovery.look(folder))
-    _explain(place, name, folder)
+    folder = _folder(flow, name)
+    unfinished.forget(flow.warehouse, name, lambda: discovery.look(folder))
+    _explain(flow, name, folder)
 
 
-def _explain(place: Workplace, name: str, folder: UPath) -> None:
+def _explain(flow: FlowContext, name: str, folder: UPath) -> None:
     """Write into the inbox which files and folders aren't taken, and why."""
-    now, ours = database.now(place.warehouse), templates.names(REMOTES[name].resource)
+    now, ours = database.now(flow.warehouse), templates.names(REMOTES[name].resource)
     untaken = [
-        *not_taken.waiting(unfinished.current(place.warehouse, name), now),
+        *not_taken.waiting(unfinished.current(flow.warehouse, name), now),
         *not_taken.passed_over(folder, ours, now),
     ]
-    minutes = place.settings.drop_stable_minutes
-    not_taken.publish(folder, untaken, place.settings.time_zone, minutes)
+    minutes = flow.settings.drop_stable_minutes
+    not_taken.publish(folder, untaken, flow.settings.time_zone, minutes)
 
 
-def hold(place: Workplace, name: str, params: Mapping[str, Any]) -> Drop:
+def hold(flow: FlowContext, name: str, params: Mapping[str, Any]) -> Drop:
     """Return the drop that the run is for, held by it; raise `NoSuchFile`."""
     run_id = get_current_context()["dag_run"].run_id
-    if mine := claim.of_run(place.warehouse, name, run_id):
+    if mine := claim.of_run(flow.warehouse, name, run_id):
         # An earlier try took it: the file no longer lies where it was dropped. Only a run that was
         # cleared finds its drop ended so, and is to go on.
         goes_on = mine.state in ("not_applied", "withdrawn") or params.get("decision")
-        return claim.reopen(place.warehouse, mine.id, run_id) if goes_on else mine
+        return claim.reopen(flow.warehouse, mine.id, run_id) if goes_on else mine
     if params.get("path"):
-        folder = _folder(place, name)
+        folder = _folder(flow, name)
         seen = discovery.see(folder, params["path"])
         if seen is None:
             raise NoSuchFile("no such file in the inbox; give its name as it lies there")
-        return _claimed(place, name, folder, seen, run_id)
+        return _claimed(flow, name, folder, seen, run_id)
     if not params.get("drop"):
         raise NoSuchFile("give the name of a file in the inbox, or a drop's number")
-    held = claim.get(place.warehouse, params["drop"])
+    held = claim.get(flow.warehouse, params["drop"])
     if held.resource != name:
         raise NoSuchFile(f"drop {held.id} is none of this DAG's: it holds {held.resource}")
-    return claim.reopen(place.warehouse, held.id, run_id)
+    return claim.reopen(flow.warehouse, held.id, run_id)
 
 
-def taken(place: Workplace, name: str, held: Drop) -> tuple[Sheet, UPath]:
+def taken(flow: FlowContext, name: str, held: Drop) -> tuple[Sheet, UPath]:
     """Return the drop's content as read, and where the original is kept.
 
     Where the file is not there to be read the drop ends, and `DropGone` is raised.
     """
-    folder = _folder(place, name)
+    folder = _folder(flow, name)
     try:
-        original = archive.take(folder, place.data_root / "archive" / folder_name(name), held)
+        original = archive.take(folder, flow.data_root / "archive" / folder_name(name), held)
     except archive.DropGone:
-        closing.withdraw(place.warehouse, held, _why_gone(folder, held))
+        closing.withdraw(flow.warehouse, held, _why_gone(folder, held))
         raise
     content = discovery.head(original)
     sheet = read(content, original.name, REMOTES[name].resource, declared(name))
@@ -171,13 +171,13 @@ def declared(name: str) -> Format:
 
 
 def _claimed(
-    place: Workplace, name: str, folder: UPath, seen: Seen, run_id: str | None = None
+    flow: FlowContext, name: str, folder: UPath, seen: Seen, run_id: str | None = None
 ) -> Drop:
     """Return the drop of a file that lies in the inbox, taken for a run; raise `DropTaken`."""
-    drop = claim.enter(place.warehouse, name, seen, run_id)
+    drop = claim.enter(flow.warehouse, name, seen, run_id)
     if drop.state in claim.ENDED and discovery.see(folder, seen.path) == seen:
         # A run moves its file away before it ends the drop: this one has come since.
-        drop = claim.enter_again(place.warehouse, drop, run_id)
+        drop = claim.enter_again(flow.warehouse, drop, run_id)
     return drop
 
 
@@ -188,5 +188,5 @@ def _why_gone(folder: UPath, held: Drop) -> str:
     return "gone" if discovery.see(folder, held.path) is None else "changed"
 
 
-def _folder(place: Workplace, name: str) -> UPath:
-    return place.data_root / "inbox" / folder_name(name)
+def _folder(flow: FlowContext, name: str) -> UPath:
+    return flow.data_root / "inbox" / folder_name(name)

@@ -17,7 +17,7 @@ from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit, mappable
 from bms_flows.runtime import step_log
-from bms_provider import lineage, policy, workplace
+from bms_provider import flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_warehouse.tables import client_invoice
 
@@ -29,25 +29,25 @@ def plan() -> list[int]:
     params = get_current_context()["params"]
     hook = BmsHook()
     entities = hook.entities_or(params.get("entities"))
-    window, days_given = workplace.asked_window(), bool(params.get("start_date"))
+    window, days_given = flow_context.asked_window(), bool(params.get("start_date"))
     over_budget = 0
-    with workplace.open_for_service(hook.settings) as place:
-        settings = place.settings
+    with flow_context.open_for_service(hook.settings) as flow:
+        settings = flow.settings
         if params.get("lookback_days") is not None:
             settings = replace(settings, lookback_days=params["lookback_days"])
         if params.get("accept_suspect"):
-            units = planning.suspects(place.warehouse, entities, window if days_given else None)
+            units = planning.suspects(flow.warehouse, entities, window if days_given else None)
         elif days_given:
             units = planning.exactly(entities, window, settings)
         else:
             today = datetime.now(UTC).astimezone(settings.time_zone).date()
             units, over_budget = planning.with_look_back(
-                place.warehouse, entities, window, settings, today=today
+                flow.warehouse, entities, window, settings, today=today
             )
         units = mappable(units)
-        run_id = step_log.begin(place.warehouse, workplace.step("plan", window=window))
+        run_id = step_log.begin(flow.warehouse, flow_context.step("plan", window=window))
         details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
-        with place.warehouse.begin() as connection:
+        with flow.warehouse.begin() as connection:
             step_log.finish(connection, run_id, state="complete", details=details)
     return list(range(len(units)))
 
@@ -57,23 +57,23 @@ def extract(position: int) -> dict[str, Any]:
     context = get_current_context()
     hook, counters = BmsHook(), Counters()
     client = hook.client(counters)
-    with workplace.open_for_service(hook.settings) as place:
-        planned = step_log.details(place.warehouse, workplace.step("plan"))["units"][position]
+    with flow_context.open_for_service(hook.settings) as flow:
+        planned = step_log.details(flow.warehouse, flow_context.step("plan"))["units"][position]
         unit = Unit.from_dict(planned)
         context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template
-        step = workplace.step("extract", id_entity=unit.id_entity, window=unit.span)
+        step = flow_context.step("extract", id_entity=unit.id_entity, window=unit.span)
         try:
             if unit.accepts:
-                manifest = accept_unit(place, unit, step)
+                manifest = accept_unit(flow, unit, step)
                 if manifest is None:
                     raise AirflowSkipException("read again since: nothing is left to accept")
             else:
-                language = context["params"].get("language") or place.settings.language
-                manifest = asyncio.run(extract_unit(client, place, unit, step, language=language))
+                language = context["params"].get("language") or flow.settings.language
+                manifest = asyncio.run(extract_unit(client, flow, unit, step, language=language))
         finally:
-            workplace.emit(counters, ENDPOINT.name)
-        workplace.emit_rows(client_invoice.name, manifest)
-        url = place.warehouse.url
+            flow_context.emit(counters, ENDPOINT.name)
+        flow_context.emit_rows(client_invoice.name, manifest)
+        url = flow.warehouse.url
         lineage.report(ENDPOINT, hook.settings.base_url, client_invoice, url, manifest)
     name = f"bms_client_invoice_{unit.id_entity}"
     asset = Asset(name, uri=f"bms://warehouse/client_invoice/{unit.id_entity}")

@@ -15,7 +15,7 @@ from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked
 from bms_flows.runtime.settings import Settings
-from bms_provider import lineage, workplace
+from bms_provider import flow_context, lineage
 from bms_provider.hooks.bms import BmsHook
 
 if TYPE_CHECKING:
@@ -70,19 +70,19 @@ def _sync(
     """Run a mirror once; its counts go on record, to the metrics, and with the task's assets."""
     context = get_current_context()
     hook, counters = BmsHook(), Counters()
-    step = workplace.step("sync", id_entity=id_entity)
+    step = flow_context.step("sync", id_entity=id_entity)
 
     async def run() -> dict[str, Any]:
         async with hook.client(counters) as client:
-            return await sync.sync(client, place, resource, source_of(client), asked, step)
+            return await sync.sync(client, flow, resource, source_of(client), asked, step)
 
-    with workplace.open_for_service(hook.settings) as place:
+    with flow_context.open_for_service(hook.settings) as flow:
         try:
             manifest = asyncio.run(run())
         finally:
-            workplace.emit(counters, f"mirror_{resource.name}")
-        workplace.emit_rows(resource.name, manifest)
-        endpoint, url = BY_NAME[f"list_{resource.name}s"], place.warehouse.url
+            flow_context.emit(counters, f"mirror_{resource.name}")
+        flow_context.emit_rows(resource.name, manifest)
+        endpoint, url = BY_NAME[f"list_{resource.name}s"], flow.warehouse.url
         lineage.report(endpoint, hook.settings.base_url, resource.table, url, manifest)
     name = resource.name if id_entity is None else f"{resource.name}_{id_entity}"
     asset = Asset(f"bms_{name}", uri=f"bms://warehouse/{name.replace('_', '/')}")

@@ -12,7 +12,7 @@ from bms.counters import Counters
 from bms_flows.audit.run import audit as compare
 from bms_flows.audit.settings import Settings
 from bms_flows.runtime.windows import Window
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 
 
@@ -27,13 +27,13 @@ def audit() -> dict[str, Any]:
         start = date.fromisoformat(params["start_date"])
         window = Window(start, date.fromisoformat(params.get("end_date") or params["start_date"]))
     today = datetime.now(UTC).astimezone(settings.time_zone).date()
-    step = workplace.step("audit", window=window)
+    step = flow_context.step("audit", window=window)
 
     async def run() -> dict[str, Any]:
         async with hook.client(counters) as client:
             return await compare(
                 client,
-                place,
+                flow,
                 settings,
                 step,
                 entities=entities,
@@ -42,8 +42,8 @@ def audit() -> dict[str, Any]:
                 connected=hook.entities,
             )
 
-    with workplace.open_for_service(hook.settings) as place:
+    with flow_context.open_for_service(hook.settings) as flow:
         try:
             return asyncio.run(run())
         finally:
-            workplace.emit(counters, "reconciliation")
+            flow_context.emit(counters, "reconciliation")

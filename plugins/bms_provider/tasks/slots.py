@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow.sdk import get_current_context
 
 from bms_flows.monitoring import alarms
-from bms_provider import notices, policy, pool, workplace
+from bms_provider import flow_context, notices, policy, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,10 @@ class Look:
 def watch() -> bool:
     """Look at the pool's tasks, raise or end the alarm, tell; return whether tasks are stuck."""
     ti = get_current_context()["ti"]
-    with workplace.open_workplace() as place:
-        with place.warehouse.begin() as connection:
+    with flow_context.open_context() as flow:
+        with flow.warehouse.begin() as connection:
             stuck = watch_slots(connection, lambda: look(ti))
-        notices.deliver(place)
+        notices.deliver(flow)
     return stuck
 
 

@@ -18,7 +18,7 @@ from bms_flows.onboarding.reporting.report import RECEIPT
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
 from bms_flows.runtime.notice import NotTaken
-from bms_provider import notices, workplace
+from bms_provider import flow_context, notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,11 +33,11 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
     planned = context["ti"].xcom_pull(task_ids="plan")
     if to is None or planned is None:
         return
-    with workplace.open_workplace() as place:
-        drop, run = claim.get(place.warehouse, planned["drop"]), context["dag_run"]
+    with flow_context.open_context() as flow:
+        drop, run = claim.get(flow.warehouse, planned["drop"]), context["dag_run"]
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
             return  # what stands there is an earlier run's word, or another's
-        folder = place.path(drop.report)
+        folder = flow.path(drop.report)
         receipt = msgspec.json.decode(storage.read(folder / RECEIPT))
         message = notice(
             drop,
@@ -45,7 +45,7 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
             receipt["counts"],
             plan=receipt["plan"]["id"],
             report=str(folder),
-            run=notices.links(place.settings).run(run.dag_id, run.run_id),
+            run=notices.links(flow.settings).run(run.dag_id, run.run_id),
         )
     try:
         notices.send_to(to, message)

@@ -16,7 +16,7 @@ from bms_flows.monitoring.gauges import gauges
 from bms_flows.monitoring.watch import watch as watch_promises
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.settings import Settings
-from bms_provider import notices, workplace
+from bms_provider import flow_context, notices
 from bms_provider.tasks import inbox
 from bms_warehouse import database
 from bms_warehouse.tables import run as steps
@@ -36,7 +36,7 @@ def watch() -> dict[str, str]:
     Last, see that there are inboxes, since nothing else runs before the first file lies in one; and end the
     drops that wait for a file which a person has taken away since: they wait for nothing.
     """
-    with workplace.open_workplace() as place:
+    with flow_context.open_context() as place:
         with place.warehouse.begin() as connection:
             found = watch_promises(connection, place.settings, notices.links(place.settings))
             for name, value, tags in gauges(connection, found):
@@ -54,7 +54,7 @@ def failed(context: Mapping[str, Any]) -> None:
     mapped = task.map_index is not None and task.map_index >= 0
     name = f"{task.task_id} [{task.map_index}]" if mapped else task.task_id
     error = context.get("exception")
-    with workplace.open_workplace() as place:
+    with flow_context.open_context() as place:
         with place.warehouse.begin() as connection:
             freshness = look(connection, place.settings).get(run.dag_id)
             suspect = freshness is not None and freshness.state == "suspect"
@@ -111,7 +111,7 @@ def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
     if run["run_type"] == "backfill" and _waited(run, queued) > WAITED * (due - queued):
         return  # a backfill queues all of its runs at once, and they wait for each other
-    warehouse = database.connect(workplace.warehouse_uri(connection))
+    warehouse = database.connect(flow_context.warehouse_uri(connection))
     try:
         with warehouse.begin() as transaction:
             alarms.raise_(

@@ -7,21 +7,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bms.counters import Counters
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning.rules import Rules, read
 from bms_flows.onboarding.reading.sheet import UNDECLARED
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import Settings
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import recorded
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.tasks import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.context import FlowContext
 
 T = TypeVar("T")
 
@@ -34,40 +34,45 @@ def rules(name: str) -> Rules:
     return replace(own, version=f"{own.version}-{declared.date_order}-{declared.decimal_mark}")
 
 
-def step(place: Workplace, name: str, called: str, work: Callable[[Workbench], Awaitable[T]]) -> T:
+def step(
+    flow: FlowContext, name: str, called: str, work: Callable[[OnboardingContext], Awaitable[T]]
+) -> T:
     """Do `work`, and put on record how the service answered it."""
     counters = Counters()
-    with recorded(place, workplace.step(called), counters) as run_id:
-        done = run(place, name, counters, work)
-        with place.warehouse.begin() as connection:
+    with recorded(flow, flow_context.step(called), counters) as run_id:
+        done = run(flow, name, counters, work)
+        with flow.warehouse.begin() as connection:
             step_log.finish(connection, run_id, state="complete", service=counters)
     return done
 
 
 def run(
-    place: Workplace, name: str, counters: Counters, work: Callable[[Workbench], Awaitable[T]]
+    flow: FlowContext,
+    name: str,
+    counters: Counters,
+    work: Callable[[OnboardingContext], Awaitable[T]],
 ) -> T:
     """Do `work` with clients of its own, in the one event loop of this task.
 
     Raises `ServiceMismatch` where the warehouse is filled from another service.
     """
     hook, settings = BmsHook(), Settings.from_environment()
-    workplace.require_service(place, hook.settings)
+    flow_context.require_service(flow, hook.settings)
     reader, writer = hook.client(counters), hook.client(counters, attempts=1)
 
     async def on_a_bench() -> T:
         remote = REMOTES[name]
         async with reader, writer:
-            bench = Workbench(
-                place.warehouse,
+            onboarding = OnboardingContext(
+                flow.warehouse,
                 remote(reader, writer, settings),
                 rules(name),
                 settings,
                 hook.entities,
             )
-            return await work(bench)
+            return await work(onboarding)
 
     try:
         return asyncio.run(on_a_bench())
     finally:
-        workplace.emit(counters, f"create_{name}")
+        flow_context.emit(counters, f"create_{name}")

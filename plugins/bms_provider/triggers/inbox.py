@@ -50,9 +50,9 @@ class InboxTrigger(BaseEventTrigger):
 
     def _lying(self) -> dict[str, str]:
         from bms_flows.onboarding.inbox import discovery  # noqa: PLC0415 - only the triggerer needs it
-        from bms_provider import workplace  # noqa: PLC0415
+        from bms_provider import flow_context  # noqa: PLC0415
 
-        root = workplace.data_root(self.data_root)
+        root = flow_context.data_root(self.data_root)
         folders = [root / "inbox" / name for name in self.inboxes]
         return {
             f"{folder.name}/{seen.path}": seen.stamp

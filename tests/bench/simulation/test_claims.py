@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from bench.simulation.claims import MemoryClaims
 from bms_flows.onboarding.inbox import claim, closing
-from bms_flows.onboarding.inbox.claim import ClaimLost, Drop, DropTaken, Ending
+from bms_flows.onboarding.inbox.claim import Drop, DropTaken, Ending, LeaseLost
 from bms_flows.onboarding.inbox.discovery import Seen
 
 FILES = [Seen("a.csv", 3, "1"), Seen("a.csv", 3, "2"), Seen("b.csv", 3, "1")]
@@ -92,7 +92,7 @@ class Story:
 def _told(ask: Callable[..., Drop | None], *given: Any, **named: Any) -> object:
     try:
         drop = ask(*given, **named)
-    except (ClaimLost, DropTaken) as refused:
+    except (LeaseLost, DropTaken) as refused:
         return type(refused)
     return drop and (drop.seen, drop.state, drop.dag_run_id, drop.sha256)
 
@@ -102,4 +102,4 @@ def test_both_answer_alike(seed: int, warehouse: Engine) -> None:
     there = Story(RealClaims(warehouse)).tell(Random(seed))
     here = Story(MemoryClaims()).tell(Random(seed))
     assert here == there
-    assert {ClaimLost, DropTaken} <= {each for each in here if isinstance(each, type)}
+    assert {LeaseLost, DropTaken} <= {each for each in here if isinstance(each, type)}

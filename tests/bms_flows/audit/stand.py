@@ -16,7 +16,7 @@ from bms.settings import Settings as ClientSettings
 from bms_flows.audit.run import audit
 from bms_flows.audit.settings import Settings
 from bms_flows.monitoring import alarms
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from tests.bms_flows.mirror.stand import Mirror
@@ -69,14 +69,14 @@ class Auditor:
         self.runs += 1
         self.counters = Counters()
         step = Step("reconciliation", f"audit {self.runs}", "audit")
-        place = Workplace(self.warehouse, UPath(self.data_root), self.settings)
+        flow = FlowContext(self.warehouse, UPath(self.data_root), self.settings)
 
         async def once() -> dict[str, Any]:
             settings = replace(self.client_settings, **client)
             async with Client(settings, counters=self.counters) as opened:
                 return await audit(
                     opened,
-                    place,
+                    flow,
                     self.settings,
                     step,
                     entities=entities,

@@ -21,7 +21,7 @@ from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import suspects
 from bms_flows.invoices.run import Suspect, extract_unit
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -155,8 +155,8 @@ class Company:
             manifests += [manifest] if manifest else []
         return manifests
 
-    def _place(self) -> Workplace:
-        return Workplace(self.warehouse, UPath(self.data_root), self.settings)
+    def _place(self) -> FlowContext:
+        return FlowContext(self.warehouse, UPath(self.data_root), self.settings)
 
     def _step(self, window: Window) -> Step:
         self.number += 1

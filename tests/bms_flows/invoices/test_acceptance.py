@@ -16,7 +16,7 @@ from bms_flows.invoices.raw import AnswersMissing
 from bms_flows.invoices.run import Suspect
 from bms_flows.invoices.units import Unit
 from bms_flows.rebuild import rebuild
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -76,9 +76,9 @@ def last(warehouse: Engine) -> int:
 
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
     """Publish a suspect load as a later run does; return its manifest, None without one."""
-    place = Workplace(warehouse, UPath(data_root), Settings())
+    flow = FlowContext(warehouse, UPath(data_root), Settings())
     step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
-    return accept_unit(place, unit, step)
+    return accept_unit(flow, unit, step)
 
 
 def test_a_held_day_is_not_published_and_the_task_says_what_to_do(

@@ -12,7 +12,7 @@ from upath import UPath
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import suspects
 from bms_flows.invoices.run import Suspect
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
@@ -36,10 +36,10 @@ def table_hash(warehouse: Engine) -> str:
 
 
 def accept(warehouse: Engine, data_root: Path) -> None:
-    place = Workplace(warehouse, UPath(data_root), Settings())
+    flow = FlowContext(warehouse, UPath(data_root), Settings())
     for unit in suspects(warehouse, [1]):
         step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
-        assert accept_unit(place, unit, step)
+        assert accept_unit(flow, unit, step)
 
 
 def test_other_types_with_one_reading_change_nothing_and_are_counted(

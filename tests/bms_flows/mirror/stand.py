@@ -17,7 +17,7 @@ from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked, Resource, Source
 from bms_flows.mirror.run import sync
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 
@@ -58,11 +58,11 @@ class Mirror:
 
         async def once() -> dict[str, Any]:
             settings = replace(self.client_settings, page_size=page_size, concurrency=concurrency)
-            place = Workplace(self.warehouse, UPath(self.data_root), self.settings)
+            flow = FlowContext(self.warehouse, UPath(self.data_root), self.settings)
             step = Step(f"{name}_sync", f"run {self.runs}", "sync", given.get("id_entity"))
             async with Client(settings, counters=self.counters) as client:
                 return await sync(
-                    client, place, resource, source(client, **given), asked or Asked(), step
+                    client, flow, resource, source(client, **given), asked or Asked(), step
                 )
 
         return asyncio.run(once())

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from bms_flows.mirror.decisions import (
-    Known,
     Rotation,
+    ServiceRecord,
     absent,
     carried,
     details_to_read,
@@ -23,7 +23,7 @@ from bms_flows.mirror.flags import FlagList
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import Reading
 
-THERE = Known(b"", detailed=True, gone=None, flags=(True,))
+THERE = ServiceRecord(b"", detailed=True, gone=None, flags=(True,))
 GONE = replace(THERE, gone="vanished")
 
 
@@ -83,13 +83,13 @@ def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
 
 
 def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:
-    known: dict[Key, Known] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
+    known: dict[Key, ServiceRecord] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
     assert absent(known, {1}, None) == [2]
     assert absent(known, {1}, 7) == [4]
 
 
 def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged() -> None:
-    known: dict[Key, Known] = {
+    known: dict[Key, ServiceRecord] = {
         1: THERE,
         2: GONE,
         3: replace(THERE, detailed=False),
@@ -111,7 +111,7 @@ UNREAD = replace(UNLISTED, detailed=False)
 
 
 def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
-    known: dict[Key, Known] = {1: THERE, 2: UNLISTED, 3: UNREAD}
+    known: dict[Key, ServiceRecord] = {1: THERE, 2: UNLISTED, 3: UNREAD}
     assert no_longer_listed(known, [1, 2, 3]) == [1]
     assert to_confirm(known, [1, 2, 3], rotates=False) == [1, 2, 3]
     assert to_confirm(known, [1, 2, 3], rotates=True) == [1, 3]
@@ -126,7 +126,7 @@ def test_beyond_a_count_and_a_share_a_person_is_asked(gone: int, present: int, a
 
 
 def test_a_flag_stays_where_its_list_is_not_proven() -> None:
-    known: dict[Key, Known] = {1: THERE, 2: THERE, 4: GONE}
+    known: dict[Key, ServiceRecord] = {1: THERE, 2: THERE, 4: GONE}
     flag = FlagList(Reading(never, never, 10), carried(known, 0), seen={1, 3})
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, True, True, False]
     flag.proven = True

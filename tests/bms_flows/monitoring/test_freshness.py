@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, insert, text
 
-from bms_flows.monitoring.freshness import PROMISES, Course, Freshness, judge, look
+from bms_flows.monitoring.freshness import FRESHNESS_TARGETS, Course, Freshness, judge, look
 from bms_flows.runtime.settings import Settings
 from bms_warehouse.tables import run
 
@@ -69,13 +69,13 @@ def test_nothing_is_late_where_nothing_is_promised() -> None:
 def test_a_person_hears_of_what_is_late_and_of_what_waits_for_a_word(
     found: Course, wrong: bool
 ) -> None:
-    (promise,) = [each for each in PROMISES if each.flow == "contact_sync"]
+    (promise,) = [each for each in FRESHNESS_TARGETS if each.flow == "contact_sync"]
     freshness = Freshness(promise, 2 * HOUR, [judge(found, 2 * HOUR, NOW)], NOW)
     assert bool(freshness.wrong) is wrong
 
 
 def test_each_promise_has_its_setting() -> None:
-    assert all(promise.allowed(SETTINGS) for promise in PROMISES)
+    assert all(promise.allowed(SETTINGS) for promise in FRESHNESS_TARGETS)
 
 
 # What is read from bms.run

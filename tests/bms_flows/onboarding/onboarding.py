@@ -21,7 +21,7 @@ from bms.client import Client
 from bms.errors import BmsError
 from bms.settings import Settings as ClientSettings
 from bms_flows.onboarding import run as proposal
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
@@ -151,12 +151,12 @@ async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
     sheet = read(run.content, "drop.csv", resource)
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
         remote = REMOTES[run.resource](reader, writer, run.settings)
-        bench = Workbench(engine, remote, rules.read(resource), run.settings, run.entities)
+        bench = OnboardingContext(engine, remote, rules.read(resource), run.settings, run.entities)
         return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
 
 
 async def carried_through(
-    bench: Workbench, drop_id: int, sheet: Sheet, kept: Kept
+    bench: OnboardingContext, drop_id: int, sheet: Sheet, kept: Kept
 ) -> list[Outcome]:
     """Plan, begin, apply every chunk, verify, make the receipt; what has returned before is not done again."""
     plan_id = kept.get("plan")

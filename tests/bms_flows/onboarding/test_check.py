@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reporting import review
 from bms_flows.onboarding.reporting.outcome import Outcome
@@ -80,11 +80,13 @@ def decide(this: Run, line: int, choice: str) -> None:
             Client(replace(this.service, attempts=1)) as writer,
         ):
             remote = REMOTES[this.resource](reader, writer, this.settings)
-            bench = Workbench(engine, remote, rules.read(remote.resource), this.settings)
+            onboarding = OnboardingContext(
+                engine, remote, rules.read(remote.resource), this.settings
+            )
             decision = review.Decision(choice, "ada", "manual__1")
             lines = review.Lines(frozenset({line}))
             rows, _ = review.rows_of(engine, this.resource, this.drop_id, lines, decision)
-            await bench.applier().apply(await review.decide_review(bench, rows, decision))
+            await onboarding.applier().apply(await review.decide_review(onboarding, rows, decision))
         engine.dispose()
 
     asyncio.run(main())

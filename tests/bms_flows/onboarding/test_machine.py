@@ -17,7 +17,7 @@ from bench.simulation.clock import VirtualLoop, now
 from bench.simulation.ledger import IDENTITY, MemoryLedger
 from bench.simulation.process import Killed, Process
 from bench.simulation.service import SimulatedService, person
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, State, Unlawful
+from bms_flows.onboarding.ledger.entry import HERE, OPEN, InvalidTransition, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.planning import rules as drop_rules
 from bms_flows.onboarding.planning.plan import Action, Plan
@@ -128,7 +128,7 @@ class Onboarding(RuleBasedStateMachine):
                     reason=reason,
                     candidates=row.candidates,
                 )
-            except Unlawful:
+            except InvalidTransition:
                 continue
             self.ledger.rows[known.id] = again.entry
             self.ledger.body[known.id] = dict(row.body)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 
 from bms.client import Client
 from bms_flows.onboarding import run as proposal
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.planning import approval as consent
@@ -42,16 +42,18 @@ TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15
 
 
 @asynccontextmanager
-async def bench(
+async def onboarding(
     run: Run, engine: Engine, **settings: Any
-) -> AsyncIterator[tuple[Workbench, Sheet]]:
+) -> AsyncIterator[tuple[OnboardingContext, Sheet]]:
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
         remote = Employees(reader, writer)
-        place = Workbench(engine, remote, rules.read(EMPLOYEE), replace(run.settings, **settings))
+        place = OnboardingContext(
+            engine, remote, rules.read(EMPLOYEE), replace(run.settings, **settings)
+        )
         yield place, read(run.content, "drop.csv", EMPLOYEE)
 
 
-async def applied(place: Workbench, run: Run, sheet: Sheet, plan_id: str) -> str:
+async def applied(place: OnboardingContext, run: Run, sheet: Sheet, plan_id: str) -> str:
     begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
     assert isinstance(begun, proposal.Begun)
     for number in range(begun.chunks):
@@ -75,7 +77,7 @@ async def test_nothing_is_sent_before_somebody_agreed(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert asked.decision.ask
         assert "Lefèvre" not in asked.text()
@@ -95,7 +97,7 @@ async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
 ) -> None:
     there = hired(sandbox)
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert planned.plan.counts["create"] == 1
         consent.agree(place, run.drop_id, planned.plan.id, "ada")
@@ -114,7 +116,7 @@ async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
 ) -> None:
     there = hired(sandbox)
     run = drop(TWO)
-    async with bench(run, warehouse, approval=approval) as (place, sheet):
+    async with onboarding(run, warehouse, approval=approval) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         sandbox.delete("employees", there["guid_employee"])
         again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
@@ -127,7 +129,7 @@ def newcomers(first: int, rows: int) -> bytes:
 
 
 async def asked(run: Run, warehouse: Engine, **settings: Any) -> Proposal:
-    async with bench(run, warehouse, **settings) as (place, sheet):
+    async with onboarding(run, warehouse, **settings) as (place, sheet):
         return await proposal.plan_drop(place, run.drop_id, sheet, datetime.now(UTC).date())
 
 
@@ -142,7 +144,7 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     )
     again = await asked(runs[1], warehouse, approval=20)
     assert not again.decision.ask, "the rows of a drop count once"
-    async with bench(runs[2], warehouse) as (place, _):
+    async with onboarding(runs[2], warehouse) as (place, _):
         consent.agree(place, runs[2].drop_id, plans[2].plan.id, "ada")
     more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
     assert not more.decision.ask, "what a person agreed to doesn't count"
@@ -161,7 +163,7 @@ async def test_rows_that_were_created_unasked_yesterday_do_not_count(
 
 async def test_a_dry_run_uses_up_nothing(warehouse: Engine, drop: Drop) -> None:
     run = drop(newcomers(900000, 20))
-    async with bench(run, warehouse, approval=20) as (place, sheet):
+    async with onboarding(run, warehouse, approval=20) as (place, sheet):
         day = datetime.now(UTC).date()
         await proposal.plan_drop(place, run.drop_id, sheet, day, dry_run=True)
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
@@ -180,7 +182,7 @@ async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
 ) -> None:
     """One of the two was hired meanwhile: less is created, and still nobody said yes."""
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         consent.refuse(place, run.drop_id, planned.plan.id, "ada")
         hired(sandbox)
@@ -193,7 +195,7 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
-    async with bench(run, warehouse) as (place, sheet):
+    async with onboarding(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         sandbox.insert(
             "employees",
@@ -209,7 +211,7 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
-def said_of(place: Workbench, run: Run, plan_id: str) -> tuple[str, str | None]:
+def said_of(place: OnboardingContext, run: Run, plan_id: str) -> tuple[str, str | None]:
     plan = consent.kept(place, run.drop_id, plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
@@ -226,7 +228,7 @@ async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
     said: Callable[..., None], warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
         said(place, run.drop_id, plan_id, "ada")
         before = said_of(place, run, plan_id)
@@ -246,7 +248,7 @@ async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
 ) -> None:
     """The approval's task was cleared: nothing was planned anew."""
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
         consent.agree(place, run.drop_id, plan_id, "ada")
         consent.refuse(place, run.drop_id, plan_id, "bob")
@@ -261,7 +263,7 @@ async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_n
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
         there = hired(sandbox)
         second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
@@ -276,7 +278,7 @@ async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         consent.refuse(place, run.drop_id, larger.plan.id, "ada")
         there = hired(sandbox)
@@ -318,7 +320,7 @@ async def test_a_planning_that_stood_still_takes_no_answer_back(
     warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         still = StandsStill(place.remote)
         late = asyncio.create_task(
             proposal.plan_drop(replace(place, remote=still), run.drop_id, sheet, TODAY)
@@ -335,7 +337,7 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
     warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, approval="always") as (place, sheet):
+    async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
         consent.agree(place, run.drop_id, plan_id, "ada")
         still = StandsStill(place.remote)
@@ -356,7 +358,7 @@ async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
 ) -> None:
     rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAPPED + 1))
     run = drop(csv(*rows))
-    async with bench(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
+    async with onboarding(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(begun, proposal.Begun)
@@ -365,11 +367,11 @@ async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAPPED + 1)
 
 
-Decide = Callable[[Workbench, int, Any], Awaitable[Any]]
+Decide = Callable[[OnboardingContext, int, Any], Awaitable[Any]]
 
 
 async def in_review(
-    place: Workbench, run: Run, sheet: Sheet, sandbox: Sandbox
+    place: OnboardingContext, run: Run, sheet: Sheet, sandbox: Sandbox
 ) -> tuple[str, list[int]]:
     """Bring the first of two rows before a person: five POSTs, and never a trace."""
     sandbox.set_fault("reset_after_read", "create_employee")
@@ -387,7 +389,7 @@ async def test_a_person_decides_once_and_is_named(
     choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
         given = choice
         if choice == "candidate":
@@ -417,7 +419,7 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(BadDecision):
@@ -428,7 +430,7 @@ async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
         with pytest.raises(BadDecision, match="payroll_number") as refused:
@@ -447,7 +449,7 @@ async def test_a_listed_candidate_may_be_chosen_whatever_differs(
 ) -> None:
     there = hired(sandbox)
     run = drop(csv("900009;Lefèvre;Aurélie;2026-05-15;"))
-    async with bench(run, warehouse) as (place, sheet):
+    async with onboarding(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         await applied(place, run, sheet, planned.plan.id)
         [entry] = (await place.ledger.by_key({planned.plan.rows[0].key or ""})).values()
@@ -463,7 +465,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
         await place.applier().apply(no)
@@ -486,7 +488,7 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         sandbox.set_fault("reset_after_read", "create_employee")
         decision = Decision("create", "ada", "manual__1")
@@ -499,7 +501,7 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
 
 async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse) as (place, sheet):
+    async with onboarding(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         plan_id = await applied(place, run, sheet, planned.plan.id)
         _, written = await make_receipt(place, run.drop_id, plan_id, sheet)
@@ -530,7 +532,7 @@ async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with bench(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
+    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         [entry] = await place.ledger.entries([row])
         later = await place.ledger.now()
@@ -559,7 +561,7 @@ async def test_the_audit_of_the_next_run_finds_a_double_once(
     )
     for _ in range(2):
         run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
-        async with bench(run, warehouse) as (place, sheet):
+        async with onboarding(run, warehouse) as (place, sheet):
             planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         [finding] = planned.findings
         assert (finding.what, len(finding.remote_ids)) == ("double", 2)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from bms.client import Client
 from bms_flows.onboarding import run as proposal
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
@@ -59,21 +59,21 @@ class Meeting:
 class Taking:
     """One drop on its bench."""
 
-    bench: Workbench
+    onboarding: OnboardingContext
     drop_id: int
     sheet: Sheet
 
     async def plan(self) -> str:
-        return (await proposal.plan_drop(self.bench, self.drop_id, self.sheet, TODAY)).plan.id
+        return (await proposal.plan_drop(self.onboarding, self.drop_id, self.sheet, TODAY)).plan.id
 
     async def enter(self, plan_id: str) -> proposal.Begun:
-        begun = await proposal.begin(self.bench, self.drop_id, plan_id, self.sheet, TODAY)
+        begun = await proposal.begin(self.onboarding, self.drop_id, plan_id, self.sheet, TODAY)
         assert isinstance(begun, proposal.Begun)
         return begun
 
     async def apply(self, begun: proposal.Begun) -> list[dict[str, int]]:
         return [
-            await proposal.apply_chunk(self.bench, self.drop_id, begun.plan_id, number)
+            await proposal.apply_chunk(self.onboarding, self.drop_id, begun.plan_id, number)
             for number in range(begun.chunks)
         ]
 
@@ -85,8 +85,8 @@ async def taking(run: Run, engine: Engine) -> AsyncIterator[Taking]:
         writer = await stack.enter_async_context(Client(replace(run.service, attempts=1)))
         patient = replace(run.settings, create_timeout_s=20, lease_s=20)
         remote = REMOTES[run.resource](reader, writer, patient)
-        bench = Workbench(engine, remote, rules.read(remote.resource), patient)
-        yield Taking(bench, run.drop_id, read(run.content, "drop.csv", remote.resource))
+        onboarding = OnboardingContext(engine, remote, rules.read(remote.resource), patient)
+        yield Taking(onboarding, run.drop_id, read(run.content, "drop.csv", remote.resource))
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
@@ -100,7 +100,10 @@ async def test_two_that_have_looked_before_either_entered_make_one_record(
             connection.exec_driver_sql("delete from bms.creation_snapshot")
         both = asyncio.Barrier(2)
         drops = [
-            replace(each, bench=replace(each.bench, remote=Meeting(each.bench.remote, both)))
+            replace(
+                each,
+                onboarding=replace(each.onboarding, remote=Meeting(each.onboarding.remote, both)),
+            )
             for each in (one, other)
         ]
         begun = await asyncio.gather(*map(Taking.enter, drops, plans))

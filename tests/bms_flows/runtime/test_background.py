@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from bms_flows.runtime.background import Lane
+from bms_flows.runtime.background import BackgroundWriter
 
 
 async def test_work_is_done_in_order_in_one_thread() -> None:
     done: list[tuple[int, str]] = []
-    with Lane() as lane:
+    with BackgroundWriter() as lane:
         for number in range(5):
             await lane.put(lambda n: done.append((n, threading.current_thread().name)), number)
         await lane.done()
@@ -21,7 +21,7 @@ async def test_work_is_done_in_order_in_one_thread() -> None:
 @pytest.mark.parametrize("waiting", [0, 1, 2])
 async def test_so_many_pieces_wait_and_no_more(waiting: int) -> None:
     go = threading.Event()
-    with Lane(waiting) as lane:
+    with BackgroundWriter(waiting) as lane:
         for _ in range(1 + waiting):
             await lane.put(go.wait)
         second = asyncio.create_task(lane.put(lambda: None))
@@ -32,7 +32,7 @@ async def test_so_many_pieces_wait_and_no_more(waiting: int) -> None:
 
 
 async def test_an_error_comes_with_the_next_piece() -> None:
-    with Lane() as lane:
+    with BackgroundWriter() as lane:
         await lane.put(int, "no number")
         with pytest.raises(ValueError, match="no number"):
             await lane.put(print)
@@ -40,7 +40,7 @@ async def test_an_error_comes_with_the_next_piece() -> None:
 
 async def test_leaving_waits_for_all_that_was_put() -> None:
     done = []
-    with Lane(waiting=1) as lane:
+    with BackgroundWriter(waiting=1) as lane:
         await lane.put(done.append, 1)
         await lane.put(done.append, 2)
     assert done == [1, 2]
@@ -54,7 +54,7 @@ async def test_what_was_not_begun_is_dropped_where_the_block_fails() -> None:
         go.wait()
         done.append(1)
 
-    with pytest.raises(RuntimeError), Lane(waiting=1) as lane:  # noqa: PT012 - what fails is the block
+    with pytest.raises(RuntimeError), BackgroundWriter(waiting=1) as lane:  # noqa: PT012 - what fails is the block
         await lane.put(first)
         await lane.put(done.append, 2)
         begun.wait()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bms_flows.monitoring.freshness import PROMISES
+from bms_flows.monitoring.freshness import FRESHNESS_TARGETS
 from bms_flows.monitoring.watch import LAST_STEPS
 from bms_provider.board.flows import FLOWS, task_of
 from bms_provider.board.states import STATES
@@ -20,7 +20,7 @@ def test_every_dag_has_its_place(project: Path) -> None:
 
 
 def test_every_promise_has_its_flow_and_loads_by_the_same_step() -> None:
-    for promise in PROMISES:
+    for promise in FRESHNESS_TARGETS:
         step = promise.step or FLOWS[promise.flow].loads
         assert FLOWS[promise.flow].loads == step
 

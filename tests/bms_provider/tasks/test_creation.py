@@ -17,9 +17,9 @@ from sqlalchemy import Engine, make_url, text
 
 from bms_flows.onboarding.inbox import archive
 from bms_flows.onboarding.inbox.archive import DropGone
-from bms_flows.onboarding.inbox.claim import TakenOver
+from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import BadDecision
-from bms_provider import workplace
+from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
 from bms_sandbox.serve import Sandbox
@@ -270,11 +270,11 @@ def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
 def test_a_folder_in_the_inbox_is_explained_until_it_has_gone(data_root: Path) -> None:
     folder = data_root / "inbox" / "employees"
     (folder / "mars").mkdir(parents=True)
-    with run(), workplace.open_workplace() as place:
-        inbox.tidy(place, "employee")
+    with run(), flow_context.open_context() as flow:
+        inbox.tidy(flow, "employee")
         assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
         (folder / "mars").rmdir()
-        inbox.tidy(place, "employee")
+        inbox.tidy(flow, "employee")
     assert not (folder / "_NON_PRIS.txt").exists()
 
 
@@ -379,8 +379,8 @@ def test_no_transaction_is_open_while_the_service_is_read(
 def test_a_file_held_by_another_run_holds_up_no_other(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
-    with run(path=dropped), workplace.open_workplace() as place:
-        inbox.hold(place, "employee", {"path": dropped})
+    with run(path=dropped), flow_context.open_context() as flow:
+        inbox.hold(flow, "employee", {"path": dropped})
     (data_root / "inbox" / "employees" / "mai.csv").write_bytes(DROP.encode())
     [other] = dispatched()
     assert drop_row(warehouse, other).path == "mai.csv"
@@ -605,7 +605,7 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
         second = creation.plan("employee")
     with run(path=dropped):
         told = creation.conclude("employee", creation.enter("employee", first, no))
-        with pytest.raises(TakenOver):
+        with pytest.raises(Superseded):
             creation.conclude("employee", {**first, "chunks": [0]})
     assert told["state"] == "taken over by run manual__2"
     with run("manual__2", drop=1):

@@ -22,7 +22,7 @@ WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
 
 
 @pytest.fixture(autouse=True)
-def workplace(
+def flow_context(
     connected: Callable[..., None],
     connect: Callable[..., None],
     warehouse_uri: str,

@@ -14,7 +14,7 @@ from upath import UPath
 from bms_flows.monitoring import alarms
 from bms_flows.onboarding.inbox import unfinished
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_flows.runtime.context import Workplace
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.notice import NotTaken
 from bms_flows.runtime.settings import Settings
 from bms_provider import notices, policy
@@ -142,7 +142,7 @@ def call(state: str, **given: Any) -> None:
 def test_a_run_past_its_time_is_told(warehouse: Engine, messages: Webhook, state: str) -> None:
     call(state)
     assert messages.texts == []
-    notices.deliver(Workplace(warehouse, UPath("memory:/"), Settings()))
+    notices.deliver(FlowContext(warehouse, UPath("memory:/"), Settings()))
     (text,) = messages.texts
     assert text.startswith("Alarm: contact_sync (overdue)")
     assert "has not ended within 30 min." in text

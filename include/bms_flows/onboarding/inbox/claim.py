@@ -41,13 +41,13 @@ class DropTaken(Exception):
     retry_after = 60.0
 
 
-class ClaimLost(Exception):
+class LeaseLost(Exception):
     """The claim was taken over while this run stood still; it writes nothing any more."""
 
     retriable = True
 
 
-class TakenOver(Exception):
+class Superseded(Exception):
     """Another run has the drop; the report is that one's to write."""
 
     retriable = False
@@ -260,11 +260,11 @@ def started(engine: Engine, number: int) -> None:
 
 
 def renew(connection: Connection, held: Drop) -> None:
-    """Hold on for another while, in the caller's transaction; raise `ClaimLost` if it is no longer held."""
+    """Hold on for another while, in the caller's transaction; raise `LeaseLost` if it is no longer held."""
     renewed = connection.execute(
         update(drop)
         .where(drop.c.id == held.id, drop.c.dag_run_id == held.dag_run_id, drop.c.state == "open")
         .values(expires_at=clock(connection) + LIFE)
     )
     if renewed.rowcount != 1:
-        raise ClaimLost(f"drop {held.id} was taken over or ended by another run")
+        raise LeaseLost(f"drop {held.id} was taken over or ended by another run")

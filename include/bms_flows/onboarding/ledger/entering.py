@@ -8,7 +8,7 @@ from sqlalchemy import Connection, null, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.ledger.entry import Entry, Move, State, Unlawful
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, Move, State
 from bms_flows.onboarding.ledger.store import locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.resources.match_rules import packed
@@ -98,7 +98,7 @@ def enter(
                 reason=row.reason,
                 candidates=row.candidates,
             )
-        except Unlawful:
+        except InvalidTransition:
             continue
         entered.append((entry, again))
     write(connection, entered, now)

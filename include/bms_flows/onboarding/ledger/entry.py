@@ -35,7 +35,7 @@ EXISTED: Final = "existed"
 """Evidence of a row whose record was found before it was sent."""
 
 
-class Unlawful(Exception):
+class InvalidTransition(Exception):
     """The row isn't where this move may start: another is at work on it, or was faster."""
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.ledger.entry import OPEN, Entry, Move, State, Unlawful
+from bms_flows.onboarding.ledger.entry import OPEN, Entry, InvalidTransition, Move, State
 from bms_flows.onboarding.resources.match_rules import unpacked
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_warehouse.database import clock
@@ -36,7 +36,7 @@ from bms_warehouse.tables import creation, creation_body, creation_event
 UNIQUE_VIOLATION = "23505"
 
 Step = Callable[[Entry, datetime], Move]
-"""A move of one row at the ledger's time; raises `Unlawful` where the row stands elsewhere."""
+"""A move of one row at the ledger's time; raises `InvalidTransition` where the row stands elsewhere."""
 
 
 class Claimed(Exception):
@@ -131,7 +131,7 @@ class PostgresLedger:
                 for entry in locked:
                     try:
                         moves[entry.id] = step(entry, now)
-                    except Unlawful:
+                    except InvalidTransition:
                         continue
                 write(
                     connection,

@@ -56,7 +56,7 @@ from typing import Final
 
 import msgspec
 
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry, Move, State, Unlawful
+from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry, InvalidTransition, Move, State
 
 LOOKS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
@@ -75,7 +75,7 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
     The doubt settles from `quiet_at` as the intent left it: its sender may still be alive.
     """
     if entry.state not in OPEN or not (entry.owner == owner or entry.free(now)):
-        raise Unlawful
+        raise InvalidTransition
     abandoned = entry.state is State.SENDING and entry.owner != owner
     changed = _replace(
         entry,
@@ -92,21 +92,21 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
 def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
     """Hold the lease for another while; a lapsed one that nobody took is taken again."""
     if entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     return Move(_replace(entry, leased_until=now + life))
 
 
 def release(entry: Entry, *, owner: str) -> Move:
     """Give the lease back."""
     if entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     return Move(_replace(entry, **_FREE))
 
 
 def check(entry: Entry, *, owner: str, checked_at: datetime) -> Move:
     """Record that the service had no record for a READY row at `checked_at`, as its owner saw."""
     if entry.state is not State.READY or entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     return Move(_replace(entry, checked_at=checked_at))
 
 
@@ -128,7 +128,7 @@ def intend(
         or not checked(entry, now=now, max_age=max_age)
         or entry.attempt >= entry.limit
     ):
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(
         entry,
         state=State.SENDING,
@@ -148,7 +148,7 @@ def answered(
 ) -> Move:
     """Take in the answer of POST `attempt`: the record is there. Knowledge needs no lease."""
     if entry.attempt != attempt or entry.state in HERE:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(
         entry,
         state=State.CREATED,
@@ -166,14 +166,14 @@ def answered(
 def late(entry: Entry, *, remote_id: str) -> Move:
     """Note an answer that came when the row already had another outcome: a double, for the audit."""
     if entry.remote_id == remote_id:
-        raise Unlawful
+        raise InvalidTransition
     return Move(entry, "late_answer", remote_id)
 
 
 def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
     """Take in that the service understood POST `attempt` and said no."""
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
     return Move(changed, "rejected", reason)
 
@@ -194,7 +194,7 @@ def doubt(
     row's first attempt is longer ago than that.
     """
     if entry.attempt != attempt or entry.state is not State.SENDING:
-        raise Unlawful
+        raise InvalidTransition
     free = outage is not None and now - (entry.first_intended_at or now) < outage
     changed = _replace(
         entry,
@@ -214,7 +214,7 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
     Where it was the first one the row is as unsent as before.
     """
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(
         entry,
         state=State.READY,
@@ -231,7 +231,7 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
 def due(entry: Entry, settle: timedelta) -> datetime:
     """Return when an UNKNOWN row may be looked for next."""
     if entry.quiet_at is None:
-        raise Unlawful
+        raise InvalidTransition
     return entry.quiet_at + settle * (entry.looks + 1)
 
 
@@ -256,21 +256,21 @@ def adopt(
 ) -> Move:
     """Take in that the one record of a row was found: after a POST, or before any was sent."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     return Move(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
 
 
 def ask(entry: Entry, *, owner: str, candidates: Sequence[str], reason: str) -> Move:
     """Leave a row to a reviewer."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     return Move(_review(entry, candidates, reason), "review", reason)
 
 
 def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timedelta) -> Move:
     """Take in a look, begun at `looked_at`, that found no trace: look again, send again, or ask."""
     if entry.state is not State.UNKNOWN or entry.owner != owner or looked_at < due(entry, settle):
-        raise Unlawful
+        raise InvalidTransition
     looks = entry.looks + 1
     if looks < (LOOKS if entry.returned_id is None else LOOKS_FOR_ID):
         return Move(_replace(entry, looks=looks), "not_found")
@@ -289,7 +289,7 @@ def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timed
 def give_up_on_manager(entry: Entry, *, owner: str, reason: str) -> Move:
     """Reject a row not sent since it was entered whose manager can't be named to the service."""
     if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
     return Move(changed, "rejected", reason)
 
@@ -299,7 +299,7 @@ def choose(
 ) -> Move:
     """Take a person's word that the record is `remote_id`."""
     if entry.state is not State.REVIEW:
-        raise Unlawful
+        raise InvalidTransition
     changed = _adopted(entry, remote_id, number, standby, ("decided",))
     return Move(changed, "decided_candidate", remote_id, who)
 
@@ -310,7 +310,7 @@ def create_again(entry: Entry, *, who: str, run: str) -> Move:
     The candidates that the reviewer saw are not asked about again.
     """
     if entry.state is not State.REVIEW:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(
         entry,
         state=State.READY,
@@ -326,7 +326,7 @@ def create_again(entry: Entry, *, who: str, run: str) -> Move:
 def give_up(entry: Entry, *, who: str, run: str) -> Move:
     """Take a person's word, given by a run, that the row is not to be created."""
     if entry.state is not State.REVIEW:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
     return Move(changed, "decided_give_up", run, who)
 
@@ -349,7 +349,7 @@ def reopen(
     """
     unsent = entry.state is State.READY and entry.unsent and entry.free(now)
     if not unsent and entry.state not in {State.REJECTED, State.GIVEN_UP}:
-        raise Unlawful
+        raise InvalidTransition
     changed = _replace(
         entry,
         state=State.READY if reason is None else State.REVIEW,

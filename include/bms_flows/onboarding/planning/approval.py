@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.faults import rows
 from bms_flows.onboarding.planning import limits
 from bms_flows.onboarding.planning.limits import Decision
@@ -27,7 +27,7 @@ class NotAgreed(Exception):
 
 
 def decide(
-    bench: Workbench,
+    onboarding: OnboardingContext,
     drop_id: int,
     plan: Plan,
     today: date,
@@ -41,8 +41,8 @@ def decide(
     approves nothing. Plans of a resource are decided on one after another, so that no two of them
     use up the same rows of the day.
     """
-    settings = bench.settings
-    with bench.warehouse.begin() as connection:
+    settings = onboarding.settings
+    with onboarding.warehouse.begin() as connection:
         connection.execute(
             text(
                 "select pg_advisory_xact_lock(hashtext('bms.creation approval'), hashtext(:name))"
@@ -52,7 +52,7 @@ def decide(
         midnight = datetime.combine(today, time(), settings.time_zone)
         unasked = _created_unasked(connection, plan.resource, drop_id, midnight)
         decision = limits.decide(
-            plan, bench.rules.plan, settings.approval, today, unasked, cut_off=cut_off
+            plan, onboarding.rules.plan, settings.approval, today, unasked, cut_off=cut_off
         )
         _store(connection, drop_id, plan, decision)
         if by_setting and not decision.ask:
@@ -95,13 +95,15 @@ def _store(connection: Connection, drop_id: int, plan: Plan, decision: Decision)
     )
 
 
-def ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: datetime) -> None:
+def ask(
+    onboarding: OnboardingContext, drop_id: int, plan: Plan, decision: Decision, began: datetime
+) -> None:
     """Let a plan wait for an answer, whatever was said of it before the asking task `began`.
 
     What was said since stands: another try of the task has asked, and was answered.
     """
     decided_at = creation_plan.c.decided_at
-    with bench.warehouse.begin() as connection:
+    with onboarding.warehouse.begin() as connection:
         connection.execute(
             update(creation_plan)
             .where(_is(drop_id, plan.id), creation_plan.c.state != "applied")
@@ -116,15 +118,15 @@ def ask(bench: Workbench, drop_id: int, plan: Plan, decision: Decision, began: d
         )
 
 
-def agree(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
+def agree(onboarding: OnboardingContext, drop_id: int, plan_id: str, who: str) -> None:
     """Take `who`'s yes to a plan; also later, to one that was refused."""
-    with bench.warehouse.begin() as connection:
+    with onboarding.warehouse.begin() as connection:
         _settle(connection, drop_id, plan_id, "approved", who, ("made", "refused"))
 
 
-def refuse(bench: Workbench, drop_id: int, plan_id: str, who: str) -> None:
+def refuse(onboarding: OnboardingContext, drop_id: int, plan_id: str, who: str) -> None:
     """Take `who`'s no to a plan, or that time is over; also to one approved and not entered."""
-    with bench.warehouse.begin() as connection:
+    with onboarding.warehouse.begin() as connection:
         _settle(connection, drop_id, plan_id, "refused", who, ("made", "approved"))
 
 
@@ -139,9 +141,9 @@ def applied(connection: Connection, drop_id: int, plan_id: str) -> None:
         raise NotAgreed(f"the approval of plan {plan_id[:12]} of drop {drop_id} was taken back")
 
 
-def kept(bench: Workbench, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
+def kept(onboarding: OnboardingContext, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
     """Return a plan as it was kept."""
-    with bench.warehouse.connect() as connection:
+    with onboarding.warehouse.connect() as connection:
         found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
     if found is None:
         raise NotAgreed(f"drop {drop_id} has no plan {plan_id[:12]}")

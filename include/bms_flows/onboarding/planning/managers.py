@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bms_flows.onboarding.faults.rows import RowFault
 from bms_flows.onboarding.reading.sheet import Fault
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import folded
 
 NUMBER: Final = "id_manager"
@@ -97,7 +97,7 @@ class Managers:
         return _grouped((each.payroll, each) for each in self.colleagues if each.payroll)
 
 
-def of_record(known: Known) -> Colleague:
+def of_record(known: ServiceRecord) -> Colleague:
     """Return a record of the service as a possible manager."""
     values = known.values
     return Colleague(

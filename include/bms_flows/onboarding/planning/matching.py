@@ -8,8 +8,8 @@ from bms_flows.onboarding.ledger.entry import HERE, Entry, State
 from bms_flows.onboarding.planning.view import View
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import Known, same_marks
-from bms_flows.onboarding.resources.match_rules import Finder, Identity, fingerprint
+from bms_flows.onboarding.resources.evidence import ServiceRecord, same_marks
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, fingerprint
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Match:
     `several`: more than one record is the row's, which only the service's own users can mend.
     """
 
-    known: Known | None = None
+    known: ServiceRecord | None = None
     candidates: tuple[str, ...] = ()
     reason: str | None = None
     several: bool = False
@@ -29,7 +29,7 @@ NOTHING = Match()
 
 
 def match(
-    identity: Identity, view: View, values: Mapping[str, Any], *, was: Known | None = None
+    identity: Identity, view: View, values: Mapping[str, Any], *, was: ServiceRecord | None = None
 ) -> Match:
     """Find the record of a row; `was`: the one that it was, which is gone.
 
@@ -50,12 +50,14 @@ def match(
     return Match(gone[0]) if found is NOTHING and gone else found
 
 
-def of_entry(identity: Identity, view: View, values: Mapping[str, Any], entry: Entry) -> Known:
+def of_entry(
+    identity: Identity, view: View, values: Mapping[str, Any], entry: Entry
+) -> ServiceRecord:
     """Return the record of a row that the ledger knows to be there; where it is gone, one that is it now."""
     remote_id = entry.remote_id or ""
     # Lists leave out what was made just now; and who has left the part that was listed.
     there = entry.key in view.open_keys or remote_id in view.records or view.contains(remote_id)
-    own = view.by_id.get(remote_id) or Known(
+    own = view.by_id.get(remote_id) or ServiceRecord(
         remote_id=remote_id,
         number=entry.remote_number,
         is_standby=entry.is_standby,
@@ -66,8 +68,8 @@ def of_entry(identity: Identity, view: View, values: Mapping[str, Any], entry: E
 
 
 def by_rules(
-    by_digest: Mapping[str, Sequence[Known]],
-    finders: Mapping[str, Finder],
+    by_digest: Mapping[str, Sequence[ServiceRecord]],
+    finders: Mapping[str, MatchRule],
     marks: Mapping[str, str | None],
     but: Collection[str],
 ) -> Match:
@@ -112,5 +114,5 @@ def to_read(sheet: Sheet, resource: Resource, identity: Identity, view: View) ->
     return frozenset(each for each in wanted if each)
 
 
-def _ids(shown: Iterable[Known]) -> tuple[str, ...]:
+def _ids(shown: Iterable[ServiceRecord]) -> tuple[str, ...]:
     return tuple(sorted(known.remote_id for known in shown))

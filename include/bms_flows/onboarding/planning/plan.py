@@ -15,7 +15,7 @@ import msgspec
 
 from bms_flows.onboarding.reading.sheet import Fault
 from bms_flows.onboarding.resources.body import Difference
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import fingerprint
 
 
@@ -47,7 +47,7 @@ class Planned:
     differences: tuple[Difference, ...] = ()
     candidates: tuple[str, ...] = ()
     reason: str | None = None
-    known: Known | None = None
+    known: ServiceRecord | None = None
 
     @cached_property
     def sends(self) -> str:

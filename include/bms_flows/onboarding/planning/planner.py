@@ -16,7 +16,7 @@ from bms_flows.onboarding.planning.view import View
 from bms_flows.onboarding.reading.sheet import Fault, Row, Sheet
 from bms_flows.onboarding.resources.body import build, compare
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity, fingerprint
 
 
@@ -117,7 +117,7 @@ class _Planner:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
         return self._there(row, known)
 
-    def _there(self, row: Planned, known: Known) -> Planned:
+    def _there(self, row: Planned, known: ServiceRecord) -> Planned:
         record = self.view.records.get(known.remote_id)
         if known.deleted or record is None:
             # Gone, or listed and not readable: what differs can't be told, a person looks.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -29,7 +29,7 @@ class View:
 
     entries: Mapping[str, Entry]
     open_keys: Mapping[str, Collection[str]]
-    shown: Sequence[Known]
+    shown: Sequence[ServiceRecord]
     unknown_scopes: frozenset[Any] = frozenset()
     records: Mapping[str, Any] = field(default_factory=dict)
     matched: Mapping[str, str] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class View:
     contains: Callable[[str], bool] = lambda _: False
 
     @cached_property
-    def by_key(self) -> Mapping[str, Sequence[Known]]:
+    def by_key(self) -> Mapping[str, Sequence[ServiceRecord]]:
         """The records shown, by all they may be found by."""
-        found: dict[str, list[Known]] = defaultdict(list)
+        found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
             for key in (known.key, *known.others):
                 if key is not None:
@@ -49,7 +49,7 @@ class View:
         return found
 
     @cached_property
-    def by_id(self) -> Mapping[str, Known]:
+    def by_id(self) -> Mapping[str, ServiceRecord]:
         """The records shown, by remote id."""
         return {known.remote_id: known for known in self.shown}
 
@@ -61,13 +61,13 @@ class View:
                 found[each].add(key)
         return found
 
-    def matched_to(self, key: str) -> Known | None:
+    def matched_to(self, key: str) -> ServiceRecord | None:
         """Return the record that `key` was found to be before; without marks if it is not shown."""
         remote_id = self.matched.get(key)
         if remote_id is None:
             return None
         gone = not self.contains(remote_id)
-        return self.by_id.get(remote_id) or Known(remote_id=remote_id, deleted=gone)
+        return self.by_id.get(remote_id) or ServiceRecord(remote_id=remote_id, deleted=gone)
 
     @property
     def concerned_ids(self) -> Collection[str]:

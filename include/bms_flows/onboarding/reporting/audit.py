@@ -14,9 +14,9 @@ from typing import Literal
 
 from sqlalchemy import Engine, exists, insert, literal, select
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_warehouse.tables import creation_event
 
 Marks = tuple[tuple[str, str | None], ...]
@@ -37,7 +37,7 @@ class Finding:
 
 
 def compare(
-    entries: Mapping[str, Entry], shown: Sequence[Known], *, named: bool = False
+    entries: Mapping[str, Entry], shown: Sequence[ServiceRecord], *, named: bool = False
 ) -> list[Finding]:
     """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure.
 
@@ -68,7 +68,9 @@ def compare(
     return sorted(found, key=lambda each: each.row)
 
 
-def _loose_doubles(entries: Mapping[str, Entry], shown: Iterable[Known]) -> dict[str, set[str]]:
+def _loose_doubles(
+    entries: Mapping[str, Entry], shown: Iterable[ServiceRecord]
+) -> dict[str, set[str]]:
     """Return, by row, records that are the row's with its key in a looser form: `4217` for `004217`."""
     alike: dict[str, set[str]] = defaultdict(set)
     for group in _loose_groups(shown):
@@ -83,7 +85,7 @@ def _loose_doubles(entries: Mapping[str, Entry], shown: Iterable[Known]) -> dict
     return {key: others for key, others in found.items() if others}
 
 
-def _loose_groups(shown: Iterable[Known]) -> list[set[str]]:
+def _loose_groups(shown: Iterable[ServiceRecord]) -> list[set[str]]:
     """Return groups of records with one loose key and the same comparison fields, by remote id."""
     groups: dict[tuple[str, Marks], set[str]] = defaultdict(set)
     for known in shown:
@@ -94,15 +96,15 @@ def _loose_groups(shown: Iterable[Known]) -> list[set[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-async def audit(bench: Workbench, shown: Sequence[Known]) -> list[Finding]:
+async def audit(onboarding: OnboardingContext, shown: Sequence[ServiceRecord]) -> list[Finding]:
     """Compare, and enter what is found in the rows' history, once."""
     keys = {key for known in shown for key in (known.key, *known.others) if key}
     alike = {remote_id for group in _loose_groups(shown) for remote_id in group}
-    keys |= {*(await bench.ledger.owners(alike)).values()}
-    entries = await bench.ledger.by_key(keys)
-    found = compare(entries, shown, named=not bench.identity.alone)
+    keys |= {*(await onboarding.ledger.owners(alike)).values()}
+    entries = await onboarding.ledger.by_key(keys)
+    found = compare(entries, shown, named=not onboarding.identity.alone)
     if found:
-        await asyncio.to_thread(_enter, bench.warehouse, found, entries)
+        await asyncio.to_thread(_enter, onboarding.warehouse, found, entries)
     return found
 
 

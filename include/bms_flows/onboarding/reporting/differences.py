@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.outcome import Outcome
 from bms_flows.onboarding.resources import body
@@ -97,20 +97,20 @@ def news(
 
 
 async def compare_rows(
-    bench: Workbench, sheet: Sheet, outcomes: Sequence[Outcome]
+    onboarding: OnboardingContext, sheet: Sheet, outcomes: Sequence[Outcome]
 ) -> list[Compared]:
     """Read the record of every row that has one, and compare them field by field."""
-    if bench.resource.name != RESOURCE:
+    if onboarding.resource.name != RESOURCE:
         return []
     values = {row.line: row.values for row in sheet.rows}
 
     async def one(outcome: Outcome) -> Compared | None:
-        record = await bench.remote.read(outcome.guid or "")
+        record = await onboarding.remote.read(outcome.guid or "")
         if record is None:
             return None
-        given = body.build(bench.resource, values[outcome.line])
-        found = body.compare(bench.resource, given, record)
-        ours = {each.name: _kept(value) for each, value in body.sent(bench.resource, given)}
+        given = body.build(onboarding.resource, values[outcome.line])
+        found = body.compare(onboarding.resource, given, record)
+        ours = {each.name: _kept(value) for each, value in body.sent(onboarding.resource, given)}
         return Compared(
             record.id,
             {name: ours[name] for name in found.equal},

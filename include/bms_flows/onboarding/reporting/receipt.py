@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.faults.rows import RowFault, restored
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning.approval import kept
@@ -36,28 +36,28 @@ class NotBalanced(RuntimeError):
 
 
 async def make_receipt(
-    bench: Workbench, drop_id: int, plan_id: str, sheet: Sheet
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet
 ) -> tuple[list[Outcome], bytes]:
     """Return the outcome of every row of a drop and the content of its `receipt.json`.
 
     It covers plans that were applied, refused or made in a dry run. Repeatable: a later receipt
     states what has become of the rows since.
     """
-    plan = await asyncio.to_thread(kept, bench, drop_id, plan_id)
-    entries = await bench.ledger.by_key({row["key"] for row in plan.rows if row["key"]})
-    fields = await asyncio.to_thread(verified_fields, bench, [e.id for e in entries.values()])
+    plan = await asyncio.to_thread(kept, onboarding, drop_id, plan_id)
+    entries = await onboarding.ledger.by_key({row["key"] for row in plan.rows if row["key"]})
+    fields = await asyncio.to_thread(verified_fields, onboarding, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}
     findings: list[Finding] = []
     if plan.state == "applied" and entries:
-        shown, _ = await drop_snapshot.refresh(bench, drop_id, sheet)
-        findings = await audit(bench, list(shown.records.values()))
+        shown, _ = await drop_snapshot.refresh(onboarding, drop_id, sheet)
+        findings = await audit(onboarding, list(shown.records.values()))
 
     async def end(row: Mapping[str, Any]) -> Outcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
-        differences = await _differences(bench, outcome, entry, given)
-        return replace(outcome, key=bench.resource.told(given), differences=differences)
+        differences = await _differences(onboarding, outcome, entry, given)
+        return replace(outcome, key=onboarding.resource.told(given), differences=differences)
 
     outcomes = await results(end, plan.rows, at_once=READS_AT_ONCE)
     return outcomes, receipt(plan, sheet, outcomes, findings)
@@ -194,22 +194,22 @@ def receipt(
 
 
 async def _differences(
-    bench: Workbench, outcome: Outcome, entry: Entry | None, values: Mapping[str, Any]
+    onboarding: OnboardingContext, outcome: Outcome, entry: Entry | None, values: Mapping[str, Any]
 ) -> tuple[Difference, ...]:
     """Return a manual change field by field; its values are read again, the ledger stores none."""
     if all(fault.code != OTHER_DATA for fault in outcome.faults):
         return ()
-    record = await bench.remote.read(outcome.guid or "")
+    record = await onboarding.remote.read(outcome.guid or "")
     if record is None:
         return ()  # it has gone since the plan
-    sent = body.build(bench.resource, values)
+    sent = body.build(onboarding.resource, values)
     if entry is not None and entry.existed:
-        sent = (await bodies_with_managers(bench, [entry])).get(entry.id, sent)
+        sent = (await bodies_with_managers(onboarding, [entry])).get(entry.id, sent)
     return tuple(
         Difference(
             field=each.name,
             ours=str(each.ours),
             theirs="" if each.theirs is None else str(each.theirs),
         )
-        for each in body.compare(bench.resource, sent, record).different
+        for each in body.compare(onboarding.resource, sent, record).different
     )

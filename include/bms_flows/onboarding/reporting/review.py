@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Engine, Row, delete, func, select
 
-from bms_flows.onboarding.context import Workbench
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import DONE, Entry, Move, State
 from bms_flows.onboarding.ledger.store import Claimed, among
@@ -118,28 +118,32 @@ def rows_of(
     return list(dict.fromkeys(entry.id for entry in chosen.values())), plan.id
 
 
-async def decide_review(bench: Workbench, rows: Sequence[int], decision: Decision) -> list[int]:
+async def decide_review(
+    onboarding: OnboardingContext, rows: Sequence[int], decision: Decision
+) -> list[int]:
     """Enter a reviewer's decision on rows of the ledger; return the rows to apply after it.
 
     The decision is entered in each row's history with who and when, in the transaction that moves
     the rows. Rows that have left review since are refused (`BadDecision`), unless this very
     decision moved them: the run that entered it was killed before it was carried out.
     """
-    if decision.choice == CREATE and len(await bench.ledger.bodies(rows)) < len(rows):
+    if decision.choice == CREATE and len(await onboarding.ledger.bodies(rows)) < len(rows):
         raise BadDecision(f"what a row was to send is erased: {GIVE_UP}, and drop it again")
-    decided = await asyncio.to_thread(_decided, bench.warehouse, rows, decision)
+    decided = await asyncio.to_thread(_decided, onboarding.warehouse, rows, decision)
     left = [row for row in rows if row not in decided]
     record = None
     if left and decision.choice not in (CREATE, GIVE_UP):
-        record = await _chosen(bench, left, decision.choice)
+        record = await _chosen(onboarding, left, decision.choice)
     try:
-        moved = await bench.ledger.change(left, lambda entry, _: _taken(entry, decision, record))
+        moved = await onboarding.ledger.change(
+            left, lambda entry, _: _taken(entry, decision, record)
+        )
     except Claimed:
         raise BadDecision("that record belongs to another row of the ledger") from None
     if not decided and not moved:
         raise BadDecision("the rows are not waiting for a decision")
-    entries = await bench.ledger.entries(rows)
-    followers = await asyncio.to_thread(_followers, bench, [entry.key for entry in entries])
+    entries = await onboarding.ledger.entries(rows)
+    followers = await asyncio.to_thread(_followers, onboarding, [entry.key for entry in entries])
     own = [row for row in rows if row in decided or row in moved]
     return [*own, *followers] if decision.choice == CREATE else followers
 
@@ -157,30 +161,30 @@ def _taken(entry: Entry, decision: Decision, record: Made | None) -> Move:
     return step(entry, who=decision.who, run=decision.run)
 
 
-async def _chosen(bench: Workbench, rows: Sequence[int], remote_id: str) -> Made:
+async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id: str) -> Made:
     """Return the record that is chosen for a row; raise `BadDecision` where it can't be the row's."""
     if len(rows) > 1:
         raise BadDecision(
             f"a record belongs to one line: name that line, or decide {CREATE} or {GIVE_UP}"
         )
     try:
-        record = await bench.remote.read(remote_id)
+        record = await onboarding.remote.read(remote_id)
     except ValueError:
         record = None
     if record is None:
         raise BadDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
-    found = bench.remote.known(record)
+    found = onboarding.remote.known(record)
     made = Made(found.remote_id, found.number, found.is_standby)
-    [entry] = await bench.ledger.entries(rows)
+    [entry] = await onboarding.ledger.entries(rows)
     if made.remote_id in entry.candidates:
         return made
-    bodies = await bench.ledger.bodies(rows)
+    bodies = await onboarding.ledger.bodies(rows)
     if not bodies:
         raise BadDecision(f"what the row was to send is erased: choose a candidate or {GIVE_UP}")
     shown = msgspec.structs.asdict(record)
-    if different := mismatch(bench.resource, bench.identity, bodies[entry.id], shown):
+    if different := mismatch(onboarding.resource, onboarding.identity, bodies[entry.id], shown):
         raise BadDecision(
             "the record is no candidate and neither its key nor its name is the row's; they"
             f" differ in {', '.join(different)}. Choose a candidate, or correct the id"
@@ -268,13 +272,13 @@ def _require_one_reason(chosen: Mapping[int, Row[*tuple[Any, ...]]]) -> None:
         raise BadDecision(f"the lines wait for different reasons: name those to create. {told}")
 
 
-def _followers(bench: Workbench, keys: Collection[str]) -> list[int]:
+def _followers(onboarding: OnboardingContext, keys: Collection[str]) -> list[int]:
     """Return the rows that waited for these as their managers."""
-    with bench.warehouse.connect() as connection:
+    with onboarding.warehouse.connect() as connection:
         return list(
             connection.scalars(
                 select(creation.c.id)
-                .where(creation.c.resource == bench.resource.name)
+                .where(creation.c.resource == onboarding.resource.name)
                 .where(among(creation.c.manager_key, keys), creation.c.state == "ready")
                 .order_by(creation.c.id)
             )

@@ -17,7 +17,7 @@ from bms_flows.onboarding.resources.contact import (
     switch,
 )
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.onboarding.resources.match_rules import Finder, Identity, plain
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
 
 SKILLS = 12
 LANGUAGES = 6
@@ -55,9 +55,13 @@ def consultant_identity(resource: Resource) -> Identity:
         resource=resource.name,
         scope=None,
         keys=[
-            Finder(("email",), "named", "same_email_other_name", [mailbox]),
-            Finder(("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]),
-            Finder(birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]),
+            MatchRule(("email",), "named", "same_email_other_name", [mailbox]),
+            MatchRule(
+                ("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]
+            ),
+            MatchRule(
+                birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]
+            ),
         ],
         marks={"name": person_name},
         likeness=[LOOSE_MAILBOX],

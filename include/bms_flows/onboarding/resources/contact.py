@@ -12,7 +12,7 @@ from typing import Any
 
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.onboarding.resources.match_rules import Finder, Identity, Reading, plain
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, Reading, plain
 
 ADVICE = """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
@@ -61,10 +61,12 @@ def contact_identity(resource: Resource) -> Identity:
         resource=resource.name,
         scope=None,
         keys=[
-            Finder(("email",), "named", "same_email_other_name", [mailbox]),
-            Finder(("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]),
-            Finder(client, "never", "same_name_and_company", [person_name, plain("id_client")]),
-            Finder(
+            MatchRule(("email",), "named", "same_email_other_name", [mailbox]),
+            MatchRule(
+                ("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]
+            ),
+            MatchRule(client, "never", "same_name_and_company", [person_name, plain("id_client")]),
+            MatchRule(
                 company,
                 "never",
                 "same_name_and_company",
@@ -88,7 +90,7 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
     return sorted({address.casefold() for address in found if address})
 
 
-LOOSE_MAILBOX = Finder(
+LOOSE_MAILBOX = MatchRule(
     ("email",), "never", "same_email_other_form", [loose_mailboxes], loosely=True
 )
 """The local part of an address may tell two mailboxes apart by its case: a reviewer decides."""

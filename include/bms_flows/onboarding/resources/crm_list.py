@@ -16,7 +16,7 @@ import msgspec
 
 from bms.errors import Forbidden, Refused, TooLarge
 from bms.responses import Page
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ListUnsettled
 from bms_flows.onboarding.resources.snapshot import End, ListState
 from bms_flows.runtime.list_reader import Fetch, Reading
@@ -28,7 +28,7 @@ ANSWERS: Final = 2
 EDITED_PAGES: Final = 5
 """Pages with edited records only, beyond those that new records fill, until a list is read whole."""
 
-Found = tuple[dict[str, Known], ListState]
+Found = tuple[dict[str, ServiceRecord], ListState]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CrmList:
 
     name: str
     fetch: Fetch
-    known: Callable[[Any, bytes], Known]
+    known: Callable[[Any, bytes], ServiceRecord]
     passes: int
 
     async def whole(self, page_sizes: Sequence[int]) -> Found:
@@ -54,7 +54,7 @@ class CrmList:
         raise ValueError("no page size to read with")
 
     async def _whole(self, page_size: int) -> Found:
-        found: dict[str, Known] = {}
+        found: dict[str, ServiceRecord] = {}
         order = _Order()
 
         async def take(page: Page[Any]) -> list[tuple[int, bytes]]:
@@ -75,7 +75,7 @@ class CrmList:
 
         None where the number of records can't be explained by the ends of the list.
         """
-        found: dict[str, Known] = {}
+        found: dict[str, ServiceRecord] = {}
         for _ in range(ANSWERS):
             answered = await self._new(state)
             if answered is None:
@@ -84,7 +84,7 @@ class CrmList:
         fingerprints = {**state.fingerprints, **{i: k.fingerprint for i, k in found.items()}}
         return found, msgspec.structs.replace(state, fingerprints=fingerprints)
 
-    async def _new(self, state: ListState) -> dict[str, Known] | None:
+    async def _new(self, state: ListState) -> dict[str, ServiceRecord] | None:
         try:
             last = await self._last_page(state)
             if last is None:
@@ -105,12 +105,14 @@ class CrmList:
             page = await self.fetch(number, size)
         return page if max(page.total_pages, 1) == number else None
 
-    async def _from_the_end(self, state: ListState, last: Page[Any]) -> dict[str, Known] | None:
+    async def _from_the_end(
+        self, state: ListState, last: Page[Any]
+    ) -> dict[str, ServiceRecord] | None:
         size, pages = state.page_size, max(last.total_pages, 1)
         more = (pages - 1) * size + len(last.records) - len(state.fingerprints)
         if more < 0 or (state.newest is None and pages > 1):
             return None
-        found: dict[str, Known] = {}
+        found: dict[str, ServiceRecord] = {}
         most = min(pages, more // size + EDITED_PAGES)
         for number in _from_end(state.newest, pages, most):
             page = last if number == pages else await self.fetch(number, size)

@@ -13,7 +13,7 @@ from typing import Any
 
 from bms_flows.onboarding.resources.contact import person_name
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.onboarding.resources.match_rules import Finder, Identity, folded, plain
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, folded, plain
 
 MISSIONS = 6
 """The interface names six."""
@@ -244,23 +244,23 @@ def loose_number(values: Mapping[str, Any]) -> str | None:
 EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
-    keys=[Finder(EMPLOYEE.key)],
+    keys=[MatchRule(EMPLOYEE.key)],
     marks={"name": person_name, "start_date": plain("start_date")},
     likeness=[
-        Finder(
+        MatchRule(
             EMPLOYEE.key,
             "never",
             "same_number_other_form",
             [plain("id_entity"), loose_number],
             loosely=True,
         ),
-        Finder(
+        MatchRule(
             ("last_name", "first_name", "start_date"),
             "never",
             "same_person_other_key",
             [person_name, plain("start_date")],
         ),
-        Finder(
+        MatchRule(
             ("last_name", "first_name", "payroll_number"),
             "never",
             "same_name_and_number",

@@ -15,7 +15,7 @@ import msgspec
 from bms_flows.onboarding.resources.match_rules import Trust
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A record as a list of the service shows it; its repr shows the id only."""
 
     remote_id: str
@@ -42,7 +42,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return int.from_bytes(digest)
 
     def __repr__(self) -> str:
-        return f"Known({self.remote_id})"
+        return f"ServiceRecord({self.remote_id})"
 
     def __rich_repr__(self) -> list[tuple[str, str]]:
         return [("remote_id", self.remote_id)]
@@ -65,7 +65,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Found(msgspec.Struct, frozen=True, gc=False):
     """Exactly one record is the row's; `evidence` names why, as codes."""
 
-    known: Known
+    known: ServiceRecord
     evidence: tuple[str, ...]
 
 
@@ -85,7 +85,7 @@ Verdict = Found | NothingFound | Ambiguous
 
 def resolve(
     expected: Expected,
-    shown: Iterable[Known],
+    shown: Iterable[ServiceRecord],
     *,
     claimed: Collection[str] = (),
     changed: Collection[str] = (),
@@ -95,9 +95,9 @@ def resolve(
     `shown` are records that the row's snapshot lacked or contained otherwise; `changed` are the ids
     of the latter, `claimed` the ids that belong to other rows of the ledger.
     """
-    sure: dict[str, Known] = {}
-    doubtful: dict[str, Known] = {}
-    possible: dict[str, Known] = {}
+    sure: dict[str, ServiceRecord] = {}
+    doubtful: dict[str, ServiceRecord] = {}
+    possible: dict[str, ServiceRecord] = {}
     for known in shown:
         found_by = {known.key, *known.others}
         taken = known.remote_id in claimed

@@ -31,7 +31,7 @@ Trust = Literal["alone", "named", "never"]
 
 
 @dataclass(frozen=True)
-class Finder:
+class MatchRule:
     """One way to find a row's record: the fields it rests on, and how they are read.
 
     `asks` is the code of what a person is asked where it finds a record and can't be believed.
@@ -68,9 +68,9 @@ class Identity:
 
     resource: str
     scope: str | None
-    keys: Sequence[Finder]
+    keys: Sequence[MatchRule]
     marks: Mapping[str, Reading]
-    likeness: Sequence[Finder] = ()
+    likeness: Sequence[MatchRule] = ()
 
     @property
     def alone(self) -> bool:
@@ -82,7 +82,7 @@ class Identity:
         found = (finder.digest(self.resource, values) for finder in self.keys)
         return next((digest for digest in found if digest is not None), None)
 
-    def finders(self, values: Mapping[str, Any]) -> dict[str, Finder]:
+    def finders(self, values: Mapping[str, Any]) -> dict[str, MatchRule]:
         """Return all that finds the record of `values`, by digest, strongest first."""
         return {
             digest: finder
@@ -110,7 +110,7 @@ class Identity:
         return {name: _digest(forms) if forms else None for name, *forms in found}
 
     @property
-    def _finders(self) -> Sequence[Finder]:
+    def _finders(self) -> Sequence[MatchRule]:
         return (*self.keys, *self.likeness)
 
 

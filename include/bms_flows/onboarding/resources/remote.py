@@ -10,7 +10,7 @@ from bms.endpoints import Endpoint
 from bms.errors import AmbiguousWrite
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import Snapshot
 
@@ -79,5 +79,5 @@ class Remote(Protocol):
     async def read(self, remote_id: str) -> Any | None:
         """Return a record with all its fields, None where there is none."""
 
-    def known(self, record: Any) -> Known:
+    def known(self, record: Any) -> ServiceRecord:
         """Return a record that was read as a list would show it."""

@@ -18,7 +18,7 @@ from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.crm_list import CrmList, digest_of
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
-from bms_flows.onboarding.resources.evidence import Known, contradicted
+from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
@@ -40,12 +40,12 @@ class Employees:
     def __init__(self, reader: Client, writer: Client, _: Settings | None = None) -> None:
         self._reader = reader
         self._writer = writer
-        self._seen: dict[tuple[int, bytes], Known] = {}
+        self._seen: dict[tuple[int, bytes], ServiceRecord] = {}
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Read every employee of these entities, on standby and former ones included."""
         lists: dict[str, ListState] = {}
-        records: dict[str, Known] = {}
+        records: dict[str, ServiceRecord] = {}
         for entity in sorted(set(scopes)):
             with suppress(NotFound):
                 found = await self._list(entity)
@@ -59,7 +59,7 @@ class Employees:
         Each list is read twice: one answer may lack a record that the other one shows.
         """
         lists: dict[str, ListState] = {}
-        records: dict[str, Known] = {}
+        records: dict[str, ServiceRecord] = {}
         for entity in snapshot.lists:
             found = await self._list(int(entity)) | await self._list(int(entity))
             lists[entity] = ListState.of(found.values())
@@ -78,25 +78,25 @@ class Employees:
         except NotFound:
             return None
 
-    def known(self, record: Any) -> Known:
+    def known(self, record: Any) -> ServiceRecord:
         """Return an employee's detail as a list would show it."""
         return self._known(record, record.id_entity)
 
-    async def _list(self, entity: int) -> dict[str, Known]:
+    async def _list(self, entity: int) -> dict[str, ServiceRecord]:
         listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
         listed.require_all()  # a row without its key could be the one that is looked for
         return {item.guid_employee: self._listed(item, entity) for item in listed}
 
-    def _listed(self, item: Any, entity: int) -> Known:
+    def _listed(self, item: Any, entity: int) -> ServiceRecord:
         # Every chunk reads the list again: what was made of an unchanged item is used again.
         mark = (entity, digest_of(item))
         if mark not in self._seen:
             self._seen[mark] = self._known(item, entity)
         return self._seen[mark]
 
-    def _known(self, item: Any, entity: int) -> Known:
+    def _known(self, item: Any, entity: int) -> ServiceRecord:
         values = {**msgspec.structs.asdict(item), "id_entity": entity}
-        return Known(
+        return ServiceRecord(
             remote_id=item.guid_employee,
             number=item.id_employee,
             is_standby=item.is_standby,
@@ -128,7 +128,7 @@ class Crm(ABC):
         self._passes = settings.mirror_passes
         sizes = [settings.list_page_size, reader.settings.page_size]
         self._page_sizes = sorted(set(sizes), reverse=True)
-        self._seen: dict[bytes, Known] = {}
+        self._seen: dict[bytes, ServiceRecord] = {}
 
     @abstractmethod
     def _fetches(self) -> Mapping[str, Fetch]:
@@ -194,10 +194,10 @@ class Crm(ABC):
         except NotFound:
             return None
 
-    def known(self, record: Any) -> Known:
+    def known(self, record: Any) -> ServiceRecord:
         """Return a record's detail as a list would show it."""
         values = msgspec.structs.asdict(record)
-        return Known(
+        return ServiceRecord(
             remote_id=str(record.id),
             number=record.id,
             key=self.identity.key(values),
@@ -207,7 +207,7 @@ class Crm(ABC):
             deleted=bool(values.get("deleted")),
         )
 
-    def _known(self, item: Any, mark: bytes) -> Known:
+    def _known(self, item: Any, mark: bytes) -> ServiceRecord:
         # A whole reading passes a list twice: what was made of an unchanged item is used again.
         if mark not in self._seen:
             self._seen[mark] = self.known(item)
@@ -269,7 +269,9 @@ class Consultants(Crm):
 
 
 def _merged(
-    snapshot: Snapshot, at: datetime, read: Mapping[str, tuple[Mapping[str, Known], ListState]]
+    snapshot: Snapshot,
+    at: datetime,
+    read: Mapping[str, tuple[Mapping[str, ServiceRecord], ListState]],
 ) -> Snapshot:
     lists = {name: state for name, (_, state) in read.items()}
     records = {i: known for found, _ in read.values() for i, known in found.items()}

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 
 End = Literal["start", "end"]
 
@@ -27,12 +27,14 @@ class ListState(msgspec.Struct, frozen=True, kw_only=True):
     """The end at which the list shows new records; None where no order was seen."""
 
     @classmethod
-    def of(cls, records: Iterable[Known], page_size: int = 0, newest: End | None = None) -> Self:
+    def of(
+        cls, records: Iterable[ServiceRecord], page_size: int = 0, newest: End | None = None
+    ) -> Self:
         """Return the state of a list that contains `records`."""
         fingerprints = {known.remote_id: known.fingerprint for known in records}
         return cls(fingerprints=fingerprints, page_size=page_size, newest=newest)
 
-    def shows(self, known: Known) -> bool:
+    def shows(self, known: ServiceRecord) -> bool:
         """Whether the list contained a record as it is now."""
         return self.fingerprints.get(known.remote_id) == known.fingerprint
 
@@ -46,13 +48,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     taken_at: datetime
     lists: Mapping[str, ListState]
-    records: Mapping[str, Known]
+    records: Mapping[str, ServiceRecord]
 
     def contains(self, remote_id: str) -> bool:
         """Whether a list contained a record, in whatever state."""
         return any(remote_id in each.fingerprints for each in self.lists.values())
 
-    def new_since(self, earlier: "Snapshot | None") -> list[Known]:
+    def new_since(self, earlier: "Snapshot | None") -> list[ServiceRecord]:
         """Return the records that an earlier snapshot lacked or contained otherwise.
 
         Without an earlier snapshot nothing is known to have existed: all of them.
@@ -66,7 +68,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def refreshed(
-        self, at: datetime, lists: Mapping[str, ListState], records: Mapping[str, Known]
+        self, at: datetime, lists: Mapping[str, ListState], records: Mapping[str, ServiceRecord]
     ) -> "Snapshot":
         """Return the snapshot with newer lists, and with the records that these were seen to contain."""
         found = Snapshot(taken_at=at, lists={**self.lists, **lists}, records={})
@@ -96,7 +98,7 @@ class _StoredList(msgspec.Struct, array_like=True):
 class _Stored(msgspec.Struct, array_like=True):
     taken_at: datetime
     lists: dict[str, _StoredList]
-    records: list[Known]
+    records: list[ServiceRecord]
 
 
 _DECODER = msgspec.msgpack.Decoder(_Stored)

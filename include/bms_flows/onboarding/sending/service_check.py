@@ -20,22 +20,22 @@ from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Expected,
     Found,
-    Known,
     NothingFound,
+    ServiceRecord,
     Verdict,
     agreeing,
     contradicted,
     resolve,
 )
-from bms_flows.onboarding.resources.match_rules import Finder
+from bms_flows.onboarding.resources.match_rules import MatchRule
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import Settings
 
 Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
 """Entries with the bodies that they send, by number."""
-ByDigest = Mapping[str, Sequence[Known]]
-MatchRules = Mapping[str, Finder]
+ByDigest = Mapping[str, Sequence[ServiceRecord]]
+MatchRules = Mapping[str, MatchRule]
 Marks = Mapping[str, str | None]
 Claims = Mapping[str, Collection[str]]
 """Records that belong to other rows, with everything that those rows may be found by."""
@@ -160,7 +160,12 @@ class ServiceCheck:
         return found
 
     def _sent(
-        self, entry: Entry, rules: MatchRules, marks: Marks, near: Sequence[Known], claimed: Claims
+        self,
+        entry: Entry,
+        rules: MatchRules,
+        marks: Marks,
+        near: Sequence[ServiceRecord],
+        claimed: Claims,
     ) -> Verdict:
         """Decide whether a POST of the row has made one of the records near it."""
         earlier = self._earlier[entry.snapshot_id]
@@ -178,7 +183,12 @@ class ServiceCheck:
         )
 
     def _unsent(
-        self, entry: Entry, rules: MatchRules, marks: Marks, near: Sequence[Known], claimed: Claims
+        self,
+        entry: Entry,
+        rules: MatchRules,
+        marks: Marks,
+        near: Sequence[ServiceRecord],
+        claimed: Claims,
     ) -> Verdict:
         """Decide, as the planner does, whether a record near the row is the row's."""
         # Rows that may be found by the same were compared when they were planned.
@@ -241,13 +251,13 @@ def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:
     return msgspec.structs.replace(known[-1], lists=lists)
 
 
-def _near(new: ByDigest, digests: Collection[str]) -> list[Known]:
+def _near(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
     found = {known.remote_id: known for digest in digests for known in new.get(digest, ())}
     return list(found.values())
 
 
-def _indexed(records: Collection[Known]) -> ByDigest:
-    by_digest: dict[str, list[Known]] = defaultdict(list)
+def _indexed(records: Collection[ServiceRecord]) -> ByDigest:
+    by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
     for known in records:
         for digest in {known.key, *known.others} - {None}:
             by_digest[digest or ""].append(known)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, select, update
 
 from bms_flows.onboarding.inbox import claim, closing
-from bms_flows.onboarding.inbox.claim import ClaimLost, Drop, DropTaken
+from bms_flows.onboarding.inbox.claim import Drop, DropTaken, LeaseLost
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_warehouse.tables import drop
 
@@ -95,9 +95,9 @@ def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: E
     expire(warehouse, taken)
     over = claim.enter(warehouse, "employee", SEEN, "run-b")
     assert (over.id, over.dag_run_id) == (taken.id, "run-b")
-    with warehouse.begin() as connection, pytest.raises(ClaimLost):
+    with warehouse.begin() as connection, pytest.raises(LeaseLost):
         claim.renew(connection, taken)
-    with pytest.raises(ClaimLost):
+    with pytest.raises(LeaseLost):
         finish(warehouse, taken)
 
 
@@ -122,7 +122,7 @@ def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
     finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
     again = claim.enter(warehouse, "employee", SEEN, "run-b")
     assert (again.state, again.report) == ("applied", "reports/employees/000001")
-    with pytest.raises(ClaimLost):
+    with pytest.raises(LeaseLost):
         finish(warehouse, taken)
 
 
@@ -225,7 +225,7 @@ def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine
     held = claim.reopen(warehouse, taken.id, "manual__1")
     closing.withdraw(warehouse, held, "not_kept")
     assert claim.get(warehouse, taken.id) == replace(before, dag_run_id="manual__1")
-    with pytest.raises(ClaimLost):
+    with pytest.raises(LeaseLost):
         closing.put_back(warehouse, held)
 
 

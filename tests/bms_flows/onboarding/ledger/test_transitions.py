@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import Entry, State, Unlawful
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)
@@ -59,7 +59,7 @@ def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
     ids=str,
 )
 def test_nobody_else_may_intend(given: dict[str, object]) -> None:
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE)
 
 
@@ -80,12 +80,12 @@ def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
     assert (
         transitions.check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at == NOW + LIFE
     )
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.check(entry(**given), owner="me", checked_at=NOW)
 
 
 def test_a_living_lease_is_not_taken() -> None:
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.claim(entry(), owner="you", now=NOW, life=LIFE)
 
 
@@ -153,7 +153,7 @@ def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, objec
     ids=["doubt", "withdraw", "refused", "answered"],
 )
 def test_another_attempts_outcome_moves_nothing(move: Callable[[Entry], object]) -> None:
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         move(sending())
 
 
@@ -181,7 +181,7 @@ def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_
 
 
 def test_a_look_begun_too_early_finds_nothing_out() -> None:
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.find_nothing(
             unknown(), owner="me", looked_at=NOW + SETTLE - timedelta(microseconds=1), settle=SETTLE
         )
@@ -192,7 +192,7 @@ def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
         unknown(), owner="me", looked_at=NOW + SETTLE, settle=SETTLE
     ).entry
     assert once.state is State.UNKNOWN
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.find_nothing(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
     second = NOW + 2 * SETTLE
     twice = transitions.find_nothing(once, owner="me", looked_at=second, settle=SETTLE).entry
@@ -242,9 +242,9 @@ def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row
 @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
 def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
     for decide in (transitions.create_again, transitions.give_up):
-        with pytest.raises(Unlawful):
+        with pytest.raises(InvalidTransition):
             decide(entry(state, owner=None), who="ada", run="manual__1")
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.choose(entry(state), who="ada", remote_id="g", number=1, standby=None)
 
 
@@ -280,5 +280,5 @@ def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
     ids=str,
 )
 def test_what_may_have_been_sent_or_is_held_keeps_its_data(given: dict[str, object]) -> None:
-    with pytest.raises(Unlawful):
+    with pytest.raises(InvalidTransition):
         transitions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)

@@ -16,7 +16,7 @@ from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import View
 from bms_flows.onboarding.reading.sheet import Fault, Form, LastLine, Row, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import fingerprint
 from bms_flows.onboarding.resources.remotes import Employees
 
@@ -48,9 +48,9 @@ def planned(view: View, *rows: dict[str, Any]) -> Plan:
     return make(sheet(*rows), EMPLOYEE, IDENTITY, RULES, view)
 
 
-def known(n: int, remote_id: str = "g", **given: Any) -> Known:
+def known(n: int, remote_id: str = "g", **given: Any) -> ServiceRecord:
     shown = values(n, **given)
-    return Known(
+    return ServiceRecord(
         remote_id=remote_id,
         number=100 + n,
         key=IDENTITY.key(shown),

@@ -12,7 +12,7 @@ from bms.errors import Forbidden, Refused
 from bms.records import ContactItem
 from bms.responses import Page
 from bms_flows.onboarding.resources.crm_list import CrmList
-from bms_flows.onboarding.resources.evidence import Known
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.snapshot import ListState
 from bms_flows.runtime.coverage import Key
 
@@ -101,8 +101,8 @@ def replace_item(item: ContactItem) -> ContactItem:
     )
 
 
-def known(item: Any, _: bytes) -> Known:
-    return Known(remote_id=str(item.id), number=item.id, key=item.email)
+def known(item: Any, _: bytes) -> ServiceRecord:
+    return ServiceRecord(remote_id=str(item.id), number=item.id, key=item.email)
 
 
 def filled(rows: int = 45, **given: Any) -> Crm:

@@ -7,8 +7,8 @@ from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Expected,
     Found,
-    Known,
     NothingFound,
+    ServiceRecord,
     Verdict,
     resolve,
 )
@@ -21,12 +21,12 @@ EXPECTED = Expected(
 )
 
 
-def shown(remote_id: str = "g1", **given: object) -> Known:
-    return Known(**{"remote_id": remote_id, "key": "k", "marks": EXPECTED.marks, **given})
+def shown(remote_id: str = "g1", **given: object) -> ServiceRecord:
+    return ServiceRecord(**{"remote_id": remote_id, "key": "k", "marks": EXPECTED.marks, **given})
 
 
 def resolved(
-    *known: Known,
+    *known: ServiceRecord,
     trust: Trust = "alone",
     claimed: tuple[str, ...] = (),
     changed: tuple[str, ...] = (),
@@ -123,5 +123,5 @@ def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
 
 
 def test_reprs_show_ids_only() -> None:
-    assert repr(shown(values={"last_name": "Secret"})) == "Known(g1)"
+    assert repr(shown(values={"last_name": "Secret"})) == "ServiceRecord(g1)"
     assert repr(EXPECTED) == "Expected(...)"

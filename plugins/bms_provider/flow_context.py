@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bms.counters import Counters
     from bms.settings import Settings as ClientSettings
-    from bms_flows.runtime.context import Workplace
+    from bms_flows.runtime.context import FlowContext
     from bms_flows.runtime.step_log import Step
     from bms_flows.runtime.windows import Window
 
@@ -29,15 +29,15 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 
 
 @contextmanager
-def open_workplace() -> Iterator[Workplace]:
+def open_context() -> Iterator[FlowContext]:
     """Yield what the flows work with: warehouse, data root, settings."""
     from bms_flows.runtime import storage  # noqa: PLC0415 - only tasks need what these bring
-    from bms_flows.runtime.context import Workplace  # noqa: PLC0415
+    from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
     from bms_flows.runtime.settings import Settings  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
-    place = Workplace(database.connect(uri), data_root(), Settings.from_environment())
+    place = FlowContext(database.connect(uri), data_root(), Settings.from_environment())
     try:
         with storage.below(place.data_root):
             yield place
@@ -46,17 +46,17 @@ def open_workplace() -> Iterator[Workplace]:
 
 
 @contextmanager
-def open_for_service(settings: ClientSettings) -> Iterator[Workplace]:
-    """Yield what `open_workplace` does, to a flow that writes what this service answers.
+def open_for_service(settings: ClientSettings) -> Iterator[FlowContext]:
+    """Yield what `open_context` does, to a flow that writes what this service answers.
 
     Raises `ServiceMismatch` where the warehouse is filled from another service.
     """
-    with open_workplace() as place:
+    with open_context() as place:
         require_service(place, settings)
         yield place
 
 
-def require_service(place: Workplace, settings: ClientSettings) -> None:
+def require_service(place: FlowContext, settings: ClientSettings) -> None:
     """Raise `ServiceMismatch` unless the warehouse is filled from this service."""
     from bms_flows.runtime import service_identity  # noqa: PLC0415 - only tasks need what this brings
 

@@ -8,7 +8,7 @@ from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 
 from bms.counters import Counters
-from bms_provider import workplace
+from bms_provider import flow_context
 from tests.e2e.airflow_api import until
 from tests.listeners import Statsd, statsd
 
@@ -36,7 +36,7 @@ def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
     counters = Counters(
         requests=7, retries=2, throttles=1, token_fetches=1, latencies={"list_contacts": [0.25]}
     )
-    workplace.emit(counters, "mirror_contact")
+    flow_context.emit(counters, "mirror_contact")
     arrived(
         listener,
         {
@@ -51,7 +51,7 @@ def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
 
 def test_what_became_of_rows_arrives(listener: Statsd) -> None:
     counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2, "vanished": 1}
-    workplace.emit_rows("contact", {**counts, "rows_read": 14})
+    flow_context.emit_rows("contact", {**counts, "rows_read": 14})
     arrived(
         listener,
         {
