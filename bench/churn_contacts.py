@@ -22,7 +22,7 @@ from upath import UPath
 
 from bench.stand import Stand, stand
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync

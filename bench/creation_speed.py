@@ -23,7 +23,7 @@ import aiohttp
 from bench.published import stamp
 from bench.stand import Stand, load_average, stand
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.onboarding import run
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim

@@ -23,7 +23,7 @@ from bench import kill_invoices
 from bench.interruptions import kill, watch
 from bench.stand import peak_memory
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.invoices import leases
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked

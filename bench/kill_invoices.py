@@ -26,7 +26,7 @@ from upath import UPath
 
 from bench.interruptions import watch
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext

@@ -11,7 +11,7 @@ from upath import UPath
 from bench.stand import peak_memory
 from bms.client import Client
 from bms.counters import Counters
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.stand import Stand, load_average, machine, stand
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.onboarding import run
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from bms.endpoints import ENDPOINTS
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.tables import METADATA

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
+from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.decoding import RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
-from bms.in_flight import InFlight
 from bms.records import (
     ClientInvoice,
     Consultant,
@@ -26,7 +26,7 @@ from bms.records import (
 )
 from bms.responses import Access, CreatedId, Detail, Page, Rows
 from bms.sender import Sender
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from bms.transport import BeforeSend
 
 EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
@@ -40,23 +40,23 @@ class Client:
     """Calls the service; an async context manager for one event loop.
 
     The token lives in this object only. `on_token` is awaited with each new token before its
-    first use, for whoever must hide it from logs. Clients given the same `in_flight` share what it
+    first use, for whoever must hide it from logs. Clients given the same `limiter` share what it
     allows; each has its own, of the settings' `concurrency`, by default. `clock` (Unix time), `sleep` and `random` are
     there to be replaced in tests.
 
-    Opening raises `BadTlsFile` where the settings' `verify` or `cert` names no usable file.
+    Opening raises `InvalidTlsFile` where the settings' `verify` or `cert` names no usable file.
     Every method may raise `MissingScope` (nothing sent), `TokenRefused`, `Unauthorized`,
     `Refused`, and after its repeats `Throttled`, `ServiceUnavailable`, `ConnectionFailed`,
-    `Timeout` or `MalformedAnswer`; a `create_...` raises `AmbiguousWrite` where it may have
+    `Timeout` or `MalformedResponse`; a `create_...` raises `AmbiguousWrite` where it may have
     happened, and never sends again then.
     """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ClientSettings,
         *,
         counters: Counters | None = None,
-        in_flight: InFlight | None = None,
+        limiter: ConcurrencyLimiter | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
@@ -64,10 +64,10 @@ class Client:
     ) -> None:
         self.settings = settings
         self.counters = Counters() if counters is None else counters
-        self._calls = Sender(
+        self._sender = Sender(
             settings,
             self.counters,
-            in_flight=in_flight,
+            limiter=limiter,
             clock=clock,
             sleep=sleep,
             random=random,
@@ -82,7 +82,7 @@ class Client:
         self._consultants = RecordReader(BY_NAME["read_consultant"], Consultant)
 
     async def __aenter__(self) -> Self:
-        await self._calls.open()
+        await self._sender.open()
         return self
 
     async def __aexit__(
@@ -91,7 +91,7 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._calls.close()
+        await self._sender.close()
 
     def __repr__(self) -> str:
         return f"Client({self.settings.base_url}, client_id={self.settings.client_id!r})"
@@ -101,7 +101,7 @@ class Client:
 
         Asks for a token if none is held; never returns the token.
         """
-        return await self._calls.access()
+        return await self._sender.access()
 
     async def list_employees(
         self,
@@ -114,7 +114,7 @@ class Client:
         The default of `filter` is not shown by the interface: say ALL where all are meant, since
         employees on standby may be left out otherwise.
         """
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["list_employees"],
             self._employee_items.rows,
             query={"id_entity": id_entity, "filter": filter},
@@ -127,7 +127,7 @@ class Client:
         `InvalidRecords` if its key or money is unusable.
         """
         UUID(guid_employee)  # anything else could name another path
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["read_employee"],
             self._employees.detail,
             values={"guid_employee": guid_employee},
@@ -138,7 +138,7 @@ class Client:
     ) -> CreatedEmployee:
         """Create an employee (POST /v1/HR/employees) from an employee creation body."""
         endpoint = BY_NAME["create_employee"]
-        return await self._calls.request(
+        return await self._sender.request(
             endpoint, partial(read_created_employee, endpoint), body=body, before_send=before_send
         )
 
@@ -175,13 +175,13 @@ class Client:
         """Return what `read` makes of the answer that `list_client_invoices` asks for.
 
         For who takes years of invoices in and has a faster way than one object for each; `read`
-        raises `MalformedAnswer` for a body that is no array, which is then asked for again.
+        raises `MalformedResponse` for a body that is no array, which is then asked for again.
         """
         for name, day in (("start_date", start_date), ("end_date", end_date)):
             if isinstance(day, datetime):  # a subclass of date, whose day depends on a time zone
                 raise TypeError(f"{name} takes a date, not a date-time")
         last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["list_client_invoices"],
             read,
             query={
@@ -207,7 +207,7 @@ class Client:
         is not shown by the interface, and a service may send fewer rows than asked for.
         """
         size = self.settings.page_size if page_size is None else page_size
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["list_contacts"],
             partial(self._contact_items.page, number=page_number, size=size),
             query={
@@ -221,7 +221,7 @@ class Client:
 
     async def read_contact(self, id_contact: int) -> Detail[Contact]:
         """Return one contact (GET /v1/CRM/contacts/{id_contact}); `NotFound`, `InvalidRecords`."""
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["read_contact"], self._contacts.detail, values={"id_contact": int(id_contact)}
         )
 
@@ -230,7 +230,7 @@ class Client:
     ) -> CreatedId:
         """Create a contact (POST /v1/CRM/contacts) from a contact creation body."""
         endpoint = BY_NAME["create_contact"]
-        return await self._calls.request(
+        return await self._sender.request(
             endpoint,
             partial(read_created_id, endpoint, "id_contact"),
             body=body,
@@ -247,7 +247,7 @@ class Client:
     ) -> Page[ConsultantItem]:
         """Return one page of consultants (GET /v1/CRM/Consultants); see `list_contacts`."""
         size = self.settings.page_size if page_size is None else page_size
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["list_consultants"],
             partial(self._consultant_items.page, number=page_number, size=size),
             query={
@@ -260,7 +260,7 @@ class Client:
 
     async def read_consultant(self, id_consultant: int) -> Detail[Consultant]:
         """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
-        return await self._calls.request(
+        return await self._sender.request(
             BY_NAME["read_consultant"],
             self._consultants.detail,
             values={"id_consultant": int(id_consultant)},
@@ -271,7 +271,7 @@ class Client:
     ) -> CreatedId:
         """Create a consultant (POST /v1/CRM/Consultants) from a consultant creation body."""
         endpoint = BY_NAME["create_consultant"]
-        return await self._calls.request(
+        return await self._sender.request(
             endpoint,
             partial(read_created_id, endpoint, "id_consultant"),
             body=body,

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from bms.endpoints import Endpoint
-from bms.errors import InvalidRecords, MalformedAnswer
+from bms.errors import InvalidRecords, MalformedResponse
 from bms.field_values import LONGEST, field_value
 from bms.records import CreatedEmployee, Record
 from bms.responses import CreatedId, Detail, Page, RejectedRow, Rows
@@ -89,7 +89,7 @@ class RecordReader(Generic[R]):
         self._widen()
 
     def rows(self, body: bytes) -> Rows[R]:
-        """Read a bare array (employees, invoices); raise `MalformedAnswer` if it isn't one."""
+        """Read a bare array (employees, invoices); raise `MalformedResponse` if it isn't one."""
         array = self._fast(self._array, body)
         if array is not None:
             read = self._narrow(array)
@@ -98,7 +98,7 @@ class RecordReader(Generic[R]):
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
     def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
-        """Read a paged envelope (contacts, consultants); raise `MalformedAnswer` if it isn't one."""
+        """Read a paged envelope (contacts, consultants); raise `MalformedResponse` if it isn't one."""
         envelope = self._fast(self._envelope, body)
         if envelope is not None:
             read = self._narrow(envelope.data)
@@ -115,7 +115,7 @@ class RecordReader(Generic[R]):
         )
 
     def detail(self, body: bytes) -> Detail[R]:
-        """Read one object; raise `InvalidRecords` for its key or money, else `MalformedAnswer`."""
+        """Read one object; raise `InvalidRecords` for its key or money, else `MalformedResponse`."""
         record = self._fast(self._row, body)
         if record is not None:
             read = self._narrow([record])
@@ -150,8 +150,10 @@ class RecordReader(Generic[R]):
             pass
         raise self._malformed()  # not inside `except`: the original holds pieces of the body
 
-    def _malformed(self) -> MalformedAnswer:
-        return MalformedAnswer(self._endpoint, "answered 2xx with a body that is not as described")
+    def _malformed(self) -> MalformedResponse:
+        return MalformedResponse(
+            self._endpoint, "answered 2xx with a body that is not as described"
+        )
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> _Read[R]:
         read: _Read[R] = _Read()
@@ -259,16 +261,16 @@ class RecordReader(Generic[R]):
 
 
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
-    """Read an employee creation response; raise `MalformedAnswer` if it is anything else."""
+    """Read an employee creation response; raise `MalformedResponse` if it is anything else."""
     try:
         return CREATED_EMPLOYEE.decode(body.removeprefix(BYTE_ORDER_MARK))
     except UNREADABLE:
         pass
-    raise MalformedAnswer(endpoint, "answered 2xx with a body that is not as described")
+    raise MalformedResponse(endpoint, "answered 2xx with a body that is not as described")
 
 
 def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
-    """Read the id of a created record; raise `MalformedAnswer` if there is none.
+    """Read the id of a created record; raise `MalformedResponse` if there is none.
 
     The body's shape is not shown by the interface. Our assumption: the id as a number or as a
     string, alone or as the member `id` or `name` of an object.
@@ -283,4 +285,4 @@ def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
         answer = int(answer)
     if isinstance(answer, int) and not isinstance(answer, bool):
         return CreatedId(answer)
-    raise MalformedAnswer(endpoint, "answered 2xx without an id")
+    raise MalformedResponse(endpoint, "answered 2xx without an id")

@@ -19,7 +19,7 @@ class Endpoint:
     path: str
     scope: str | None
     paged: bool
-    safe: bool
+    idempotent: bool
 
     def fill(self, values: Mapping[str, str | int]) -> str:
         """Return the path with its parameters filled in and quoted."""

@@ -18,7 +18,7 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 ├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
 └── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
 
-Before any call, when a client opens: `BadTlsFile`, a setting that names no usable file; .setting.
+Before any call, when a client opens: `InvalidTlsFile`, a setting that names no usable file; .setting.
 
 Error codes and error bodies are not shown by the interface, so nothing is read from a body, and no
 text below carries one: a text names operation, status and counts, never values.
@@ -158,13 +158,13 @@ class Timeout(BmsError):
         super().__init__(endpoint, text)
 
 
-class MalformedAnswer(BmsError):
+class MalformedResponse(BmsError):
     """A 2xx whose body is truncated, not JSON, or not the described envelope."""
 
     retriable = True
 
 
-class TooLarge(MalformedAnswer):
+class TooLarge(MalformedResponse):
     """An answer longer than any of its kind: asked for again it would be as long."""
 
     retriable = False
@@ -205,7 +205,7 @@ class AmbiguousWrite(BmsError):
         )
 
 
-class BadTlsFile(ValueError):
+class InvalidTlsFile(ValueError):
     """What `setting` (`verify` or `cert`) names can't be used; raised before anything is sent.
 
     `said` goes on from the setting's name, and quotes neither path nor content.

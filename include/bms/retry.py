@@ -8,7 +8,7 @@ from typing import Final
 from bms.errors import (
     BmsError,
     ConnectionFailed,
-    MalformedAnswer,
+    MalformedResponse,
     Redirected,
     ServiceUnavailable,
     Throttled,
@@ -31,40 +31,42 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Retry:
     """Try again after `delay` seconds."""
 
     delay: float
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class Fail:
     """Raise the error as it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Ambiguous:
     """A create may have happened: raise `AmbiguousWrite` with this reason."""
 
     reason: str
 
 
-Decision = Repeat | GiveUp | Doubt
+Decision = Retry | Fail | Ambiguous
 
 # After these a create that was sent is in doubt. Any other 4xx is a refusal, and a refused create
 # was not executed: not shown by the interface, our assumption.
-DOUBTS: Final[dict[type[BmsError], str]] = {
+AMBIGUOUS_REASONS: Final[dict[type[BmsError], str]] = {
     Timeout: "no answer in time",
     ConnectionFailed: "connection lost",
     ServiceUnavailable: "server error",
     Throttled: "throttled",
-    MalformedAnswer: "unreadable answer",
+    MalformedResponse: "unreadable answer",
     TooLarge: "answer too large",
     Redirected: "redirected",
 }
 
 
-def decide(error: BmsError, *, safe: bool, attempt: int, policy: Policy, chance: float) -> Decision:
+def decide(
+    error: BmsError, *, idempotent: bool, attempt: int, policy: Policy, chance: float
+) -> Decision:
     """Decide on one failed try.
 
     `attempt` counts from 1, `chance` is uniform in [0, 1). A read is repeated for any retriable
@@ -72,12 +74,12 @@ def decide(error: BmsError, *, safe: bool, attempt: int, policy: Policy, chance:
     repeated. Missing scopes and refusals are never repeated, but for a 401, each time with a new
     token: where a service keeps one live token per client, another task may have ended it.
     """
-    if not safe and not surely_not_executed(error, policy):
-        reason = DOUBTS.get(type(error))
-        return GiveUp() if reason is None else Doubt(reason)
+    if not idempotent and not surely_not_executed(error, policy):
+        reason = AMBIGUOUS_REASONS.get(type(error))
+        return Fail() if reason is None else Ambiguous(reason)
     if attempt >= policy.attempts or not error.retriable:
-        return GiveUp()
-    return Repeat(backoff(attempt, cap=policy.backoff_cap, asked=asked_wait(error), chance=chance))
+        return Fail()
+    return Retry(backoff(attempt, cap=policy.backoff_cap, asked=asked_wait(error), chance=chance))
 
 
 def surely_not_executed(error: BmsError, policy: Policy) -> bool:

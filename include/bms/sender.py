@@ -10,14 +10,14 @@ import msgspec
 
 from bms import retry
 from bms.auth import Token, Tokens, read_token
+from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import BY_NAME, Endpoint
-from bms.errors import AmbiguousWrite, BmsError, MalformedAnswer, MissingScope, error_for
-from bms.in_flight import InFlight
+from bms.errors import AmbiguousWrite, BmsError, MalformedResponse, MissingScope, error_for
 from bms.responses import Access
 from bms.scopes import require_scope
-from bms.settings import SECONDS_PER_UNIT, Settings
-from bms.transport import Answer, BeforeSend, Transport
+from bms.settings import SECONDS_PER_UNIT, ClientSettings
+from bms.transport import BeforeSend, Response, Transport
 
 T = TypeVar("T")
 
@@ -29,10 +29,10 @@ class Sender:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ClientSettings,
         counters: Counters,
         *,
-        in_flight: InFlight | None,
+        limiter: ConcurrencyLimiter | None,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
@@ -50,7 +50,7 @@ class Sender:
             create_refused_by_429=settings.create_refused_by_429,
         )
         self._tokens = Tokens(self._fetch_token, clock=clock)
-        self._transport = Transport(settings, counters, in_flight)
+        self._transport = Transport(settings, counters, limiter)
 
     async def open(self) -> None:
         """Prepare to call; nothing is sent."""
@@ -133,7 +133,7 @@ class Sender:
                     seconds_per_unit=SECONDS_PER_UNIT[settings.expires_in_unit],
                 )
                 if token is None:
-                    raise MalformedAnswer(endpoint, "answered without a usable access_token")
+                    raise MalformedResponse(endpoint, "answered without a usable access_token")
                 return token
 
             return self._read(endpoint, answer, read)
@@ -156,29 +156,29 @@ class Sender:
                 failure = error
             match retry.decide(
                 failure,
-                safe=endpoint.safe,
+                idempotent=endpoint.idempotent,
                 attempt=attempt,
                 policy=self._policy,
                 chance=self._random(),
             ):
-                case retry.Repeat(delay):
+                case retry.Retry(delay):
                     self._counters.retries += 1
                     await self._sleep(delay)
                     continue
-                case retry.Doubt(reason):
+                case retry.Ambiguous(reason):
                     failure = AmbiguousWrite(
                         endpoint,
                         reason,
                         status=failure.status,
                         retry_after=retry.asked_wait(failure),
                     )
-                case retry.GiveUp():
+                case retry.Fail():
                     pass
             failure.tries, failure.elapsed = attempt, time.monotonic() - started
             break
         raise failure
 
-    def _read(self, endpoint: Endpoint, answer: Answer, read: Callable[[bytes], T]) -> T:
+    def _read(self, endpoint: Endpoint, answer: Response, read: Callable[[bytes], T]) -> T:
         """Return what `read` makes of the body of a 2xx, or raise what the status means."""
         now = self._clock() if answer.served_at is None else answer.served_at
         wait = retry.retry_after(answer.retry_after, now=now)

@@ -21,7 +21,7 @@ SECONDS_PER_UNIT: Final[Mapping[ExpiresInUnit, float]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ClientSettings:
     """Everything a `Client` needs to know; what the interface does not show is a field with a default.
 
     `base_url` may carry a path prefix and a trailing slash. `verify`, `cert`, `proxies` and

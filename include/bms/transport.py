@@ -12,12 +12,12 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from yarl import URL
 
+from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import Endpoint
-from bms.errors import BadTlsFile, BmsError, ConnectionFailed, Redirected, Timeout, too_large
-from bms.in_flight import InFlight
+from bms.errors import BmsError, ConnectionFailed, InvalidTlsFile, Redirected, Timeout, too_large
 from bms.retry import http_date
-from bms.settings import Settings
+from bms.settings import ClientSettings
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ LARGEST: Final = 1 << 29
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A whole answer; its body is not shown."""
 
     status: int
@@ -97,14 +97,14 @@ class Transport:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ClientSettings,
         counters: Counters,
-        in_flight: InFlight | None = None,
+        limiter: ConcurrencyLimiter | None = None,
         largest: int = LARGEST,
     ) -> None:
         self._settings = settings
         self._counters = counters
-        self._in_flight = in_flight or InFlight(settings.concurrency)
+        self._limiter = limiter or ConcurrencyLimiter(settings.concurrency)
         self._largest = largest
         self._origin = URL(settings.base_url).origin()
         self._reads: aiohttp.ClientSession | None = None
@@ -113,7 +113,7 @@ class Transport:
         self._keeps_creates = True
 
     async def open(self) -> None:
-        """Prepare the sessions; nothing is sent. Raises `BadTlsFile`."""
+        """Prepare the sessions; nothing is sent. Raises `InvalidTlsFile`."""
         tls = self._tls()
         self._reads = self._session(tls)
         self._creates = self._session(tls, keepalive_timeout=IDLE_S)
@@ -135,7 +135,7 @@ class Transport:
         body: bytes | None = None,
         bearer: str | None = None,
         before_send: BeforeSend | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Send one request and read its whole answer, whatever its status.
 
         `before_send` is awaited once the request has its turn and its connection; what it raises is
@@ -144,7 +144,7 @@ class Transport:
         followed for a GET to the same scheme, host and port only.
         """
         creates = self._creates if self._keeps_creates else self._alone
-        session = self._reads if endpoint.safe else creates
+        session = self._reads if endpoint.idempotent else creates
         if session is None:
             raise RuntimeError("the client is not open: use it as `async with Client(...)`")
         headers = {"Accept": "application/json"}
@@ -153,7 +153,7 @@ class Transport:
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
         url = URL(self._settings.url(path)).with_query(query)
-        async with self._in_flight:
+        async with self._limiter:
             for _ in range(MOST_REDIRECTS + 1):
                 answer, location = await self._exchange(
                     session, endpoint, url, body, headers, Passage(before_send)
@@ -181,7 +181,7 @@ class Transport:
         body: bytes | None,
         headers: Mapping[str, str],
         passage: Passage,
-    ) -> tuple[Answer, str | None]:
+    ) -> tuple[Response, str | None]:
         started = time.monotonic()
         failure: BmsError
         try:
@@ -196,7 +196,7 @@ class Transport:
             ) as response:
                 waited = time.monotonic() - started
                 content = await self._whole(endpoint, response)
-                answer = Answer(
+                answer = Response(
                     status=response.status,
                     retry_after=response.headers.get("Retry-After"),
                     served_at=_unix_time(response.headers.get("Date")),
@@ -208,7 +208,7 @@ class Transport:
                 failure = self._failure(endpoint, error, passage)
         else:
             now = time.monotonic()
-            self._in_flight.pace.answered(endpoint.name, answer.status, waited, now)
+            self._limiter.record_response(endpoint.name, answer.status, waited, now)
             self._counters.answered(
                 endpoint, status=answer.status, size=len(content), seconds=now - started
             )
@@ -218,11 +218,11 @@ class Transport:
     def _failure(self, endpoint: Endpoint, error: Exception, passage: Passage) -> BmsError:
         """Return what a failed exchange means."""
         if isinstance(error, TimeoutError):
-            self._in_flight.pace.failed(time.monotonic())
+            self._limiter.record_failure(time.monotonic())
             text = f"no answer within {self._settings.timeout:g} s"
             return Timeout(endpoint, text, sent=passage.sent)
         # The kind only: an error of aiohttp may carry addresses, headers and proxy credentials.
-        if passage.kept and not endpoint.safe:
+        if passage.kept and not endpoint.idempotent:
             self._keeps_creates = False
         what = "connection lost" if passage.sent else "no connection"
         return ConnectionFailed(endpoint, f"{what} ({type(error).__name__})", sent=passage.sent)
@@ -302,13 +302,13 @@ def _trusting(ca: str | None) -> ssl.SSLContext:
 
 
 def _usable(setting: str, names: str, load: Callable[[], T]) -> T:
-    """Return what `load` makes of the files that a setting names; raise `BadTlsFile`."""
+    """Return what `load` makes of the files that a setting names; raise `InvalidTlsFile`."""
     try:
         return load()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
     # Outside `except`: a foreign error may hold what stands in the setting, perhaps a pasted key.
-    raise BadTlsFile(setting, f"{names} no PEM file that can be used ({why})")
+    raise InvalidTlsFile(setting, f"{names} no PEM file that can be used ({why})")
 
 
 async def _kept(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:

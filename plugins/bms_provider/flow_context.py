@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bms.counters import Counters
-    from bms.settings import Settings as ClientSettings
+    from bms.settings import ClientSettings
     from bms_flows.runtime.context import FlowContext
     from bms_flows.runtime.step_log import Step
     from bms_flows.runtime.windows import Window

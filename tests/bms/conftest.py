@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from bms.client import Client
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from tests.bms.fake_services import INVOICE, SECRET, Odd, Open, Sandbox, Serve, Sleeps
 
 
@@ -54,7 +54,7 @@ async def open_client(sleeps: Sleeps) -> AsyncIterator[Open]:
     """Open clients that do not really wait; closed after the test."""
     opened: list[Client] = []
 
-    async def opening(settings: Settings, **given: Any) -> Client:
+    async def opening(settings: ClientSettings, **given: Any) -> Client:
         client = Client(settings, **{"sleep": sleeps} | given)
         opened.append(client)
         return await client.__aenter__()

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from bms.client import Client
-from bms.settings import Settings
+from bms.settings import ClientSettings
 
 TOKEN = "canary-token-91c2"
 SECRET = "canary-secret-7f3a"
@@ -47,8 +47,8 @@ class Sandbox:
     def truth(self) -> Any:
         return self.control("GET", "truth")
 
-    def settings(self, **given: Any) -> Settings:
-        return Settings(**service_settings(self.url) | given)
+    def settings(self, **given: Any) -> ClientSettings:
+        return ClientSettings(**service_settings(self.url) | given)
 
 
 def service_settings(url: str) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Odd:
         self.connections.add(id(request.transport))
         return await self.answer(request)
 
-    def settings(self, **given: Any) -> Settings:
-        return Settings(**service_settings(self.url) | given)
+    def settings(self, **given: Any) -> ClientSettings:
+        return ClientSettings(**service_settings(self.url) | given)
 
 
 class Sleeps(list[float]):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bms.client import Client
 from bms.errors import BmsError
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from tests.bms.fake_services import service_settings
 
 DAY = date(2026, 3, 31)
@@ -34,7 +34,7 @@ def most_memory() -> int:
 async def call(url: str, operation: str) -> dict[str, object]:
     """Keep what the first call raised while the second is made, as whoever tries again does."""
     errors: list[BmsError] = []
-    async with Client(Settings(**service_settings(url), timeout=120.0, attempts=3)) as client:
+    async with Client(ClientSettings(**service_settings(url), timeout=120.0, attempts=3)) as client:
         await client.access()
         before = most_memory()
         for _ in range(2):

@@ -13,7 +13,7 @@ from yarl import URL
 
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from bms.transport import Transport
 from tests.bms.fake_services import Odd, Serve
 from tests.certificates import self_signed
@@ -71,7 +71,7 @@ async def front(secure: Odd) -> AsyncIterator[Front]:
         yield relay
 
 
-async def opened(settings: Settings) -> Transport:
+async def opened(settings: ClientSettings) -> Transport:
     transport = Transport(settings, Counters())
     await transport.open()
     return transport

@@ -14,7 +14,7 @@ from bms.errors import (
     BmsError,
     ConnectionFailed,
     Forbidden,
-    MalformedAnswer,
+    MalformedResponse,
     MissingScope,
     NotFound,
     RangeRefused,
@@ -411,7 +411,7 @@ async def test_an_employee_is_asked_for_by_a_uuid_only(client: Client, sandbox: 
         ("429", Throttled),
         ("503", ServiceUnavailable),
         ("reset_after_read", ConnectionFailed),
-        ("malformed_json", MalformedAnswer),
+        ("malformed_json", MalformedResponse),
     ],
 )
 async def test_past_the_retry_budget_a_read_says_what_it_was(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bms.decoding import MOST_LEARNED, RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
-from bms.errors import InvalidRecords, MalformedAnswer
+from bms.errors import InvalidRecords, MalformedResponse
 from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem
 from bms.responses import CreatedId
 
@@ -253,7 +253,7 @@ def test_optional_money_may_be_absent_but_not_mistyped() -> None:
 def test_an_answer_that_is_not_the_array_is_malformed(
     invoices: RecordReader[ClientInvoice], body: bytes
 ) -> None:
-    with pytest.raises(MalformedAnswer) as caught:
+    with pytest.raises(MalformedResponse) as caught:
         invoices.rows(body)
     assert caught.value.retriable
     assert caught.value.__context__ is None, "the decoder's error holds pieces of the body"
@@ -262,7 +262,7 @@ def test_an_answer_that_is_not_the_array_is_malformed(
 @given(st.integers(1, 400))
 def test_a_truncated_answer_is_never_taken_for_a_short_one(cut: int) -> None:
     body = array({"id_invoice": 1}, {"id_invoice": 2}, {"id_invoice": 3}).replace(b" ", b"")
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         RecordReader(INVOICES, ClientInvoice).rows(body[: -(cut % (len(body) - 1) + 1)])
 
 
@@ -277,7 +277,7 @@ def test_a_truncated_answer_is_never_taken_for_a_short_one(cut: int) -> None:
 def test_an_answer_that_is_not_the_envelope_is_malformed(
     contacts: RecordReader[ContactItem], body: bytes
 ) -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         contacts.page(body, number=1, size=100)
 
 
@@ -306,7 +306,7 @@ def test_a_detail_keeps_what_is_new_and_tells_what_is_wrong() -> None:
     with pytest.raises(InvalidRecords, match="id missing_key"):
         reader.detail(b"{}")
     for body in (b"[]", b"", b"12", b'{"id": 1'):
-        with pytest.raises(MalformedAnswer):
+        with pytest.raises(MalformedResponse):
             reader.detail(body)
 
 
@@ -335,7 +335,7 @@ def test_the_id_of_a_created_record_is_read_in_every_shape(body: bytes) -> None:
     ],
 )
 def test_anything_else_is_no_id(body: bytes) -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         read_created_id(BY_NAME["create_contact"], "id_contact", body)
 
 
@@ -348,5 +348,5 @@ def test_anything_else_is_no_id(body: bytes) -> None:
     ],
 )
 def test_half_an_employee_is_not_created(body: bytes) -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         read_created_employee(BY_NAME["create_employee"], body)

@@ -29,7 +29,7 @@ def test_the_lists_of_contacts_and_consultants_are_paged_and_only_they() -> None
 
 
 def test_only_the_creations_are_unsafe_to_repeat() -> None:
-    unsafe = {e.name for e in ENDPOINTS if not e.safe}
+    unsafe = {e.name for e in ENDPOINTS if not e.idempotent}
     assert unsafe == {"create_employee", "create_contact", "create_consultant"}
 
 

@@ -21,7 +21,7 @@ from bms.errors import (
     AmbiguousWrite,
     BmsError,
     InvalidRecords,
-    MalformedAnswer,
+    MalformedResponse,
     RangeRefused,
     TooLarge,
 )
@@ -62,7 +62,7 @@ def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
     reader = RecordReader(INVOICES, ClientInvoice)
     try:
         found = reader.rows(body)
-    except MalformedAnswer:
+    except MalformedResponse:
         return
     came = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
     assert len(found.records) + len(found.rejected) == len(came)
@@ -78,7 +78,7 @@ def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
 def test_of_any_page_each_row_is_read_or_set_aside(body: bytes) -> None:
     try:
         found = RecordReader(CONTACTS, ContactItem).page(body, number=1, size=100)
-    except MalformedAnswer:
+    except MalformedResponse:
         return
     came = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
     assert len(found.records) + len(found.rejected) == len(came["data"])
@@ -91,7 +91,7 @@ def test_any_single_answer_is_read_or_told(body: bytes) -> None:
         lambda each: read_created_id(BY_NAME["create_contact"], "id_contact", each),
         lambda each: read_created_employee(BY_NAME["create_employee"], each),
     ):
-        with suppress(MalformedAnswer, InvalidRecords):
+        with suppress(MalformedResponse, InvalidRecords):
             read(body)
 
 
@@ -126,7 +126,7 @@ MEMBER = json.dumps(INVOICE).encode()[:-1] + b', "new": %s}'
     ],
 )  # fmt: skip
 def test_nesting_without_end_is_malformed(read: Callable[[bytes], object], body: bytes) -> None:
-    with pytest.raises(MalformedAnswer) as caught:
+    with pytest.raises(MalformedResponse) as caught:
         read(body)
     assert caught.value.__context__ is None
 
@@ -145,7 +145,7 @@ def test_a_member_is_nested_as_deep_as_everything_behind_can_follow(
         if read:
             assert len(reader.rows(body)) == 1
         else:
-            with pytest.raises(MalformedAnswer):
+            with pytest.raises(MalformedResponse):
                 reader.rows(body)
 
 
@@ -161,7 +161,7 @@ def test_a_number_that_would_fill_the_memory_written_out_is_set_aside() -> None:
 
 
 def test_an_id_longer_than_any_is_none() -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         read_created_id(BY_NAME["create_contact"], "id_contact", b'"' + b"9" * 5_000 + b'"')
 
 
@@ -240,7 +240,7 @@ async def test_another_encoding_or_kind_of_content_is_told(
 
     odd.answer = answer
     client = await open_client(odd.settings(attempts=2))
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         await client.list_contacts(filter="ALL")
     with pytest.raises(AmbiguousWrite):
         await client.create_contact({"last_name": "x"})

@@ -15,7 +15,7 @@ from bms.errors import (
     ConnectionFailed,
     Forbidden,
     InvalidRecords,
-    MalformedAnswer,
+    MalformedResponse,
     MissingScope,
     NotFound,
     Redirected,
@@ -26,7 +26,7 @@ from bms.errors import (
     TooLarge,
     Unauthorized,
 )
-from bms.retry import BASE, Doubt, GiveUp, Policy, Repeat, backoff, decide, retry_after
+from bms.retry import BASE, Ambiguous, Fail, Policy, Retry, backoff, decide, retry_after
 
 E = BY_NAME["create_employee"]
 THROTTLED = Throttled(E, "x", status=429, retry_after=None)
@@ -35,7 +35,7 @@ NOT_SENT = ConnectionFailed(E, "x", sent=False)
 LOST = ConnectionFailed(E, "x", sent=True)
 UNSENT_TIMEOUT = Timeout(E, "x", sent=False)
 TIMEOUT = Timeout(E, "x", sent=True)
-MALFORMED = MalformedAnswer(E, "x")
+MALFORMED = MalformedResponse(E, "x")
 TOO_LARGE = TooLarge(E, "x")
 REDIRECTED = Redirected(E, "x", status=302)
 UNAUTHORIZED = Unauthorized(E, "x", status=401)
@@ -53,9 +53,9 @@ def name(error: object) -> str:
     return kind if getattr(error, "sent", True) else f"{kind} before sending"
 
 
-def asked(error: BmsError, *, safe: bool, attempt: int = 1, by_429: bool = False) -> Any:
+def asked(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool = False) -> Any:
     policy = Policy(attempts=3, backoff_cap=30.0, create_refused_by_429=by_429)
-    return decide(error, safe=safe, attempt=attempt, policy=policy, chance=0.0)
+    return decide(error, idempotent=idempotent, attempt=attempt, policy=policy, chance=0.0)
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def asked(error: BmsError, *, safe: bool, attempt: int = 1, by_429: bool = False
     ids=name,
 )
 def test_a_read_is_repeated_up_to_its_attempts(error: BmsError) -> None:
-    assert asked(error, safe=True, attempt=1) == Repeat(BASE)
-    assert asked(error, safe=True, attempt=2) == Repeat(2 * BASE)
-    assert asked(error, safe=True, attempt=3) == GiveUp()
+    assert asked(error, idempotent=True, attempt=1) == Retry(BASE)
+    assert asked(error, idempotent=True, attempt=2) == Retry(2 * BASE)
+    assert asked(error, idempotent=True, attempt=3) == Fail()
 
 
 @pytest.mark.parametrize("error", [*FINAL, REDIRECTED, TOO_LARGE], ids=name)
 def test_a_read_that_was_answered_for_good_is_not_repeated(error: BmsError) -> None:
-    assert asked(error, safe=True) == GiveUp()
+    assert asked(error, idempotent=True) == Fail()
 
 
 @pytest.mark.parametrize("error", [NOT_SENT, UNSENT_TIMEOUT, UNAUTHORIZED], ids=name)
 def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError) -> None:
-    assert asked(error, safe=False) == Repeat(BASE)
-    assert asked(error, safe=False, attempt=3) == GiveUp()
+    assert asked(error, idempotent=False) == Retry(BASE)
+    assert asked(error, idempotent=False, attempt=3) == Fail()
 
 
 @pytest.mark.parametrize(
@@ -95,25 +95,25 @@ def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError)
 )
 def test_a_create_that_may_have_happened_is_in_doubt_at_once(error: BmsError, reason: str) -> None:
     for attempt in (1, 3):
-        assert asked(error, safe=False, attempt=attempt) == Doubt(reason)
+        assert asked(error, idempotent=False, attempt=attempt) == Ambiguous(reason)
 
 
 @pytest.mark.parametrize("error", FINAL, ids=name)
 def test_a_create_that_was_refused_is_neither_repeated_nor_in_doubt(error: BmsError) -> None:
-    assert asked(error, safe=False) == GiveUp()
+    assert asked(error, idempotent=False) == Fail()
 
 
 def test_a_throttled_create_is_repeated_only_where_the_settings_say_so() -> None:
-    assert asked(THROTTLED, safe=False, by_429=True) == Repeat(BASE)
-    assert asked(THROTTLED, safe=False, by_429=True, attempt=3) == GiveUp()
-    assert asked(UNAVAILABLE, safe=False, by_429=True) == Doubt("server error")
+    assert asked(THROTTLED, idempotent=False, by_429=True) == Retry(BASE)
+    assert asked(THROTTLED, idempotent=False, by_429=True, attempt=3) == Fail()
+    assert asked(UNAVAILABLE, idempotent=False, by_429=True) == Ambiguous("server error")
 
 
 @pytest.mark.parametrize("kind", [Throttled, ServiceUnavailable])
 def test_the_wait_that_the_service_names_is_kept(kind: type[BmsError]) -> None:
     error = kind(E, "x", status=503, retry_after=7.0)
-    assert asked(error, safe=True) == Repeat(7.0)
-    assert asked(error, safe=True, attempt=2) == Repeat(7.0)
+    assert asked(error, idempotent=True) == Retry(7.0)
+    assert asked(error, idempotent=True, attempt=2) == Retry(7.0)
 
 
 @pytest.mark.parametrize(("chance", "share"), [(0.0, 1.0), (0.5, 0.75), (0.9, 0.55)])

@@ -139,7 +139,7 @@ async def test_no_failure_of_the_token_tells_a_canary(
     odd.answer_token = WAYS[way]
     with pytest.raises(BmsError) as caught:
         await watched.access()
-    shown = told(caught.value, watched, watched._calls, watched._calls._tokens) + caplog.text
+    shown = told(caught.value, watched, watched._sender, watched._sender._tokens) + caplog.text
     for canary in CANARIES:
         assert canary not in shown
 
@@ -161,7 +161,7 @@ async def test_no_success_tells_a_canary(
     detail = await client.read_employee(made.guid_employee)
     access = await client.access()
     assert detail.record.last_name == PERSONAL
-    held = [client, client.settings, client.counters, access, client._calls._tokens._held]
+    held = [client, client.settings, client.counters, access, client._sender._tokens._held]
     shown = repr([made, rows, rows.records, detail, held]) + caplog.text + str(rows.records[-1])
     for canary in (*CANARIES, *tokens):
         assert canary not in shown

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from bms.settings import Settings
+from bms.settings import ClientSettings
 
 
-def make(**given: Any) -> Settings:
+def make(**given: Any) -> ClientSettings:
     known = {
         "base_url": "https://bms.example/tenant/api/",
         "client_id": "c",
         "application_id": "a",
         "secret": "s3cret",
     }
-    return Settings(**known | given)
+    return ClientSettings(**known | given)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 from bms.client import Client
 from bms.endpoints import BY_NAME
-from bms.errors import AmbiguousWrite, BadTlsFile, InvalidRecords, NotFound
+from bms.errors import AmbiguousWrite, InvalidRecords, InvalidTlsFile, NotFound
 from bms.records import ClientInvoice, ContactItem
 from bms.sync_client import SyncClient
 from tests.bms.fake_services import Sandbox
@@ -103,7 +103,7 @@ def test_an_error_while_opening_is_raised_by_each_call(sandbox: Sandbox) -> None
     settings = sandbox.settings(base_url="https://127.0.0.1:9", verify="/absent.pem")
     with SyncClient(Client(settings)) as client:
         for _ in range(2):
-            with pytest.raises(BadTlsFile):
+            with pytest.raises(InvalidTlsFile):
                 client.access()
 
 

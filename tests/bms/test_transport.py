@@ -12,11 +12,11 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
 from bms import transport as transport_module
+from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms.errors import BadTlsFile, ConnectionFailed, Redirected, Timeout
-from bms.in_flight import InFlight
-from bms.settings import Settings
+from bms.errors import ConnectionFailed, InvalidTlsFile, Redirected, Timeout
+from bms.settings import ClientSettings
 from bms.transport import MOST_REDIRECTS, Transport
 from tests.bms.fake_services import TOKEN, Odd, Serve
 from tests.certificates import self_signed
@@ -31,7 +31,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def open_transport() -> Any:
     opened: list[Transport] = []
 
-    async def opening(settings: Settings) -> Transport:
+    async def opening(settings: ClientSettings) -> Transport:
         transport = Transport(settings, Counters())
         opened.append(transport)
         await transport.open()
@@ -69,10 +69,10 @@ async def test_a_broken_answer_says_that_the_request_was_sent(
     odd.answer = answer
     transport = await open_transport(odd.settings())
     with pytest.raises(ConnectionFailed) as caught:
-        await transport.send(endpoint, "/x", body=None if endpoint.safe else b"{}")
+        await transport.send(endpoint, "/x", body=None if endpoint.idempotent else b"{}")
     assert caught.value.sent
     assert caught.value.__context__ is None
-    if not endpoint.safe:
+    if not endpoint.idempotent:
         assert len(odd.asked) == 1, "aiohttp must never send a create again by itself"
 
 
@@ -361,7 +361,7 @@ async def test_a_file_of_tls_that_can_t_be_used_is_named_by_its_setting_and_not_
 ) -> None:
     given = odd.settings(base_url="https://127.0.0.1:9", **{setting: str(files / name)})
     with pytest.raises(
-        BadTlsFile, match=f"^{setting} names no PEM file that can be used"
+        InvalidTlsFile, match=f"^{setting} names no PEM file that can be used"
     ) as caught:
         await open_transport(given)
     assert (caught.value.setting, caught.value.retriable) == (setting, False)
@@ -374,7 +374,7 @@ async def test_a_locked_key_can_t_be_used_and_nobody_is_asked_for_its_password(
     open_transport: Any, odd: Odd, files: Path
 ) -> None:
     given = odd.settings(base_url="https://127.0.0.1:9", cert=str(files / "locked.pem"))
-    with pytest.raises(BadTlsFile, match=r"^cert names no PEM file"):
+    with pytest.raises(InvalidTlsFile, match=r"^cert names no PEM file"):
         await open_transport(given)
 
 
@@ -383,7 +383,7 @@ async def test_a_bundle_of_the_environment_that_can_t_be_used_is_told_as_such(
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(files / "absent.pem"))
     given = odd.settings(base_url="https://127.0.0.1:9", trust_env=True)
-    with pytest.raises(BadTlsFile, match=r"^verify is left to REQUESTS_CA_BUNDLE or"):
+    with pytest.raises(InvalidTlsFile, match=r"^verify is left to REQUESTS_CA_BUNDLE or"):
         await open_transport(given)
 
 
@@ -400,7 +400,7 @@ async def test_clients_that_share_places_have_no_more_in_flight_than_one(odd: Od
 
     odd.answer = slow
     settings = odd.settings(concurrency=4)
-    shared = InFlight(4)
+    shared = ConcurrencyLimiter(4)
     one, other = (Transport(settings, Counters(), shared) for _ in range(2))
     await asyncio.gather(one.open(), other.open())
     await asyncio.gather(*(each.send(READ, "/x") for each in (one, other) * 10))
@@ -414,12 +414,12 @@ async def test_distress_lowers_what_is_in_flight(odd: Odd, status: int) -> None:
         return web.Response(status=status)
 
     odd.answer = refuse
-    shared = InFlight(8)
+    shared = ConcurrencyLimiter(8)
     transport = Transport(odd.settings(concurrency=8), Counters(), shared)
     await transport.open()
     await transport.send(READ, "/x")
     await transport.close()
-    assert shared.pace.limit == 4
+    assert shared.limit == 4
 
 
 async def test_an_answer_that_does_not_come_lowers_what_is_in_flight(odd: Odd) -> None:
@@ -428,10 +428,10 @@ async def test_an_answer_that_does_not_come_lowers_what_is_in_flight(odd: Odd) -
         return web.Response()
 
     odd.answer = never
-    shared = InFlight(8)
+    shared = ConcurrencyLimiter(8)
     transport = Transport(odd.settings(concurrency=8, timeout=0.05), Counters(), shared)
     await transport.open()
     with pytest.raises(Timeout):
         await transport.send(READ, "/x")
     await transport.close()
-    assert shared.pace.limit == 4
+    assert shared.limit == 4

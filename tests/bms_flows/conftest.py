@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext

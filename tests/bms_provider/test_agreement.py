@@ -12,7 +12,7 @@ import pytest
 
 from bms.client import Client
 from bms.endpoints import BY_NAME, ENDPOINTS
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from bms_provider.hooks.connection import OWN_EXTRAS
 from bms_provider.operators.base import BmsListOperator, BmsReadingOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
@@ -62,7 +62,7 @@ def test_the_base_class_of_an_operator_fits_its_operation(
     verb = {"list": BmsListOperator, "read": BmsReadOperator, "create": BmsCreateOperator}
     expected = verb.get(name.partition("_")[0])
     assert kind.endpoint is endpoint
-    assert issubclass(kind, BmsCreateOperator) is not endpoint.safe
+    assert issubclass(kind, BmsCreateOperator) is not endpoint.idempotent
     assert expected is None or issubclass(kind, expected)
     assert endpoint.scope is None or issubclass(kind, BmsReadingOperator | BmsCreateOperator)
 
@@ -121,13 +121,13 @@ def test_an_operator_has_the_parameters_of_its_operation(
 
 
 def test_the_form_has_a_field_for_every_setting_of_the_client() -> None:
-    settings = {field.name for field in dataclasses.fields(Settings)}
+    settings = {field.name for field in dataclasses.fields(ClientSettings)}
     assert {*CONNECTION_FIELDS} == settings - STANDARD_FIELDS | OWN_EXTRAS
 
 
 def test_the_form_s_defaults_are_the_client_s() -> None:
     shown = {name: field["schema"].get("default") for name, field in _fields()}
-    meant = {field.name: field.default for field in dataclasses.fields(Settings)}
+    meant = {field.name: field.default for field in dataclasses.fields(ClientSettings)}
     ours = {name: meant.get(name) for name in shown if name not in ("application_id", *OWN_EXTRAS)}
     assert {name: True if shown[name] == "true" else shown[name] for name in ours} == ours
 

@@ -19,7 +19,7 @@ from bms.endpoints import BY_NAME, Endpoint
 from bms.errors import BmsError, ServiceUnavailable, Throttled, TokenRefused, error_for
 from bms.scopes import require_scope
 from bms.sender import wire_text
-from bms.settings import SECONDS_PER_UNIT, Settings
+from bms.settings import SECONDS_PER_UNIT, ClientSettings
 from bms.transport import Transport
 
 UNAUTHORIZED: Final = 401
@@ -74,7 +74,7 @@ class Asker:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ClientSettings,
         *,
         counters: Counters | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -167,12 +167,12 @@ class Asker:
             except BmsError as error:
                 decision = retry.decide(
                     error,
-                    safe=endpoint.safe,
+                    idempotent=endpoint.idempotent,
                     attempt=attempt,
                     policy=self._policy,
                     chance=random.random(),  # noqa: S311 -- spreads repeats, no secret
                 )
-                if not isinstance(decision, retry.Repeat):
+                if not isinstance(decision, retry.Retry):
                     raise
             self.counters.retries += 1
             await self._sleep(decision.delay)

@@ -69,7 +69,7 @@ class AnswerReader:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
     def read(self, body: bytes) -> Answer:
-        """Return the answer as columns if it can be, else as records; `MalformedAnswer` if neither."""
+        """Return the answer as columns if it can be, else as records; `MalformedResponse` if neither."""
         rows = columns(body)
         return self.records(body) if rows is None else Columns(rows, body)
 

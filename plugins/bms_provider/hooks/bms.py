@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from bms.client import Client
+    from bms.concurrency import ConcurrencyLimiter
     from bms.counters import Counters
     from bms.errors import BmsError
-    from bms.in_flight import InFlight
     from bms.responses import Access
-    from bms.settings import Settings
+    from bms.settings import ClientSettings
     from bms.sync_client import SyncClient
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class BmsHook(BaseHook):
         return _masked_extras(self.connection)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> ClientSettings:
         """The client's settings from the connection; raises `BadConnection`.
 
         A task in the pool of the service has at most as many requests in flight as it has slots.
@@ -112,11 +112,11 @@ class BmsHook(BaseHook):
         return entities
 
     @cached_property
-    def in_flight(self) -> InFlight:
+    def limiter(self) -> ConcurrencyLimiter:
         """The limit of requests in flight that all `client`s of this hook share."""
-        from bms.in_flight import InFlight  # noqa: PLC0415 - with the client, not at import
+        from bms.concurrency import ConcurrencyLimiter  # noqa: PLC0415 - with the client, not at import
 
-        return InFlight(self.settings.concurrency)
+        return ConcurrencyLimiter(self.settings.concurrency)
 
     def client(self, counters: Counters | None = None, **changes: Any) -> Client:
         """Return an asynchronous client, a context manager; tokens are masked before their first use.
@@ -129,7 +129,7 @@ class BmsHook(BaseHook):
         return Client(
             replace(self.settings, **changes),
             counters=counters,
-            in_flight=self.in_flight,
+            limiter=self.limiter,
             on_token=_mask,
         )
 
@@ -198,7 +198,7 @@ class BmsHook(BaseHook):
             extras = await asyncio.to_thread(_masked_extras, connection)
             vars(self).update(connection=connection, extras=extras)
         settings = replace(self.settings, **changes)
-        async with TaskClient(settings, in_flight=self.in_flight, on_token=_mask) as client:
+        async with TaskClient(settings, limiter=self.limiter, on_token=_mask) as client:
             yield client
 
     def test_connection(self) -> tuple[bool, str]:
@@ -207,7 +207,7 @@ class BmsHook(BaseHook):
         Makes one attempt with a short timeout, since Airflow calls it inside the API server. Never
         raises, never shows the token.
         """
-        from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415
+        from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415
 
         try:
             settings, _ = self.settings, self.entities
@@ -217,7 +217,7 @@ class BmsHook(BaseHook):
             return False, f"{error}. {remedy(error)}"
         except BadConnection as error:
             return False, str(error)
-        except BadTlsFile as error:
+        except InvalidTlsFile as error:
             return False, f"{FIELDS[error.setting]} {error.said}."
         except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret
             return False, f"The connection test failed unexpectedly ({type(error).__name__})."
@@ -264,7 +264,7 @@ def slots_of_current_task() -> int | None:
     return task.pool_slots if task.pool == pool.NAME else None
 
 
-async def _access(settings: Settings) -> Access:
+async def _access(settings: ClientSettings) -> Access:
     from bms.client import Client  # noqa: PLC0415
 
     async with Client(settings) as client:
@@ -309,7 +309,10 @@ def remedy(error: BmsError) -> str:
         ),
         (errors.Timeout, f"Check {host}, its port and {FIELDS['proxies']}."),
         (errors.Redirected, f"Set {host} to the address that the redirect names."),
-        (errors.MalformedAnswer, f"The server may not be the service. Check {host} and its path."),
+        (
+            errors.MalformedResponse,
+            f"The server may not be the service. Check {host} and its path.",
+        ),
         (errors.Throttled, "The service limits the request rate. Test again later."),
         (errors.ServiceUnavailable, "The service is failing. Test again later."),
     )

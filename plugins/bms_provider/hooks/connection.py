@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Connection
 
-    from bms.settings import Settings
+    from bms.settings import ClientSettings
 
 OWN_EXTRAS = frozenset({"entities"})
 """Extras of the hook; every other extra is the client setting of the same name."""
@@ -64,16 +64,16 @@ def _extras(connection: Connection) -> dict[str, Any]:
     return extras
 
 
-def client_settings(connection: Connection, extras: Mapping[str, Any]) -> Settings:
+def client_settings(connection: Connection, extras: Mapping[str, Any]) -> ClientSettings:
     """Return the client's settings; raise `BadConnection`, which names the wrong field."""
-    from bms.settings import Settings  # noqa: PLC0415 - keeps the import of the hook light
+    from bms.settings import ClientSettings  # noqa: PLC0415 - keeps the import of the hook light
 
     prefix = f"Connection {connection.conn_id}: "
     if connection.schema:
         raise BadConnection(
             f"{prefix}schema is not used. Put the path into {FIELDS['base_url']} instead."
         )
-    types = get_type_hints(Settings)
+    types = get_type_hints(ClientSettings)
     values: dict[str, Any] = {
         "base_url": _base_url(connection, prefix),
         "client_id": connection.login,
@@ -86,14 +86,14 @@ def client_settings(connection: Connection, extras: Mapping[str, Any]) -> Settin
         if not values.get(name):
             raise BadConnection(f"{prefix}{FIELDS[name]} is empty.")
     try:
-        return Settings(**values)
+        return ClientSettings(**values)
     except ValueError as error:
         # The text begins with the name of the setting and quotes no value.
         name, _, reason = str(error).partition(" ")
         raise BadConnection(f"{prefix}{FIELDS[name]} {reason}.") from None
 
 
-def exposures(settings: Settings) -> list[str]:
+def exposures(settings: ClientSettings) -> list[str]:
     """Return a warning for each way in which the connection exposes the secret and the data."""
     found = []
     if not settings.secure and not settings.loopback:

@@ -154,9 +154,9 @@ class BmsCreateOperator(BmsOperator):
 
 def failure_text(error: BaseException) -> str:
     """Return why a creation failed for good, without the body."""
-    from bms.errors import BadTlsFile, BmsError  # noqa: PLC0415 - with the client, not at import
+    from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415 - with the client, not at import
 
     kind = type(error).__name__
-    if isinstance(error, BmsError | BadConnection | BadTlsFile | BadBody | files.BadPath):
+    if isinstance(error, BmsError | BadConnection | InvalidTlsFile | BadBody | files.BadPath):
         return f"{kind}: {error}"
     return f"{kind} during the creation: look for the record in the service before you run it again"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from tests.bms_flows.audit.stand import Auditor
 from tests.bms_flows.mirror.stand import Mirror
 

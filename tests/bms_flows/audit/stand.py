@@ -12,7 +12,7 @@ from upath import UPath
 
 from bms.client import Client
 from bms.counters import Counters
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.audit.run import audit
 from bms_flows.audit.settings import Settings
 from bms_flows.monitoring import alarms

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.runtime.settings import Settings
 from bms_sandbox.dialect import SCOPES, Dialect
 from bms_sandbox.serve import Sandbox

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Any
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.contract.asking import Asker
 from bms_flows.contract.finding import Finding
 from bms_flows.contract.probe import Probe

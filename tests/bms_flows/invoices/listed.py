@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import suspects
 from bms_flows.invoices.run import Suspect, extract_unit

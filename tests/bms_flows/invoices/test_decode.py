@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms.errors import MalformedAnswer
+from bms.errors import MalformedResponse
 from bms_flows.invoices.decode import AnswerReader, Columns, columns
 from bms_flows.invoices.dedup import Seen
 from bms_flows.invoices.transform import Load
@@ -106,7 +106,7 @@ def test_what_is_out_of_the_ordinary_is_read_record_by_record(odd: str) -> None:
 
 @pytest.mark.parametrize("cut", [b"", b"null", b"[", b'[{"id_invoice":1', b'{"error":"x"}'])
 def test_an_answer_that_is_no_array_is_malformed(cut: bytes) -> None:
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedResponse):
         AnswerReader().read(cut)
 
 

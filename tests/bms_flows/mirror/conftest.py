@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from tests.bms_flows.mirror.stand import Mirror
 
 

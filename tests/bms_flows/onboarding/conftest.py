@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 from upath import UPath
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from tests.bms_flows.onboarding.onboarding import Run

@@ -19,7 +19,7 @@ from bench.interruptions import kill
 from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.onboarding import run as proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import matches

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms_flows.mirror.resource import Asked
 from bms_flows.privacy.erase import RESOURCES, erase, find, main
 from bms_sandbox.serve import Sandbox

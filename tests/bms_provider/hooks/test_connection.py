@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bms.counters import Counters
-from bms.settings import Settings
+from bms.settings import ClientSettings
 from bms.transport import Transport
 from bms_provider.hooks.connection import (
     FIELDS,
@@ -33,7 +33,7 @@ def connection(**fields: Any) -> Connection:
     return Connection(conn_id="bms_default", conn_type="bms", extra=json.dumps(extra), **given)
 
 
-def read(**fields: Any) -> Settings:
+def read(**fields: Any) -> ClientSettings:
     given = connection(**fields)
     return client_settings(given, given_extras(given))
 
@@ -77,7 +77,7 @@ def test_the_test_above_covers_every_field_of_the_form() -> None:
 
 def test_empty_fields_take_the_client_s_defaults() -> None:
     empty = {name: None if i % 2 else "" for i, name in enumerate(EVERY_FIELD)}
-    assert read(extra={**empty, "application_id": "app"}) == Settings(
+    assert read(extra={**empty, "application_id": "app"}) == ClientSettings(
         base_url="https://bms.example.com/api",
         client_id="client",
         application_id="app",

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from bench.simulation.service import person
 from bms.client import Client
-from bms.settings import Settings as ClientSettings
+from bms.settings import ClientSettings
 from bms.transport import BeforeSend
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
