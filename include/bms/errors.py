@@ -13,7 +13,7 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 ├── ServiceUnavailable       5xx or 408 past the retry budget; .retry_after
 ├── ConnectionFailed         no connection, or it broke; .sent
 ├── Timeout                  no whole answer in time; .sent
-├── MalformedAnswer          an answer that is not the JSON the interface describes
+├── MalformedResponse        a response that is not the JSON the interface describes
 │   └── TooLarge             longer than any such answer; not read to its end
 ├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
 └── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
