@@ -151,7 +151,7 @@ async def test_a_gigabyte_is_told_as_what_it_is_and_held_once_at_most(
     ("operation", "kinds"),
     [
         # What comes after the end breaks the connection, sooner or later than the end is read.
-        ("list_contacts", {"MalformedAnswer", "ConnectionFailed"}),
+        ("list_contacts", {"MalformedResponse", "ConnectionFailed"}),
         ("create_contact", {"AmbiguousWrite"}),
     ],
 )
