@@ -99,7 +99,7 @@ async def engine(
         started = time.perf_counter()
         planned = await run.plan_drop(bench, drop, sheet, TODAY)
         begun = await run.begin(bench, drop, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, run.Begun)
+        assert isinstance(begun, run.Entered)
         chunks = await run.chunks_of(bench, drop, begun.plan_id)
         took["plan"] = time.perf_counter() - started
         await writer.access()  # as the bare POSTs, with a token in hand

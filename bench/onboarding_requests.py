@@ -90,7 +90,7 @@ class Onboarding:
     async def enter(self, bench: OnboardingContext) -> None:
         """Enter the rows in the ledger."""
         begun = await run.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
-        assert isinstance(begun, run.Begun)
+        assert isinstance(begun, run.Entered)
         self.plan_id, self.chunks = begun.plan_id, begun.chunks
 
     async def create(self, bench: OnboardingContext, chunk: int) -> None:

@@ -133,7 +133,7 @@ class Actors:
                 known = own[0].known
                 await self.ledger.change(
                     [entry.id],
-                    lambda e, _, known=known: transitions.choose(  # type: ignore[misc]
+                    lambda e, _, known=known: transitions.adopt_candidate(  # type: ignore[misc]
                         e,
                         who="ada",
                         remote_id=known.remote_id,
@@ -144,7 +144,7 @@ class Actors:
                 self._note("chose a record")
             elif self.happens(0.7):
                 await self.ledger.change(
-                    [entry.id], lambda e, _: transitions.create_again(e, who="ada", run="r")
+                    [entry.id], lambda e, _: transitions.retry_after_review(e, who="ada", run="r")
                 )
                 self._note("decided create")
             else:

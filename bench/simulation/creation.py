@@ -203,7 +203,7 @@ def hurried(ledger: MemoryLedger, settings: Settings) -> Iterator[str]:
         if what == "intended" and since is not None and at < since + 2 * settings.settle:
             yield f"row {row} was sent again after {at - since}"
         if what in ("unknown", "abandoned"):
-            quiet[row] = entry.quiet_at
+            quiet[row] = entry.in_flight_until
         elif what in ("withdrawn", "rejected", "decided_create", RESTORED):
             quiet[row] = None
 

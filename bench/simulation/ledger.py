@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.simulation.clock import now
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition
-from bms_flows.onboarding.ledger.store import Claimed, Step
+from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
 
@@ -26,7 +26,7 @@ class MemoryLedger:
         self,
         body: Mapping[str, Any],
         *,
-        limit: int = 5,
+        max_attempts: int = 5,
         manager: str | None = None,
         snapshot: Snapshot | None = None,
     ) -> int:
@@ -38,7 +38,7 @@ class MemoryLedger:
             id=number,
             key=key,
             digest="",
-            limit=limit,
+            max_attempts=max_attempts,
             manager_key=manager,
             snapshot_id=None if snapshot is None else self.keep(snapshot),
         )
@@ -55,7 +55,7 @@ class MemoryLedger:
         return now()
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
-        """Move rows, all of them or none, as one transaction; raise `Claimed` for an id that another has."""
+        """Move rows, all of them or none, as one transaction; raise `RemoteIdConflict` for an id that another has."""
         at, moved = now(), {}
         for number in sorted(ids):
             try:
@@ -65,7 +65,7 @@ class MemoryLedger:
         taken = {e.remote_id for n, e in self.rows.items() if e.remote_id and n not in moved}
         for move in moved.values():
             if move.entry.remote_id is not None and move.entry.remote_id in taken:
-                raise Claimed
+                raise RemoteIdConflict
             taken.add(move.entry.remote_id)
         for number, move in moved.items():
             self.rows[number] = move.entry

@@ -43,7 +43,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Begun:
+class Entered:
     """The plan that is being applied, and into how many chunks its rows fall."""
 
     plan_id: str
@@ -73,21 +73,21 @@ async def plan_drop(
 
 async def begin(
     onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet, today: date
-) -> Begun | Proposal:
+) -> Entered | Proposal:
     """Enter what was agreed to in the ledger; or return the new plan that needs a new yes.
 
     The ledger is read again, and of the service what is new since the plan. Where something has moved, the drop is
     planned anew, and that plan is applied only if it creates no more rows and no other data than
     a person agreed to; or if it is one, as the first was, about which the setting asks nobody.
     Where another drop has entered one of the same people since the look, all of that is done again.
-    Raises `NotAgreed`, also where the approval was taken back meanwhile.
+    Raises `NotApproved`, also where the approval was taken back meanwhile.
     """
     began = await onboarding.ledger.now()
     agreed = await asyncio.to_thread(approval.kept, onboarding, drop_id, plan_id)
     if agreed.state == "applied":
-        return Begun(plan_id, len(await chunks_of(onboarding, drop_id, plan_id)))
+        return Entered(plan_id, len(await chunks_of(onboarding, drop_id, plan_id)))
     if agreed.state != "approved":
-        raise approval.NotAgreed(
+        raise approval.NotApproved(
             f"plan {plan_id[:12]} of drop {drop_id} is {agreed.state}, not approved"
         )
     while True:
@@ -110,7 +110,7 @@ async def begin(
             )
         named = finders_named(sheet, onboarding.identity)
         if await asyncio.to_thread(_enter, onboarding, drop_id, plan, view, named, snapshot_id):
-            return Begun(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
+            return Entered(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
 
 
 def difference(agreed: Mapping[str, str], plan: Plan) -> str:
@@ -128,7 +128,7 @@ async def look(onboarding: OnboardingContext, drop_id: int, sheet: Sheet, taken:
         missing = frozenset(scope for scope in scopes if str(scope) not in taken.lists)
         names = [str(scope) for scope in scopes - missing]
     # The longest for which the engine allows a record that was made to be missing from the lists.
-    since = taken.taken_at - transitions.LOOKS * onboarding.settings.settle
+    since = taken.taken_at - transitions.EMPTY_LOOKUPS * onboarding.settings.settle
     entries = await onboarding.ledger.by_key(keys_named(sheet, onboarding.identity))
     open_keys = await asyncio.to_thread(_underway, onboarding, since)
     named = finders_named(sheet, onboarding.identity)
@@ -221,7 +221,7 @@ def _enter(
     """Enter the plan's new rows and mark it applied, in one transaction.
 
     False, and nothing is entered, where other drops have entered rows since the `view` that are
-    found by what this one's rows are (`named`). Raises `NotAgreed` where it is no longer approved.
+    found by what this one's rows are (`named`). Raises `NotApproved` where it is no longer approved.
     """
     with onboarding.warehouse.begin() as connection:
         in_flight.in_turn(connection, plan.resource)

@@ -99,11 +99,20 @@ creation = Table(
     Column("line", Integer, nullable=False, comment="Its line there."),
     Column("state", TEXT, nullable=False, comment="Where it stands."),
     Column("attempt", Integer, nullable=False, comment="POSTs intended so far."),
-    Column("limit", Integer, nullable=False, comment="The last attempt that may be made."),
+    Column("max_attempts", Integer, nullable=False, comment="Number of the last attempt allowed."),
     Column("first_intended_at", TIMESTAMP, comment="Intent of the first POST."),
     Column("intended_at", TIMESTAMP, comment="Intent of the last POST, committed before it."),
-    Column("quiet_at", TIMESTAMP, comment="From when on nothing of the last POST is under way."),
-    Column("looks", Integer, nullable=False, comment="Looks since then that found no trace."),
+    Column(
+        "in_flight_until",
+        TIMESTAMP,
+        comment="When the last POST can no longer be in progress.",
+    ),
+    Column(
+        "empty_lookups",
+        Integer,
+        nullable=False,
+        comment="Lookups since the last POST that found no record.",
+    ),
     Column(
         "snapshot_id",
         BigInteger,
@@ -138,7 +147,7 @@ creation = Table(
     UniqueConstraint("resource", "key"),
     CheckConstraint(_one_of(CREATION_STATES), name="state"),
     CheckConstraint("state not in ('created', 'adopted') or remote_id is not null", name="known"),
-    CheckConstraint('attempt <= "limit"', name="attempts"),
+    CheckConstraint("attempt <= max_attempts", name="attempts"),
     Index(
         "uq_creation_remote_id",
         "resource",

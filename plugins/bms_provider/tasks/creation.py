@@ -18,7 +18,7 @@ from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.reporting import differences, report, review
 from bms_flows.onboarding.reporting.outcome import counts
 from bms_flows.onboarding.reporting.receipt import make_receipt
-from bms_flows.onboarding.reporting.review import BadDecision
+from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import recorded
@@ -51,9 +51,11 @@ def plan(name: str) -> dict[str, Any]:
     """
     params = get_current_context()["params"]
     if bool(params.get("line")) != bool(params.get("decision")):
-        raise BadDecision("give lines, as needs_review.csv numbers them, and a decision on them")
+        raise InvalidDecision(
+            "give lines, as needs_review.csv numbers them, and a decision on them"
+        )
     if params.get("decision") and params.get("dry_run"):
-        raise BadDecision("a decision is carried out at once: leave the dry run off")
+        raise InvalidDecision("a decision is carried out at once: leave the dry run off")
     with flow_context.open_context() as flow:
         held = inbox.hold(flow, name, params)
         if held.state != "open":
@@ -62,7 +64,7 @@ def plan(name: str) -> dict[str, Any]:
         if params.get("decision"):
             try:
                 return _decided(flow, name, held, params)
-            except BadDecision:
+            except InvalidDecision:
                 closing.put_back(flow.warehouse, held)
                 raise
         sheet, original = inbox.taken(flow, name, held)
@@ -128,7 +130,9 @@ def enter(name: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[s
             return {**nothing, "plan": None, "text": f"taken over by run {held.dag_run_id}"}
         sheet, _ = inbox.taken(flow, name, held)
 
-        async def begin(onboarding: OnboardingContext) -> proposal.Begun | proposal.Proposal | None:
+        async def begin(
+            onboarding: OnboardingContext,
+        ) -> proposal.Entered | proposal.Proposal | None:
             if answer["approved"] is False:
                 approval.refuse(onboarding, drop, plan_id, answer["who"])
                 return None

@@ -34,8 +34,8 @@ def end(connection: Connection, held: Drop, state: str) -> None:
 def row(connection: Connection, held: Drop, state: str) -> None:
     given: dict[str, Any] = {"resource": "employee", "key": "k", "digest": "d", "line": 1}
     times = dict.fromkeys(("entered_at", "changed_at"), clock(connection))
-    none = {"attempt": 0, "looks": 0, "evidence": [], "candidates": []}
-    values = {**given, **times, **none, "drop_id": held.id, "state": state, "limit": 5}
+    none = {"attempt": 0, "empty_lookups": 0, "evidence": [], "candidates": []}
+    values = {**given, **times, **none, "drop_id": held.id, "state": state, "max_attempts": 5}
     connection.execute(insert(creation).values(values))
 
 

@@ -166,7 +166,7 @@ async def carried_through(
     entered = kept.get("enter")
     if entered is None:
         begun = await proposal.begin(bench, drop_id, plan_id, sheet, TODAY)
-        assert isinstance(begun, proposal.Begun)
+        assert isinstance(begun, proposal.Entered)
         kept.put("enter", entered := [begun.plan_id, begun.chunks])
     plan_id, chunks = entered
     for number in range(chunks):

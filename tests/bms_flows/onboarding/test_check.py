@@ -161,7 +161,9 @@ def test_a_ledger_restored_to_before_the_send_creates_nobody_twice(
         connection.execute(text("create table bms.creation_backup as table bms.creation"))
     assert {outcome.state for outcome in run(this)} == {"created"}
     with warehouse.begin() as connection:
-        columns = 'state, attempt, "limit", first_intended_at, remote_id, remote_number, evidence'
+        columns = (
+            "state, attempt, max_attempts, first_intended_at, remote_id, remote_number, evidence"
+        )
         names = ", ".join(f"{name.strip()} = b.{name.strip()}" for name in columns.split(","))
         connection.execute(
             text(f"update bms.creation c set {names} from bms.creation_backup b where b.id = c.id")

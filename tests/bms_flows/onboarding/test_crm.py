@@ -192,8 +192,12 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
 
     def waited() -> bool:
         with warehouse.connect() as connection:
-            counts = connection.execute(text("select looks, attempt from bms.creation")).all()
-        return bool(counts) and all(looks > transitions.LOOKS or sent > 1 for looks, sent in counts)
+            counts = connection.execute(
+                text("select empty_lookups, attempt from bms.creation")
+            ).all()
+        return bool(counts) and all(
+            lookups > transitions.EMPTY_LOOKUPS or sent > 1 for lookups, sent in counts
+        )
 
     with ThreadPoolExecutor() as threads:
         ending = threads.submit(onboard, replace(this, settings=brisk))

@@ -195,7 +195,7 @@ class Onboarding(RuleBasedStateMachine):
             if what == "intended" and quiet.get(row) is not None:
                 assert at >= quiet[row] + 2 * SETTINGS.settle
             if what in ("unknown", "abandoned"):
-                quiet[row] = entry.quiet_at
+                quiet[row] = entry.in_flight_until
             elif what in ("withdrawn", "rejected"):
                 quiet[row] = None
 
@@ -229,7 +229,7 @@ class Onboarding(RuleBasedStateMachine):
         for entry in entries.values():
             who = int(self.ledger.body[entry.id]["payroll_number"])
             assert entry.state not in OPEN or entry.manager_key is not None
-            assert entry.attempt <= entry.limit
+            assert entry.attempt <= entry.max_attempts
             if entry.state in HERE:
                 assert records[entry.remote_id or ""].who == who
             else:

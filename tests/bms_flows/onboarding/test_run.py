@@ -18,13 +18,13 @@ from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.planning import approval as consent
 from bms_flows.onboarding.planning import rules
-from bms_flows.onboarding.planning.approval import NotAgreed
+from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import (
-    BadDecision,
     Decision,
+    InvalidDecision,
     decide_review,
     forget_bodies,
 )
@@ -55,7 +55,7 @@ async def onboarding(
 
 async def applied(place: OnboardingContext, run: Run, sheet: Sheet, plan_id: str) -> str:
     begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
-    assert isinstance(begun, proposal.Begun)
+    assert isinstance(begun, proposal.Entered)
     for number in range(begun.chunks):
         await proposal.apply_chunk(place, run.drop_id, begun.plan_id, number)
     return begun.plan_id
@@ -81,7 +81,7 @@ async def test_nothing_is_sent_before_somebody_agreed(
         asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert asked.decision.ask
         assert "Lefèvre" not in asked.text()
-        with pytest.raises(NotAgreed):
+        with pytest.raises(NotApproved):
             await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
         consent.refuse(place, run.drop_id, asked.plan.id, "ada")
         outcomes, _ = await make_receipt(place, run.drop_id, asked.plan.id, sheet)
@@ -186,7 +186,7 @@ async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         consent.refuse(place, run.drop_id, planned.plan.id, "ada")
         hired(sandbox)
-        with pytest.raises(NotAgreed, match="is refused, not approved"):
+        with pytest.raises(NotApproved, match="is refused, not approved"):
             await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
     assert sandbox.truth()["created"]["employees"] == []
 
@@ -346,7 +346,7 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
         await still.stands.wait()
         await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         still.goes_on.set()
-        with pytest.raises(NotAgreed, match="was taken back"):
+        with pytest.raises(NotApproved, match="was taken back"):
             await late
         assert said_of(place, run, plan_id) == ("made", None)
         with warehouse.connect() as connection:
@@ -361,7 +361,7 @@ async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
     async with onboarding(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, proposal.Begun)
+        assert isinstance(begun, proposal.Entered)
         assert begun.chunks <= MAPPED
         cut = await proposal.chunks_of(place, run.drop_id, begun.plan_id)
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAPPED + 1)
@@ -399,7 +399,7 @@ async def test_a_person_decides_once_and_is_named(
         assert follower in again
         # A try that was killed before it could send finds its own decision, and nobody else's.
         assert await decide_review(place, [row], decision) == again
-        with pytest.raises(BadDecision):
+        with pytest.raises(InvalidDecision):
             await decide_review(place, [row], Decision(given, "bob", "manual__2"))
         await place.applier().apply([row, follower])
         outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
@@ -422,7 +422,7 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
     async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
-            with pytest.raises(BadDecision):
+            with pytest.raises(InvalidDecision):
                 await decide_review(place, [row], Decision(wrong, "ada", "manual__1"))
 
 
@@ -433,7 +433,7 @@ async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
     async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
-        with pytest.raises(BadDecision, match="payroll_number") as refused:
+        with pytest.raises(InvalidDecision, match="payroll_number") as refused:
             await decide_review(place, [row], Decision(other["guid_employee"], "ada", "manual__1"))
         assert not [cell for cell in ("Autre", "Lefèvre", "900001") if cell in str(refused.value)]
         [entry] = await place.ledger.entries([row])

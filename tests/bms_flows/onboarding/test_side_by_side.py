@@ -66,12 +66,12 @@ class Taking:
     async def plan(self) -> str:
         return (await proposal.plan_drop(self.onboarding, self.drop_id, self.sheet, TODAY)).plan.id
 
-    async def enter(self, plan_id: str) -> proposal.Begun:
+    async def enter(self, plan_id: str) -> proposal.Entered:
         begun = await proposal.begin(self.onboarding, self.drop_id, plan_id, self.sheet, TODAY)
-        assert isinstance(begun, proposal.Begun)
+        assert isinstance(begun, proposal.Entered)
         return begun
 
-    async def apply(self, begun: proposal.Begun) -> list[dict[str, int]]:
+    async def apply(self, begun: proposal.Entered) -> list[dict[str, int]]:
         return [
             await proposal.apply_chunk(self.onboarding, self.drop_id, begun.plan_id, number)
             for number in range(begun.chunks)

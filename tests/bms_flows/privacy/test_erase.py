@@ -56,7 +56,7 @@ def contact(
         """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
         values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01'),
         ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), '2026-04-01')""",
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
         remote_id, evidence, candidates, entered_at, changed_at)
         values ('contact', 'k', 'd', 1, 2, 'created', 1, 5, 0, :id, '[]', '[]', now(), now())""",
         "insert into bms.creation_body values (1, :mail)",
@@ -107,7 +107,7 @@ def test_drops_that_came_twice_or_are_undecided_are_erased_too(
         select 'contact', name, 1, '1', 'open', name, now(), '2026-04-01', sha256
         from (values ('again.csv', 's'), ('doubtful.csv', 't'), ('refused.csv', 'u')) new (name, sha256)""",
         "update bms.\"drop\" set sha256 = 's' where id = 1",
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
         evidence, candidates, entered_at, changed_at)
         values ('contact', 'l', 'd', 4, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7', cast(:id as text)), now(), now()),
         ('contact', 'm', 'd', 2, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7'), now(), now())""",

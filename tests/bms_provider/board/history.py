@@ -91,7 +91,7 @@ from bms."drop"
 """
 
 LEDGER = """
-insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks, remote_id,
+insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups, remote_id,
     reason, evidence, candidates, entered_at, changed_at)
 select 'employee', md5(d.id || ' ' || line), 'x', d.id, line,
     case when d.id = 103 and line = 2 then 'unknown' when d.id >= 102 and line < 4 then 'review' else 'created' end,

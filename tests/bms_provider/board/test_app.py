@@ -32,7 +32,7 @@ def poisoned(warehouse: Engine) -> None:
             """insert into bms.creation_plan values (1, :m, 'employee', 'approved', '{}', '{"create": 1}',
             jsonb_build_array(jsonb_build_object('code', cast(:m as text), 'found', cast(:m as text),
             'limit', cast(:m as text))), '{}', '[]', now(), :m, now())""",
-            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, "limit", looks,
+            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
             reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1, 2, 'review',
             1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
             """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,

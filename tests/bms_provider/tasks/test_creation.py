@@ -18,7 +18,7 @@ from sqlalchemy import Engine, make_url, text
 from bms_flows.onboarding.inbox import archive
 from bms_flows.onboarding.inbox.archive import DropGone
 from bms_flows.onboarding.inbox.claim import Superseded
-from bms_flows.onboarding.reporting.review import BadDecision
+from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
 from bms_provider.tasks.creation import RowsWaiting
@@ -409,7 +409,7 @@ def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
     with run(path=dropped):
         carry_through(creation.plan("employee"))
     before = drop_row(warehouse)
-    with run("manual__2", drop=1, line="2", decision="create"), pytest.raises(BadDecision):
+    with run("manual__2", drop=1, line="2", decision="create"), pytest.raises(InvalidDecision):
         creation.plan("employee")
     after = drop_row(warehouse)
     assert (after.state, after.finished_at) == ("applied", before.finished_at)
@@ -465,7 +465,7 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     with run("manual__2", path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
     decision = run("manual__3", drop=2, line="2", decision="create")
-    with decision, pytest.raises(BadDecision, match="other data, of line 2 of drop 1"):
+    with decision, pytest.raises(InvalidDecision, match="other data, of line 2 of drop 1"):
         creation.plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
 
@@ -478,7 +478,7 @@ def test_what_was_erased_is_given_up_and_dropped_again(
     with warehouse.begin() as connection:
         connection.execute(text("delete from bms.creation_body"))
     decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(BadDecision, match="give_up, and drop it again"):
+    with decision, pytest.raises(InvalidDecision, match="give_up, and drop it again"):
         creation.plan("employee")
     with run("manual__3", drop=1, line="2", decision="give_up"):
         assert carry_through(creation.plan("employee"))["rejected"] == 1
@@ -551,7 +551,7 @@ def test_a_decision_for_lines_that_do_not_wait_moves_none(
 ) -> None:
     with (
         run("manual__2", **{"drop": 1, "decision": "create", **given}),
-        pytest.raises(BadDecision, match=said),
+        pytest.raises(InvalidDecision, match=said),
     ):
         creation.plan("employee")
     with warehouse.connect() as connection:
@@ -572,7 +572,7 @@ def test_lines_that_wait_for_different_reasons_are_not_created_as_one(
         assert carry_through(creation.plan("employee"))["needs_review"] == 2
     with (
         run("manual__3", drop=2, line="all", decision="create"),
-        pytest.raises(BadDecision, match="2: same_person_other_key; 3: attempts_used"),
+        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: attempts_used"),
     ):
         creation.plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
@@ -587,7 +587,7 @@ def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
     with run("manual__1", path="mars.csv", dry_run=True):
         carry_through(creation.plan("employee"))
     decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(BadDecision, match="trigger with drop=1 alone"):
+    with decision, pytest.raises(InvalidDecision, match="trigger with drop=1 alone"):
         creation.plan("employee")
     assert drop_row(warehouse).state == "not_applied"
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, null, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, Move, State
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State, Transition
 from bms_flows.onboarding.ledger.store import locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.resources.match_rules import packed
@@ -63,8 +63,8 @@ def enter(
             "line": row.line,
             "state": State.READY if row.reason is None else State.REVIEW,
             "attempt": 0,
-            "limit": attempts,
-            "looks": 0,
+            "max_attempts": attempts,
+            "empty_lookups": 0,
             "snapshot_id": snapshot_id,
             "reason": row.reason,
             "evidence": [],
@@ -80,12 +80,12 @@ def enter(
             upsert(creation).on_conflict_do_nothing().returning(creation.c.id), values
         )
     )
-    entered: list[tuple[Entry, Move]] = []
+    entered: list[tuple[Entry, Transition]] = []
     mine = (creation.c.resource == resource) & creation.c.key.in_(given)
     for entry in locked_rows(connection, mine):
         row = given[entry.key]
         if entry.id in new:
-            entered.append((entry, Move(entry, "entered", row.reason)))
+            entered.append((entry, Transition(entry, "entered", row.reason)))
             continue
         try:
             again = reopen(

@@ -52,13 +52,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: State = State.READY
     attempt: int = 0
     """POSTs intended so far; the number of the last one."""
-    limit: int
+    max_attempts: int
     """The last attempt that may be made."""
     first_intended_at: datetime | None = None
     """The first intent since the row was last entered."""
     intended_at: datetime | None = None
-    quiet_at: datetime | None = None
-    looks: int = 0
+    in_flight_until: datetime | None = None
+    empty_lookups: int = 0
     """Looks since the last attempt that found no trace."""
     snapshot_id: int | None = None
     """The snapshot of the service that was taken before the row was entered."""
@@ -101,7 +101,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.owner is None or self.leased_until is None or self.leased_until <= now
 
 
-class Move(msgspec.Struct, frozen=True, gc=False):
+class Transition(msgspec.Struct, frozen=True, gc=False):
     """A row after a lawful move, and what goes into its history (`what` is None for nothing)."""
 
     entry: Entry

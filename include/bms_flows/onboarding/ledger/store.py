@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.ledger.entry import OPEN, Entry, InvalidTransition, Move, State
+from bms_flows.onboarding.ledger.entry import OPEN, Entry, InvalidTransition, State, Transition
 from bms_flows.onboarding.resources.match_rules import unpacked
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_warehouse.database import clock
@@ -35,11 +35,11 @@ from bms_warehouse.tables import creation, creation_body, creation_event
 
 UNIQUE_VIOLATION = "23505"
 
-Step = Callable[[Entry, datetime], Move]
+Step = Callable[[Entry, datetime], Transition]
 """A move of one row at the ledger's time; raises `InvalidTransition` where the row stands elsewhere."""
 
 
-class Claimed(Exception):
+class RemoteIdConflict(Exception):
     """The remote record belongs to another row of the ledger."""
 
 
@@ -52,7 +52,7 @@ class Ledger(Protocol):
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
         """Move the rows for which `step` is lawful, durably; return those, as they stand now.
 
-        Raises `Claimed` where a row would take a remote id that another row has.
+        Raises `RemoteIdConflict` where a row would take a remote id that another row has.
         """
 
     async def entries(self, ids: Collection[int]) -> list[Entry]:
@@ -123,7 +123,7 @@ class PostgresLedger:
             return clock(connection)
 
     def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
-        moves: dict[int, Move] = {}
+        moves: dict[int, Transition] = {}
         try:
             with self._engine.begin() as connection:
                 locked = locked_rows(connection, creation.c.id.in_(ids))
@@ -140,7 +140,7 @@ class PostgresLedger:
                 )
         except WarehouseError as error:
             if error.sqlstate == UNIQUE_VIOLATION:
-                raise Claimed from None
+                raise RemoteIdConflict from None
             raise
         return {number: move.entry for number, move in moves.items()}
 
@@ -168,7 +168,7 @@ class PostgresLedger:
             return dict(found.all())
 
 
-def write(connection: Connection, moves: Sequence[tuple[Entry, Move]], at: datetime) -> None:
+def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at: datetime) -> None:
     """Write rows as they were and as they are moved, and their history, within the caller's transaction."""
     alike: dict[tuple[str, ...], dict[int, tuple[Any, ...]]] = {}
     for before, move in moves:

@@ -24,12 +24,12 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
    committed before it is sent, after checking under the same lease that the service has no record
    for the row: at most `max_age` before. There is no other way to a POST.
 2. SENDING leads back to READY only if the POST surely was not executed.
-3. `quiet_at` is the moment from which nothing of the last attempt can be under way: the intent plus
+3. `in_flight_until` is the moment from which nothing of the last attempt can be under way: the intent plus
    the longest time that a create may take. A POST leaves within half of that or never, and the
    service has finished within the other half. Settling counts from there, whatever became of the
    sender and whatever was answered: a 502 or 504 comes from a gateway while the service goes on.
 4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
-   `quiet_at`, the second a settle time later; and no more than `limit` attempts are ever made.
+   `in_flight_until`, the second a settle time later; and no more than `limit` attempts are ever made.
    An attempt answered 429 or 503 doesn't count for some hours after the row's first one; the wait
    between such attempts doubles.
 5. A remote record belongs to one row only (`ledger` keeps it unique).
@@ -43,7 +43,7 @@ Assumptions that remain, since the service has no idempotency key:
   database's answer and the kernel's taking of the bytes still sends when it goes on. That makes a
   duplicate only if the pause outlasts the in-flight bound and two settle times.
 - The service has finished with a create within the second half.
-- A record that a create makes shows in the lists two settle times after `quiet_at`.
+- A record that a create makes shows in the lists two settle times after `in_flight_until`.
 
 `audit` finds what breaks any of them.
 
@@ -56,11 +56,18 @@ from typing import Final
 
 import msgspec
 
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry, InvalidTransition, Move, State
+from bms_flows.onboarding.ledger.entry import (
+    HERE,
+    OPEN,
+    Entry,
+    InvalidTransition,
+    State,
+    Transition,
+)
 
-LOOKS: Final = 2
+EMPTY_LOOKUPS: Final = 2
 """Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
-LOOKS_FOR_ID: Final = 20
+EMPTY_LOOKUPS_FOR_ID: Final = 20
 """Lookups of a record whose id the service returned, until a reviewer decides."""
 OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
@@ -69,10 +76,10 @@ LONGEST_PAUSE: Final = timedelta(minutes=30)
 _FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 
 
-def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
+def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
     """Take the lease of an open row; what its earlier holder was sending is in doubt from now on.
 
-    The doubt settles from `quiet_at` as the intent left it: its sender may still be alive.
+    The doubt settles from `in_flight_until` as the intent left it: its sender may still be alive.
     """
     if entry.state not in OPEN or not (entry.owner == owner or entry.free(now)):
         raise InvalidTransition
@@ -82,42 +89,42 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
         owner=owner,
         leased_until=now + life,
         state=State.UNKNOWN if abandoned else entry.state,
-        looks=0 if abandoned else entry.looks,
+        empty_lookups=0 if abandoned else entry.empty_lookups,
         reason="abandoned" if abandoned else entry.reason,
         checked_at=entry.checked_at if entry.owner == owner else None,
     )
-    return Move(changed, "abandoned" if abandoned else None)
+    return Transition(changed, "abandoned" if abandoned else None)
 
 
-def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Move:
+def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
     """Hold the lease for another while; a lapsed one that nobody took is taken again."""
     if entry.owner != owner:
         raise InvalidTransition
-    return Move(_replace(entry, leased_until=now + life))
+    return Transition(_replace(entry, leased_until=now + life))
 
 
-def release(entry: Entry, *, owner: str) -> Move:
+def release(entry: Entry, *, owner: str) -> Transition:
     """Give the lease back."""
     if entry.owner != owner:
         raise InvalidTransition
-    return Move(_replace(entry, **_FREE))
+    return Transition(_replace(entry, **_FREE))
 
 
-def check(entry: Entry, *, owner: str, checked_at: datetime) -> Move:
+def record_check(entry: Entry, *, owner: str, checked_at: datetime) -> Transition:
     """Record that the service had no record for a READY row at `checked_at`, as its owner saw."""
     if entry.state is not State.READY or entry.owner != owner:
         raise InvalidTransition
-    return Move(_replace(entry, checked_at=checked_at))
+    return Transition(_replace(entry, checked_at=checked_at))
 
 
-def checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
+def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
     """Whether the service was seen without a record for the row recently enough."""
     return entry.checked_at is not None and now - entry.checked_at <= max_age
 
 
 def intend(
     entry: Entry, *, owner: str, now: datetime, in_flight: timedelta, max_age: timedelta
-) -> Move:
+) -> Transition:
     """Give the next POST its number; committed before it is sent, by who holds the lease at that moment.
 
     Only for a row that this owner has checked against the service within `max_age`.
@@ -125,8 +132,8 @@ def intend(
     if (
         entry.state is not State.READY
         or not entry.held_by(owner, now)
-        or not checked(entry, now=now, max_age=max_age)
-        or entry.attempt >= entry.limit
+        or not recently_checked(entry, now=now, max_age=max_age)
+        or entry.attempt >= entry.max_attempts
     ):
         raise InvalidTransition
     changed = _replace(
@@ -135,17 +142,17 @@ def intend(
         attempt=entry.attempt + 1,
         first_intended_at=entry.first_intended_at or now,
         intended_at=now,
-        quiet_at=now + in_flight,
+        in_flight_until=now + in_flight,
         returned_id=None,
-        looks=0,
+        empty_lookups=0,
         reason=None,
     )
-    return Move(changed, "intended")
+    return Transition(changed, "intended")
 
 
-def answered(
+def confirm(
     entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
-) -> Move:
+) -> Transition:
     """Take in the answer of POST `attempt`: the record is there. Knowledge needs no lease."""
     if entry.attempt != attempt or entry.state in HERE:
         raise InvalidTransition
@@ -160,25 +167,25 @@ def answered(
         candidates=(),
         **_FREE,
     )
-    return Move(changed, "created", remote_id)
+    return Transition(changed, "created", remote_id)
 
 
-def late(entry: Entry, *, remote_id: str) -> Move:
+def record_late_response(entry: Entry, *, remote_id: str) -> Transition:
     """Note an answer that came when the row already had another outcome: a double, for the audit."""
     if entry.remote_id == remote_id:
         raise InvalidTransition
-    return Move(entry, "late_answer", remote_id)
+    return Transition(entry, "late_answer", remote_id)
 
 
-def refused(entry: Entry, *, attempt: int, reason: str) -> Move:
+def reject(entry: Entry, *, attempt: int, reason: str) -> Transition:
     """Take in that the service understood POST `attempt` and said no."""
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
-    return Move(changed, "rejected", reason)
+    return Transition(changed, "rejected", reason)
 
 
-def doubt(
+def mark_ambiguous(
     entry: Entry,
     *,
     attempt: int,
@@ -186,7 +193,7 @@ def doubt(
     now: datetime,
     returned_id: str | None = None,
     outage: timedelta | None = None,
-) -> Move:
+) -> Transition:
     """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same.
 
     `returned_id` is the id that the service returned for it, if the record can't be read yet. With
@@ -199,16 +206,16 @@ def doubt(
     changed = _replace(
         entry,
         state=State.UNKNOWN,
-        quiet_at=now if entry.quiet_at is None else max(now, entry.quiet_at),
-        limit=entry.limit + free,
-        looks=0,
+        in_flight_until=now if entry.in_flight_until is None else max(now, entry.in_flight_until),
+        max_attempts=entry.max_attempts + free,
+        empty_lookups=0,
         reason=reason,
         returned_id=returned_id,
     )
-    return Move(changed, "unknown", reason)
+    return Transition(changed, "unknown", reason)
 
 
-def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
+def withdraw(entry: Entry, *, attempt: int, reason: str) -> Transition:
     """Take in that POST `attempt` surely was not executed; it doesn't count.
 
     Where it was the first one the row is as unsent as before.
@@ -218,21 +225,21 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Move:
     changed = _replace(
         entry,
         state=State.READY,
-        limit=entry.limit + 1,
+        max_attempts=entry.max_attempts + 1,
         first_intended_at=None
         if entry.first_intended_at == entry.intended_at
         else entry.first_intended_at,
-        looks=0,
+        empty_lookups=0,
         reason=reason,
     )
-    return Move(changed, "withdrawn", reason)
+    return Transition(changed, "withdrawn", reason)
 
 
-def due(entry: Entry, settle: timedelta) -> datetime:
+def lookup_due_at(entry: Entry, settle: timedelta) -> datetime:
     """Return when an UNKNOWN row may be looked for next."""
-    if entry.quiet_at is None:
+    if entry.in_flight_until is None:
         raise InvalidTransition
-    return entry.quiet_at + settle * (entry.looks + 1)
+    return entry.in_flight_until + settle * (entry.empty_lookups + 1)
 
 
 def sendable_from(entry: Entry) -> datetime | None:
@@ -253,58 +260,72 @@ def adopt(
     number: int | None,
     standby: bool | None,
     evidence: Sequence[str],
-) -> Move:
+) -> Transition:
     """Take in that the one record of a row was found: after a POST, or before any was sent."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise InvalidTransition
-    return Move(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
+    return Transition(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
 
 
-def ask(entry: Entry, *, owner: str, candidates: Sequence[str], reason: str) -> Move:
+def send_to_review(
+    entry: Entry, *, owner: str, candidates: Sequence[str], reason: str
+) -> Transition:
     """Leave a row to a reviewer."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise InvalidTransition
-    return Move(_review(entry, candidates, reason), "review", reason)
+    return Transition(_review(entry, candidates, reason), "review", reason)
 
 
-def find_nothing(entry: Entry, *, owner: str, looked_at: datetime, settle: timedelta) -> Move:
+def record_empty_lookup(
+    entry: Entry, *, owner: str, looked_at: datetime, settle: timedelta
+) -> Transition:
     """Take in a look, begun at `looked_at`, that found no trace: look again, send again, or ask."""
-    if entry.state is not State.UNKNOWN or entry.owner != owner or looked_at < due(entry, settle):
+    if (
+        entry.state is not State.UNKNOWN
+        or entry.owner != owner
+        or looked_at < lookup_due_at(entry, settle)
+    ):
         raise InvalidTransition
-    looks = entry.looks + 1
-    if looks < (LOOKS if entry.returned_id is None else LOOKS_FOR_ID):
-        return Move(_replace(entry, looks=looks), "not_found")
+    empty_lookups = entry.empty_lookups + 1
+    if empty_lookups < (EMPTY_LOOKUPS if entry.returned_id is None else EMPTY_LOOKUPS_FOR_ID):
+        return Transition(_replace(entry, empty_lookups=empty_lookups), "not_found")
     if entry.returned_id is not None:
         # The service said that it made the record: only a reviewer may have it sent again.
-        asked = _review(_replace(entry, looks=looks), (entry.returned_id,), "id_not_readable")
-        return Move(asked, "review", "id_not_readable")
-    if entry.attempt < entry.limit:
-        cleared = _replace(entry, looks=looks, state=State.READY, checked_at=looked_at)
-        return Move(cleared, "cleared")
-    return Move(
-        _review(_replace(entry, looks=looks), (), "attempts_used"), "review", "attempts_used"
+        asked = _review(
+            _replace(entry, empty_lookups=empty_lookups), (entry.returned_id,), "id_not_readable"
+        )
+        return Transition(asked, "review", "id_not_readable")
+    if entry.attempt < entry.max_attempts:
+        cleared = _replace(
+            entry, empty_lookups=empty_lookups, state=State.READY, checked_at=looked_at
+        )
+        return Transition(cleared, "cleared")
+    return Transition(
+        _review(_replace(entry, empty_lookups=empty_lookups), (), "attempts_used"),
+        "review",
+        "attempts_used",
     )
 
 
-def give_up_on_manager(entry: Entry, *, owner: str, reason: str) -> Move:
+def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transition:
     """Reject a row not sent since it was entered whose manager can't be named to the service."""
     if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
         raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
-    return Move(changed, "rejected", reason)
+    return Transition(changed, "rejected", reason)
 
 
-def choose(
+def adopt_candidate(
     entry: Entry, *, who: str, remote_id: str, number: int | None, standby: bool | None
-) -> Move:
+) -> Transition:
     """Take a person's word that the record is `remote_id`."""
     if entry.state is not State.REVIEW:
         raise InvalidTransition
     changed = _adopted(entry, remote_id, number, standby, ("decided",))
-    return Move(changed, "decided_candidate", remote_id, who)
+    return Transition(changed, "decided_candidate", remote_id, who)
 
 
-def create_again(entry: Entry, *, who: str, run: str) -> Move:
+def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
     """Take a reviewer's word, given by a run, that there is no record: one more attempt where none is left.
 
     The candidates that the reviewer saw are not asked about again.
@@ -314,21 +335,21 @@ def create_again(entry: Entry, *, who: str, run: str) -> Move:
     changed = _replace(
         entry,
         state=State.READY,
-        limit=max(entry.limit, entry.attempt + 1),
-        looks=0,
+        max_attempts=max(entry.max_attempts, entry.attempt + 1),
+        empty_lookups=0,
         reason=None,
         candidates=(),
         dismissed=tuple(dict.fromkeys([*entry.dismissed, *entry.candidates])),
     )
-    return Move(changed, "decided_create", run, who)
+    return Transition(changed, "decided_create", run, who)
 
 
-def give_up(entry: Entry, *, who: str, run: str) -> Move:
+def give_up(entry: Entry, *, who: str, run: str) -> Transition:
     """Take a person's word, given by a run, that the row is not to be created."""
     if entry.state is not State.REVIEW:
         raise InvalidTransition
     changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
-    return Move(changed, "decided_give_up", run, who)
+    return Transition(changed, "decided_give_up", run, who)
 
 
 def reopen(
@@ -341,7 +362,7 @@ def reopen(
     snapshot_id: int | None = None,
     reason: str | None = None,
     candidates: Sequence[str] = (),
-) -> Move:
+) -> Transition:
     """Enter a row that is known: dropped again after a no, or not sent and dropped with other data.
 
     With a `reason` a person decides first. A row that may have been sent keeps its data until its
@@ -355,11 +376,11 @@ def reopen(
         state=State.READY if reason is None else State.REVIEW,
         digest=digest,
         manager_key=manager_key,
-        limit=entry.attempt + attempts,
-        looks=0,
+        max_attempts=entry.attempt + attempts,
+        empty_lookups=0,
         first_intended_at=None,
         intended_at=None,
-        quiet_at=None,
+        in_flight_until=None,
         returned_id=None,
         snapshot_id=snapshot_id,
         reason=reason,
@@ -368,7 +389,7 @@ def reopen(
         dismissed=(),
         **_FREE,
     )
-    return Move(changed, "entered", reason)
+    return Transition(changed, "entered", reason)
 
 
 def _adopted(

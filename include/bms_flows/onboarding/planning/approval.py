@@ -20,7 +20,7 @@ SETTING = "BMS_APPROVAL"
 """Who is named where nobody was asked."""
 
 
-class NotAgreed(Exception):
+class NotApproved(Exception):
     """The plan was not approved, or is none of this drop's."""
 
     retriable = False
@@ -131,14 +131,14 @@ def refuse(onboarding: OnboardingContext, drop_id: int, plan_id: str, who: str) 
 
 
 def applied(connection: Connection, drop_id: int, plan_id: str) -> None:
-    """Mark a plan as applied, within the caller's transaction; raise `NotAgreed` where it is not approved."""
+    """Mark a plan as applied, within the caller's transaction; raise `NotApproved` where it is not approved."""
     marked = connection.execute(
         update(creation_plan)
         .where(_is(drop_id, plan_id), creation_plan.c.state.in_(("approved", "applied")))
         .values(state="applied", applied_at=clock(connection))
     )
     if not marked.rowcount:
-        raise NotAgreed(f"the approval of plan {plan_id[:12]} of drop {drop_id} was taken back")
+        raise NotApproved(f"the approval of plan {plan_id[:12]} of drop {drop_id} was taken back")
 
 
 def kept(onboarding: OnboardingContext, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
@@ -146,7 +146,7 @@ def kept(onboarding: OnboardingContext, drop_id: int, plan_id: str) -> Row[*tupl
     with onboarding.warehouse.connect() as connection:
         found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
     if found is None:
-        raise NotAgreed(f"drop {drop_id} has no plan {plan_id[:12]}")
+        raise NotApproved(f"drop {drop_id} has no plan {plan_id[:12]}")
     return found
 
 

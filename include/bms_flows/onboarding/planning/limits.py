@@ -11,7 +11,7 @@ from bms_flows.onboarding.settings import Approval
 
 
 @dataclass(frozen=True)
-class Breach:
+class ExceededLimit:
     """A limit that a plan exceeds; figures only."""
 
     code: str
@@ -28,22 +28,24 @@ class Decision:
 
     ask: bool
     why: str
-    breaches: tuple[Breach, ...] = ()
+    breaches: tuple[ExceededLimit, ...] = ()
 
 
-def breaches(plan: Plan, limits: PlanLimits, today: date, unasked: int = 0) -> tuple[Breach, ...]:
+def breaches(
+    plan: Plan, limits: PlanLimits, today: date, unasked: int = 0
+) -> tuple[ExceededLimit, ...]:
     """Return the limits that `plan` exceeds on `today`, with the rows created `unasked` today."""
     total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
     created, headcount = len(plan.creates) + unasked, plan.headcount
-    found: list[Breach] = []
+    found: list[ExceededLimit] = []
     if total > limits.rows:
-        found.append(Breach("rows", str(total), str(limits.rows)))
+        found.append(ExceededLimit("rows", str(total), str(limits.rows)))
     if total and rejected > limits.rejected_share * total:
         share = f"{limits.rejected_share:.0%}"
-        found.append(Breach("rejected", f"{rejected} of {total} rows", share))
+        found.append(ExceededLimit("rejected", f"{rejected} of {total} rows", share))
     if headcount >= limits.created_share_from and created > limits.created_share * headcount:
         share = f"{limits.created_share:.0%}"
-        found.append(Breach("created", f"{created} on a headcount of {headcount}", share))
+        found.append(ExceededLimit("created", f"{created} on a headcount of {headcount}", share))
     far = sum(
         not -limits.start_days_before <= (start - today).days <= limits.start_days_after
         for start in (_start(row.body) for row in plan.rows if row.action is Action.CREATE)
@@ -51,7 +53,7 @@ def breaches(plan: Plan, limits: PlanLimits, today: date, unasked: int = 0) -> t
     )
     if far:
         window = f"-{limits.start_days_before} to +{limits.start_days_after} days"
-        found.append(Breach("start_date", f"{far} rows", window))
+        found.append(ExceededLimit("start_date", f"{far} rows", window))
     return tuple(found)
 
 

@@ -44,7 +44,7 @@ Manager = Numbered | FileRow
 
 
 @dataclass(frozen=True)
-class Colleague:
+class ManagerCandidate:
     """A record of the service or a row of the file that may be a manager."""
 
     entity: str | None
@@ -57,7 +57,7 @@ class Colleague:
 class Managers:
     """Finds managers among `colleagues`; records of the service precede rows of the file."""
 
-    colleagues: Sequence[Colleague]
+    colleagues: Sequence[ManagerCandidate]
 
     def of(self, line: int, values: Mapping[str, Any]) -> Manager | Fault | None:
         """Return the manager that a row names, the fault in its naming, or None if it names none."""
@@ -89,18 +89,18 @@ class Managers:
         )
 
     @cached_property
-    def _by_email(self) -> Mapping[str | None, Sequence[Colleague]]:
+    def _by_email(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
         return _grouped((each.email, each) for each in self.colleagues if each.email)
 
     @cached_property
-    def _by_payroll(self) -> Mapping[str | None, Sequence[Colleague]]:
+    def _by_payroll(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
         return _grouped((each.payroll, each) for each in self.colleagues if each.payroll)
 
 
-def of_record(known: ServiceRecord) -> Colleague:
+def of_record(known: ServiceRecord) -> ManagerCandidate:
     """Return a record of the service as a possible manager."""
     values = known.values
-    return Colleague(
+    return ManagerCandidate(
         folded(values.get("id_entity")),
         folded(values.get("payroll_number")),
         folded(values.get("business_email")),
@@ -108,9 +108,9 @@ def of_record(known: ServiceRecord) -> Colleague:
     )
 
 
-def of_row(values: Mapping[str, Any], key: str) -> Colleague:
+def of_row(values: Mapping[str, Any], key: str) -> ManagerCandidate:
     """Return a row of the file, known by its key, as a possible manager."""
-    return Colleague(
+    return ManagerCandidate(
         folded(values.get("id_entity")),
         folded(values.get("payroll_number")),
         folded(values.get("business_email")),
@@ -119,7 +119,7 @@ def of_row(values: Mapping[str, Any], key: str) -> Colleague:
 
 
 def _best(
-    found: Iterable[Colleague], fits: Callable[[Colleague], bool]
+    found: Iterable[ManagerCandidate], fits: Callable[[ManagerCandidate], bool]
 ) -> AbstractSet[Manager | Unnumbered]:
     fitting = {each.who for each in found if fits(each)}
     on_service = {who for who in fitting if not isinstance(who, FileRow)}
@@ -127,9 +127,9 @@ def _best(
 
 
 def _grouped(
-    pairs: Iterable[tuple[str, Colleague]],
-) -> Mapping[str | None, Sequence[Colleague]]:
-    groups: dict[str | None, list[Colleague]] = defaultdict(list)
+    pairs: Iterable[tuple[str, ManagerCandidate]],
+) -> Mapping[str | None, Sequence[ManagerCandidate]]:
+    groups: dict[str | None, list[ManagerCandidate]] = defaultdict(list)
     for key, each in pairs:
         groups[key].append(each)
     return groups

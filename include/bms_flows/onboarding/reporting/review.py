@@ -15,8 +15,8 @@ from sqlalchemy import Engine, Row, delete, func, select
 
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import DONE, Entry, Move, State
-from bms_flows.onboarding.ledger.store import Claimed, among
+from bms_flows.onboarding.ledger.entry import DONE, Entry, State, Transition
+from bms_flows.onboarding.ledger.store import RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -29,7 +29,7 @@ ALL = "all"
 SPAN: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
-class BadDecision(ValueError):
+class InvalidDecision(ValueError):
     """The decision can't be taken; the text says why and what can."""
 
     retriable = False
@@ -60,7 +60,7 @@ class Lines:
 
     @classmethod
     def read(cls, text: str) -> "Lines":
-        """Read `4`, `3-7, 9` or `all`; raise `BadDecision`."""
+        """Read `4`, `3-7, 9` or `all`; raise `InvalidDecision`."""
         if text.strip().casefold() == ALL:
             return EVERY_LINE
         named: set[int] = set()
@@ -69,7 +69,9 @@ class Lines:
             span = SPAN.fullmatch(part)
             first, last = (int(span[1]), int(span[2] or span[1])) if span else (0, 0)
             if not 0 < first <= last:
-                raise BadDecision("give lines as needs_review.csv numbers them: 4 or 3-7, 9 or all")
+                raise InvalidDecision(
+                    "give lines as needs_review.csv numbers them: 4 or 3-7, 9 or all"
+                )
             if first == last:
                 named.add(first)
             else:
@@ -91,7 +93,7 @@ def rows_of(
     A line that is named must wait for a decision; of a range, or of all, those that wait are
     meant, and those that this decision moved before its run was killed. An earlier drop may have
     entered a row: the ledger has one row for each record, however often it is dropped. Raises
-    `BadDecision`.
+    `InvalidDecision`.
     """
     plan = _applied_plan(engine, drop_id)
     planned = {row["line"]: row for row in plan.rows if row["line"] in lines}
@@ -110,9 +112,9 @@ def rows_of(
             if other:
                 problem += f": what waits has other data, of line {where[1]} of drop {where[0]}"
         if line in lines.named:
-            raise BadDecision(problem)
+            raise InvalidDecision(problem)
     if not chosen:
-        raise BadDecision(f"no such line {_not_waiting(drop_id)}")
+        raise InvalidDecision(f"no such line {_not_waiting(drop_id)}")
     if lines is EVERY_LINE and decision.choice == CREATE:
         _require_one_reason(chosen)
     return list(dict.fromkeys(entry.id for entry in chosen.values())), plan.id
@@ -124,11 +126,11 @@ async def decide_review(
     """Enter a reviewer's decision on rows of the ledger; return the rows to apply after it.
 
     The decision is entered in each row's history with who and when, in the transaction that moves
-    the rows. Rows that have left review since are refused (`BadDecision`), unless this very
+    the rows. Rows that have left review since are refused (`InvalidDecision`), unless this very
     decision moved them: the run that entered it was killed before it was carried out.
     """
     if decision.choice == CREATE and len(await onboarding.ledger.bodies(rows)) < len(rows):
-        raise BadDecision(f"what a row was to send is erased: {GIVE_UP}, and drop it again")
+        raise InvalidDecision(f"what a row was to send is erased: {GIVE_UP}, and drop it again")
     decided = await asyncio.to_thread(_decided, onboarding.warehouse, rows, decision)
     left = [row for row in rows if row not in decided]
     record = None
@@ -138,33 +140,33 @@ async def decide_review(
         moved = await onboarding.ledger.change(
             left, lambda entry, _: _taken(entry, decision, record)
         )
-    except Claimed:
-        raise BadDecision("that record belongs to another row of the ledger") from None
+    except RemoteIdConflict:
+        raise InvalidDecision("that record belongs to another row of the ledger") from None
     if not decided and not moved:
-        raise BadDecision("the rows are not waiting for a decision")
+        raise InvalidDecision("the rows are not waiting for a decision")
     entries = await onboarding.ledger.entries(rows)
     followers = await asyncio.to_thread(_followers, onboarding, [entry.key for entry in entries])
     own = [row for row in rows if row in decided or row in moved]
     return [*own, *followers] if decision.choice == CREATE else followers
 
 
-def _taken(entry: Entry, decision: Decision, record: Made | None) -> Move:
+def _taken(entry: Entry, decision: Decision, record: Made | None) -> Transition:
     if record is not None:
-        return transitions.choose(
+        return transitions.adopt_candidate(
             entry,
             who=decision.who,
             remote_id=record.remote_id,
             number=record.number,
             standby=record.is_standby,
         )
-    step = transitions.create_again if decision.choice == CREATE else transitions.give_up
+    step = transitions.retry_after_review if decision.choice == CREATE else transitions.give_up
     return step(entry, who=decision.who, run=decision.run)
 
 
 async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id: str) -> Made:
-    """Return the record that is chosen for a row; raise `BadDecision` where it can't be the row's."""
+    """Return the record that is chosen for a row; raise `InvalidDecision` where it can't be the row's."""
     if len(rows) > 1:
-        raise BadDecision(
+        raise InvalidDecision(
             f"a record belongs to one line: name that line, or decide {CREATE} or {GIVE_UP}"
         )
     try:
@@ -172,7 +174,7 @@ async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id:
     except ValueError:
         record = None
     if record is None:
-        raise BadDecision(
+        raise InvalidDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
     found = onboarding.remote.known(record)
@@ -182,10 +184,12 @@ async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id:
         return made
     bodies = await onboarding.ledger.bodies(rows)
     if not bodies:
-        raise BadDecision(f"what the row was to send is erased: choose a candidate or {GIVE_UP}")
+        raise InvalidDecision(
+            f"what the row was to send is erased: choose a candidate or {GIVE_UP}"
+        )
     shown = msgspec.structs.asdict(record)
     if different := mismatch(onboarding.resource, onboarding.identity, bodies[entry.id], shown):
-        raise BadDecision(
+        raise InvalidDecision(
             "the record is no candidate and neither its key nor its name is the row's; they"
             f" differ in {', '.join(different)}. Choose a candidate, or correct the id"
         )
@@ -223,7 +227,7 @@ def _applied_plan(engine: Engine, drop_id: int) -> Row[*tuple[Any, ...]]:
             .limit(1)
         ).one_or_none()
     if found is None:
-        raise BadDecision(
+        raise InvalidDecision(
             f"nothing of drop {drop_id} was entered, so no line waits for a decision; trigger with"
             f" drop={drop_id} alone"
         )
@@ -262,14 +266,14 @@ def _is(event: Row[*tuple[Any, ...]], decision: Decision) -> bool:
 
 
 def _require_one_reason(chosen: Mapping[int, Row[*tuple[Any, ...]]]) -> None:
-    """Raise `BadDecision` where lines wait for different reasons: some may have a record already."""
+    """Raise `InvalidDecision` where lines wait for different reasons: some may have a record already."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for line, entry in chosen.items():
         if entry.state == State.REVIEW:
             reasons[entry.reason].append(str(line))
     if len(reasons) > 1:
         told = "; ".join(f"{', '.join(lines)}: {reason}" for reason, lines in reasons.items())
-        raise BadDecision(f"the lines wait for different reasons: name those to create. {told}")
+        raise InvalidDecision(f"the lines wait for different reasons: name those to create. {told}")
 
 
 def _followers(onboarding: OnboardingContext, keys: Collection[str]) -> list[int]:

@@ -17,14 +17,14 @@ from typing import Any, Final
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
-from bms_flows.onboarding.ledger.transitions import due
+from bms_flows.onboarding.ledger.transitions import lookup_due_at
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
-from bms_flows.onboarding.sending.group_commit import Journal
-from bms_flows.onboarding.sending.send import Sender
+from bms_flows.onboarding.sending.group_commit import GroupCommit
+from bms_flows.onboarding.sending.send import RowSender
 from bms_flows.onboarding.sending.send import ticks as real_ticks
 from bms_flows.onboarding.sending.service_check import ServiceCheck
-from bms_flows.onboarding.sending.worker_pool import Crew
+from bms_flows.onboarding.sending.worker_pool import WorkerPool
 from bms_flows.onboarding.settings import Settings
 
 
@@ -52,7 +52,7 @@ class NothingSent(Exception):
         )
 
 
-MOST_IN_VAIN: Final = 3
+MAX_IDLE_ROUNDS: Final = 3
 """Times in a row that all rows may be sent and come back unsent."""
 
 
@@ -105,7 +105,7 @@ class Applier:
             standing = (frozenset(ready), breaker.refusals)
             in_vain, before = in_vain + 1 if standing == before else 0, standing
             if ready:
-                if in_vain == MOST_IN_VAIN:
+                if in_vain == MAX_IDLE_ROUNDS:
                     return NothingSent(len(ready), self.settings.send_within_s)
                 failure = await self._send(ready, breaker)
                 if failure is not None:
@@ -132,7 +132,7 @@ class Applier:
             entry.id
             for entry in mine
             if entry.state is State.READY
-            and not transitions.checked(entry, now=now, max_age=max_age)
+            and not transitions.recently_checked(entry, now=now, max_age=max_age)
         }
 
     def _breaker(self, mine: Sequence[Entry]) -> CircuitBreaker:
@@ -168,7 +168,7 @@ class Applier:
     async def _reject_report(self, entry: Entry, reason: str) -> None:
         await self.ledger.change(
             [entry.id],
-            lambda row, _: transitions.give_up_on_manager(row, owner=self.owner, reason=reason),
+            lambda row, _: transitions.reject_without_manager(row, owner=self.owner, reason=reason),
         )
 
     async def _send(
@@ -177,15 +177,15 @@ class Applier:
         """Send all of `ready`, some at once; return the error that stopped them."""
         at_once = self.settings.create_concurrency
         slots = asyncio.Semaphore(at_once)
-        async with Journal(self.ledger, at_once) as journal:
-            sender = Sender(
+        async with GroupCommit(self.ledger, at_once) as journal:
+            sender = RowSender(
                 journal, self.remote, self.settings, self.owner, slots, breaker, self.ticks
             )
-            return await Crew(sender, at_once).send(ready)
+            return await WorkerPool(sender, at_once).send(ready)
 
     async def _wait_for(self, unknown: Collection[Entry]) -> None:
         """Wait once until all of `unknown` are due."""
-        last = max(due(entry, self.settings.settle) for entry in unknown)
+        last = max(lookup_due_at(entry, self.settings.settle) for entry in unknown)
         while (left := (last - await self.ledger.now()).total_seconds()) > 0:
             await self.sleep(left)
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Final, Self
 
 from bms_flows.onboarding.ledger.entry import Entry
-from bms_flows.onboarding.ledger.store import Claimed, Ledger, Step
+from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 
-BREATH: Final = 0.005
+LINGER_S: Final = 0.005
 """Seconds that a move waits for others, unless enough wait already."""
 
 
-class Journal:
+class GroupCommit:
     """Moves rows of a ledger, no row twice at once; `enough` moves don't wait for more.
 
     An async context manager: at its end nothing is under way any more.
@@ -45,7 +45,7 @@ class Journal:
     async def move(self, row: int, step: Step) -> Entry | None:
         """Move a row and return how it stands then, durably; None where the move isn't lawful.
 
-        Raises `Claimed` and the ledger's errors.
+        Raises `RemoteIdConflict` and the ledger's errors.
         """
         done: asyncio.Future[Entry | None] = asyncio.get_running_loop().create_future()
         self._waiting[row] = (step, done)
@@ -67,7 +67,7 @@ class Journal:
     async def _write(self) -> None:
         while self._waiting:
             if len(self._waiting) < self._enough:
-                await asyncio.sleep(BREATH)
+                await asyncio.sleep(LINGER_S)
             group, self._waiting = self._waiting, {}
             try:
                 moved = await self._change(group)
@@ -80,24 +80,24 @@ class Journal:
                 if done.done():
                     continue  # who asked is gone
                 found = moved[row]
-                if isinstance(found, Claimed):
+                if isinstance(found, RemoteIdConflict):
                     done.set_exception(found)
                 else:
                     done.set_result(found)
 
     async def _change(
         self, group: Mapping[int, tuple[Step, asyncio.Future[Entry | None]]]
-    ) -> dict[int, Entry | Claimed | None]:
+    ) -> dict[int, Entry | RemoteIdConflict | None]:
         """Move a group in one transaction, or, where a remote id is taken, each row in its own."""
         steps = {row: step for row, (step, _) in group.items()}
         try:
             moved = await self._ledger.change(
                 list(steps), lambda entry, now: steps[entry.id](entry, now)
             )
-        except Claimed as claimed:
+        except RemoteIdConflict as claimed:
             if len(steps) == 1:
                 return dict.fromkeys(steps, claimed)
-            found: dict[int, Entry | Claimed | None] = {}
+            found: dict[int, Entry | RemoteIdConflict | None] = {}
             for row, each in group.items():
                 found |= await self._change({row: each})
             return found

@@ -17,10 +17,10 @@ from bms.errors import (
 )
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry
-from bms_flows.onboarding.ledger.store import Claimed, Step
+from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
-from bms_flows.onboarding.sending.group_commit import Journal
+from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.settings import Settings
 
 
@@ -52,10 +52,10 @@ class CreatesRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Sender:
+class RowSender:
     """Sends rows of the ledger for one owner, `slots` at once; `ticks` is replaced in simulations."""
 
-    journal: Journal
+    journal: GroupCommit
     remote: Remote
     settings: Settings
     owner: str
@@ -149,7 +149,7 @@ class Sender:
             self.breaker.taken(permit)
             reason = f"refused_{error.status}"
             await self.journal.move(
-                row, lambda entry, _: transitions.refused(entry, attempt=attempt, reason=reason)
+                row, lambda entry, _: transitions.reject(entry, attempt=attempt, reason=reason)
             )
             return None
         # Whatever else the client raises for a create, or for its token, surely was not executed.
@@ -165,7 +165,7 @@ class Sender:
             returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
             return _doubtful(attempt, error.reason.replace(" ", "_"), returned_id)
         outage = self.settings.outage
-        return lambda entry, now: transitions.doubt(
+        return lambda entry, now: transitions.mark_ambiguous(
             entry, attempt=attempt, reason=transitions.OUTAGE, now=now, outage=outage
         )
 
@@ -173,7 +173,7 @@ class Sender:
         try:
             moved = await self.journal.move(
                 row,
-                lambda entry, _: transitions.answered(
+                lambda entry, _: transitions.confirm(
                     entry,
                     attempt=attempt,
                     remote_id=made.remote_id,
@@ -181,18 +181,19 @@ class Sender:
                     standby=made.is_standby,
                 ),
             )
-        except Claimed:
+        except RemoteIdConflict:
             # The service named a record that another row has: no answer to build on.
             await self.journal.move(row, _doubtful(attempt, "id_claimed"))
             return
         if moved is None:
             await self.journal.move(
-                row, lambda entry, _: transitions.late(entry, remote_id=made.remote_id)
+                row,
+                lambda entry, _: transitions.record_late_response(entry, remote_id=made.remote_id),
             )
 
 
 def _doubtful(attempt: int, reason: str, returned_id: str | None = None) -> Step:
-    return lambda entry, now: transitions.doubt(
+    return lambda entry, now: transitions.mark_ambiguous(
         entry, attempt=attempt, reason=reason, now=now, returned_id=returned_id
     )
 

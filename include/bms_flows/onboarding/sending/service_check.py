@@ -14,7 +14,7 @@ import msgspec
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import EXISTED, Entry
-from bms_flows.onboarding.ledger.store import Claimed, Ledger, Step
+from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
@@ -81,7 +81,7 @@ class ServiceCheck:
                 clear.append(number)
             else:
                 await self._move(number, verdict, shown.taken_at)
-        checked = partial(transitions.check, owner=self._owner, checked_at=shown.taken_at)
+        checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(clear, lambda entry, _: checked(entry))
 
     async def by_returned_ids(self, rows: Rows) -> Rows:
@@ -205,7 +205,7 @@ class ServiceCheck:
     async def _move(self, number: int, verdict: Verdict, at: datetime) -> None:
         try:
             await self._ledger.change([number], self._step(verdict, at))
-        except Claimed:
+        except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
             taken = Ambiguous(candidates, "claimed_by_another")
             await self._ledger.change([number], self._step(taken, at))
@@ -223,11 +223,11 @@ class ServiceCheck:
                     evidence=evidence,
                 )
             case Ambiguous(candidates, reason):
-                return lambda entry, _: transitions.ask(
+                return lambda entry, _: transitions.send_to_review(
                     entry, owner=owner, candidates=candidates, reason=reason
                 )
             case NothingFound():
-                return lambda entry, _: transitions.find_nothing(
+                return lambda entry, _: transitions.record_empty_lookup(
                     entry, owner=owner, looked_at=at, settle=settle
                 )
 

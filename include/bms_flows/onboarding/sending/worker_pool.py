@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from bms_flows.onboarding.sending.send import Sender
+from bms_flows.onboarding.sending.send import RowSender
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
@@ -14,7 +14,7 @@ AHEAD: Final = 3
 """Workers for each create under way, at most: one sends, the others' moves are being committed."""
 
 
-class Crew:
+class WorkerPool:
     """Sends rows with `at_once` creates under way.
 
     While the service answers quickly, more rows are intended ahead of their turn, so that their
@@ -22,7 +22,7 @@ class Crew:
     time that a create may take counts from its intent.
     """
 
-    def __init__(self, sender: Sender, at_once: int) -> None:
+    def __init__(self, sender: RowSender, at_once: int) -> None:
         self._sender = sender
         self._at_once = at_once
         self._workers: set[asyncio.Task[None]] = set()

@@ -416,11 +416,11 @@ create table bms.creation ( -- The ledger: one row for each record to be created
     line integer not null, -- Its line there.
     state text not null, -- Where it stands.
     attempt integer not null, -- POSTs intended so far.
-    "limit" integer not null, -- The last attempt that may be made.
+    max_attempts integer not null, -- Number of the last attempt allowed.
     first_intended_at timestamptz, -- Intent of the first POST.
     intended_at timestamptz, -- Intent of the last POST, committed before it.
-    quiet_at timestamptz, -- From when on nothing of the last POST is under way.
-    looks integer not null, -- Looks since then that found no trace.
+    in_flight_until timestamptz, -- When the last POST can no longer be in progress.
+    empty_lookups integer not null, -- Lookups since the last POST that found no record.
     snapshot_id bigint, -- The snapshot of the service taken before it was entered.
     checked_at timestamptz, -- When its lease holder last saw the service without a record for it.
     returned_id text, -- The id that a POST returned and that can't be read yet.
@@ -438,7 +438,7 @@ create table bms.creation ( -- The ledger: one row for each record to be created
     entered_at timestamptz not null, -- When it was first entered.
     changed_at timestamptz not null, -- When it last moved.
     constraint pk_creation primary key (id),
-    constraint ck_creation_attempts check (attempt <= "limit"),
+    constraint ck_creation_attempts check (attempt <= max_attempts),
     constraint ck_creation_known check (state not in ('created', 'adopted') or remote_id is not null),
     constraint ck_creation_state check (state in ('ready', 'sending', 'unknown', 'created', 'adopted', 'rejected', 'review', 'given_up')),
     constraint fk_creation_drop_id foreign key (drop_id) references bms.drop (id),

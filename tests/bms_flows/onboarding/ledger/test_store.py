@@ -10,7 +10,7 @@ from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.onboarding.ledger import matches, transitions
 from bms_flows.onboarding.ledger.entering import New, enter
-from bms_flows.onboarding.ledger.entry import Entry, Move
+from bms_flows.onboarding.ledger.entry import Entry, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
 
 MANY = [str(number) for number in range(70_000)]
@@ -46,12 +46,12 @@ async def test_of_two_who_take_a_row_at_once_the_second_sees_the_first(warehouse
         threading.Event(),
     )
 
-    def claim_slowly(entry: Entry, now: datetime) -> Move:
+    def claim_slowly(entry: Entry, now: datetime) -> Transition:
         reading.set()
         assert go_on.wait(60)
         return transitions.claim(entry, owner="first", now=now, life=timedelta(minutes=1))
 
-    def claim_too(entry: Entry, now: datetime) -> Move:
+    def claim_too(entry: Entry, now: datetime) -> Transition:
         return transitions.claim(entry, owner="second", now=now, life=timedelta(minutes=1))
 
     first = asyncio.create_task(ledger.change([row], claim_slowly))

@@ -22,7 +22,7 @@ def entry(state: State = State.READY, **given: object) -> Entry:
             "id": 1,
             "key": "k",
             "digest": "d",
-            "limit": 5,
+            "max_attempts": 5,
             "state": state,
             "owner": "me",
             "leased_until": NOW + LIFE,
@@ -37,12 +37,12 @@ def sending() -> Entry:
 
 
 def unknown(**given: object) -> Entry:
-    return entry(State.UNKNOWN, attempt=1, quiet_at=NOW, first_intended_at=NOW, **given)
+    return entry(State.UNKNOWN, attempt=1, in_flight_until=NOW, first_intended_at=NOW, **given)
 
 
 def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
     moved = sending()
-    assert (moved.state, moved.attempt, moved.quiet_at) == (State.SENDING, 1, NOW + FLIGHT)
+    assert (moved.state, moved.attempt, moved.in_flight_until) == (State.SENDING, 1, NOW + FLIGHT)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_nobody_else_may_intend(given: dict[str, object]) -> None:
 
 def test_a_check_holds_until_it_is_too_old_or_another_owner_takes_the_row() -> None:
     row = entry(checked_at=NOW - AGE)
-    assert transitions.checked(row, now=NOW, max_age=AGE)
+    assert transitions.recently_checked(row, now=NOW, max_age=AGE)
     again = transitions.claim(row, owner="me", now=NOW, life=LIFE).entry
     assert again.checked_at == NOW - AGE
     taken = transitions.claim(row, owner="you", now=NOW + LIFE, life=LIFE).entry
@@ -78,10 +78,11 @@ def test_a_check_holds_until_it_is_too_old_or_another_owner_takes_the_row() -> N
 )
 def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
     assert (
-        transitions.check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at == NOW + LIFE
+        transitions.record_check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at
+        == NOW + LIFE
     )
     with pytest.raises(InvalidTransition):
-        transitions.check(entry(**given), owner="me", checked_at=NOW)
+        transitions.record_check(entry(**given), owner="me", checked_at=NOW)
 
 
 def test_a_living_lease_is_not_taken() -> None:
@@ -92,33 +93,33 @@ def test_a_living_lease_is_not_taken() -> None:
 def test_what_was_being_sent_is_in_doubt_when_taken_over_and_settles_from_its_bound() -> None:
     moved = transitions.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
     assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
-    assert transitions.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+    assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
 
 
 def test_no_ambiguous_outcome_shortens_the_time_that_its_create_may_be_under_way() -> None:
-    moved = transitions.doubt(sending(), attempt=1, reason="r", now=NOW)
-    assert transitions.due(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+    moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=NOW)
+    assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
 
 
 def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
     late = NOW + 2 * FLIGHT
-    moved = transitions.doubt(sending(), attempt=1, reason="r", now=late)
-    assert transitions.due(moved.entry, SETTLE) == late + SETTLE
+    moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=late)
+    assert transitions.lookup_due_at(moved.entry, SETTLE) == late + SETTLE
 
 
 HOURS = timedelta(hours=8)
 
 
 def test_an_attempt_that_meets_an_outage_does_not_count_for_some_hours() -> None:
-    met = transitions.doubt(
+    met = transitions.mark_ambiguous(
         sending(), attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
     ).entry
-    assert (met.attempt, met.limit) == (1, 6)
+    assert (met.attempt, met.max_attempts) == (1, 6)
     first = msgspec.structs.replace(sending(), first_intended_at=NOW - HOURS)
-    met = transitions.doubt(
+    met = transitions.mark_ambiguous(
         first, attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
     ).entry
-    assert (met.attempt, met.limit) == (1, 5)
+    assert (met.attempt, met.max_attempts) == (1, 5)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +146,10 @@ def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, objec
 @pytest.mark.parametrize(
     "move",
     [
-        lambda e: transitions.doubt(e, attempt=2, reason="r", now=NOW),
+        lambda e: transitions.mark_ambiguous(e, attempt=2, reason="r", now=NOW),
         lambda e: transitions.withdraw(e, attempt=2, reason="r"),
-        lambda e: transitions.refused(e, attempt=2, reason="r"),
-        lambda e: transitions.answered(e, attempt=2, remote_id="g", number=1, standby=None),
+        lambda e: transitions.reject(e, attempt=2, reason="r"),
+        lambda e: transitions.confirm(e, attempt=2, remote_id="g", number=1, standby=None),
     ],
     ids=["doubt", "withdraw", "refused", "answered"],
 )
@@ -164,13 +165,13 @@ def test_a_late_answer_to_the_last_attempt_is_taken_in_wherever_the_row_stands(
     state: State,
 ) -> None:
     late = entry(state, attempt=1, owner="another")
-    moved = transitions.answered(late, attempt=1, remote_id="g", number=7, standby=True).entry
+    moved = transitions.confirm(late, attempt=1, remote_id="g", number=7, standby=True).entry
     assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)
 
 
 def test_a_withdrawn_attempt_does_not_count() -> None:
     moved = transitions.withdraw(sending(), attempt=1, reason="r").entry
-    assert (moved.state, moved.limit - moved.attempt, moved.unsent) == (State.READY, 5, True)
+    assert (moved.state, moved.max_attempts - moved.attempt, moved.unsent) == (State.READY, 5, True)
 
 
 def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_withdrawn() -> None:
@@ -182,57 +183,65 @@ def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_
 
 def test_a_look_begun_too_early_finds_nothing_out() -> None:
     with pytest.raises(InvalidTransition):
-        transitions.find_nothing(
+        transitions.record_empty_lookup(
             unknown(), owner="me", looked_at=NOW + SETTLE - timedelta(microseconds=1), settle=SETTLE
         )
 
 
 def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
-    once = transitions.find_nothing(
+    once = transitions.record_empty_lookup(
         unknown(), owner="me", looked_at=NOW + SETTLE, settle=SETTLE
     ).entry
     assert once.state is State.UNKNOWN
     with pytest.raises(InvalidTransition):
-        transitions.find_nothing(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
+        transitions.record_empty_lookup(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
     second = NOW + 2 * SETTLE
-    twice = transitions.find_nothing(once, owner="me", looked_at=second, settle=SETTLE).entry
+    twice = transitions.record_empty_lookup(once, owner="me", looked_at=second, settle=SETTLE).entry
     assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
 def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decision() -> None:
-    moved = transitions.doubt(sending(), attempt=1, reason="r", now=NOW, returned_id="7").entry
+    moved = transitions.mark_ambiguous(
+        sending(), attempt=1, reason="r", now=NOW, returned_id="7"
+    ).entry
     at = NOW + FLIGHT
-    for looks in range(1, transitions.LOOKS_FOR_ID):
+    for empty_lookups in range(1, transitions.EMPTY_LOOKUPS_FOR_ID):
         at += SETTLE
-        moved = transitions.find_nothing(moved, owner="me", looked_at=at, settle=SETTLE).entry
-        assert (moved.state, moved.looks) == (State.UNKNOWN, looks)
-    moved = transitions.find_nothing(moved, owner="me", looked_at=at + SETTLE, settle=SETTLE).entry
+        moved = transitions.record_empty_lookup(
+            moved, owner="me", looked_at=at, settle=SETTLE
+        ).entry
+        assert (moved.state, moved.empty_lookups) == (State.UNKNOWN, empty_lookups)
+    moved = transitions.record_empty_lookup(
+        moved, owner="me", looked_at=at + SETTLE, settle=SETTLE
+    ).entry
     assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
     assert moved.candidates == ("7",)
-    decided = transitions.create_again(moved, who="ada", run="r").entry
+    decided = transitions.retry_after_review(moved, who="ada", run="r").entry
     held = transitions.claim(decided, owner="me", now=at, life=LIFE).entry
-    checked = transitions.check(held, owner="me", checked_at=at).entry
+    checked = transitions.record_check(held, owner="me", checked_at=at).entry
     again = transitions.intend(checked, owner="me", now=at, in_flight=FLIGHT, max_age=AGE).entry
     assert again.returned_id is None
 
 
 def test_after_the_last_attempt_a_person_is_asked() -> None:
-    last = unknown(looks=1, limit=1)
-    moved = transitions.find_nothing(last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE)
+    last = unknown(empty_lookups=1, max_attempts=1)
+    moved = transitions.record_empty_lookup(
+        last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE
+    )
     assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
 
 
 def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
     asked = entry(State.REVIEW, attempt=5, owner=None)
-    moved = transitions.create_again(asked, who="ada", run="manual__1")
-    assert (moved.entry.state, moved.entry.limit, moved.who) == (State.READY, 6, "ada")
+    moved = transitions.retry_after_review(asked, who="ada", run="manual__1")
+    assert (moved.entry.state, moved.entry.max_attempts, moved.who) == (State.READY, 6, "ada")
 
 
 def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row_is_dropped_again() -> (
     None
 ):
     asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
-    decided = transitions.create_again(asked, who="ada", run="manual__1").entry
+    decided = transitions.retry_after_review(asked, who="ada", run="manual__1").entry
     assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
     refused = msgspec.structs.replace(decided, state=State.REJECTED)
     again = transitions.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
@@ -241,11 +250,11 @@ def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row
 
 @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
 def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
-    for decide in (transitions.create_again, transitions.give_up):
+    for decide in (transitions.retry_after_review, transitions.give_up):
         with pytest.raises(InvalidTransition):
             decide(entry(state, owner=None), who="ada", run="manual__1")
     with pytest.raises(InvalidTransition):
-        transitions.choose(entry(state), who="ada", remote_id="g", number=1, standby=None)
+        transitions.adopt_candidate(entry(state), who="ada", remote_id="g", number=1, standby=None)
 
 
 @pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
@@ -253,7 +262,7 @@ def test_a_no_may_be_dropped_again_with_attempts_of_its_own(state: State) -> Non
     moved = transitions.reopen(
         entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
     ).entry
-    assert (moved.state, moved.digest, moved.limit) == (State.READY, "e", 8)
+    assert (moved.state, moved.digest, moved.max_attempts) == (State.READY, "e", 8)
 
 
 def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
@@ -263,7 +272,8 @@ def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
     assert (other.digest, other.attempt) == ("f", 1)
     held = transitions.claim(again, owner="me", now=NOW, life=LIFE).entry
     assert (
-        transitions.give_up_on_manager(held, owner="me", reason="r").entry.state is State.REJECTED
+        transitions.reject_without_manager(held, owner="me", reason="r").entry.state
+        is State.REJECTED
     )
 
 

@@ -67,7 +67,7 @@ def entry(n: int, state: State, **given: Any) -> Entry:
             "id": n,
             "key": key,
             "digest": fingerprint(values(n)),
-            "limit": 5,
+            "max_attempts": 5,
             "state": state,
             **given,
         }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bms_flows.onboarding.reporting.review import BadDecision, Lines, mismatch
+from bms_flows.onboarding.reporting.review import InvalidDecision, Lines, mismatch
 from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
@@ -46,7 +46,7 @@ def test_lines_are_named_one_by_one_as_ranges_or_all(text: str, lines: list[int]
     "text", ["", "a", "7-3", "0", "-3", "3-", "3,,4", "3-all", "3;4", "1" * 40]
 )
 def test_lines_that_can_not_be_read_are_refused(text: str) -> None:
-    with pytest.raises(BadDecision, match="3-7, 9"):
+    with pytest.raises(InvalidDecision, match="3-7, 9"):
         Lines.read(text)
 
 

@@ -96,7 +96,9 @@ def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Tru
 
 
 def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> None:
-    entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
+    entry = Entry(
+        id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
+    )
     shared = shown("g2", marks={**EXPECTED.marks, "name": "c\0d"})
     assert compare({"k": entry}, [shown(), shared], named=True) == []
     assert compare({"k": entry}, [shown(), shared]) == [Finding("double", 1, "k", ("g1", "g2"))]
@@ -108,7 +110,9 @@ def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> N
 
 def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
     """The service stores the number otherwise than it was sent: no record shows the row's key."""
-    entry = Entry(id=1, key="k", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g1")
+    entry = Entry(
+        id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
+    )
     own = shown("g1", key="K", others=("loose",), loose=("loose",))
     double = shown("g2", key="K", others=("loose",), loose=("loose",))
     found = [Finding("double", 1, "k", ("g1", "g2"))]
@@ -116,7 +120,9 @@ def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
     namesake = msgspec.structs.replace(double, marks={**EXPECTED.marks, "name": "c\0d"})
     unnamed = msgspec.structs.replace(double, marks={"name": None, "start_date": None})
     assert compare({"k": entry}, [own, namesake, unnamed]) == []
-    other = Entry(id=2, key="x", digest="", limit=5, attempt=1, state=State.CREATED, remote_id="g2")
+    other = Entry(
+        id=2, key="x", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g2"
+    )
     assert compare({"k": entry, "x": other}, [own, double]) == []
     decided = msgspec.structs.replace(entry, dismissed=("g2",))
     assert compare({"k": decided}, [own, double]) == []

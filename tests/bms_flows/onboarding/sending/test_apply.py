@@ -107,7 +107,7 @@ def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
         with pytest.raises(CreatesPaused):
             await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
         assert {e.state for e in ledger.rows.values()} == {State.READY}
-        assert all(e.limit - e.attempt == 5 for e in ledger.rows.values())
+        assert all(e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
         assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
         service.fates = drawn(Random(1), GOOD)
         assert await to_the_end(ledger, service, SETTINGS)
@@ -125,7 +125,7 @@ def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None
         with pytest.raises(CreatesRefused, match="take 403 out of BMS_CREATE_STOPPED_BY"):
             await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
         assert {e.state for e in ledger.rows.values()} == {State.READY}
-        assert all(e.unsent and e.limit - e.attempt == 5 for e in ledger.rows.values())
+        assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
         assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
         service.fates = drawn(Random(1), GOOD)
         assert await to_the_end(ledger, service, SETTINGS)

@@ -11,8 +11,8 @@ from bench.simulation.ledger import MemoryLedger
 from bench.simulation.service import person
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.ledger.store import Claimed, Step
-from bms_flows.onboarding.sending.group_commit import Journal
+from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.sending.group_commit import GroupCommit
 
 HOUR = timedelta(hours=1)
 
@@ -26,7 +26,7 @@ class Counting(MemoryLedger):
         for n in range(rows):
             row = self.add(person(n))
             claimed = transitions.claim(self.rows[row], owner="me", now=now(), life=HOUR)
-            checked = transitions.check(claimed.entry, owner="me", checked_at=now())
+            checked = transitions.record_check(claimed.entry, owner="me", checked_at=now())
             self.rows[row] = checked.entry
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
@@ -42,7 +42,7 @@ def intend() -> Step:
 
 
 def answered(remote_id: str) -> Step:
-    return lambda entry, _: transitions.answered(
+    return lambda entry, _: transitions.confirm(
         entry, attempt=1, remote_id=remote_id, number=1, standby=None
     )
 
@@ -50,7 +50,7 @@ def answered(remote_id: str) -> Step:
 def test_moves_that_come_together_share_a_commit() -> None:
     async def main() -> None:
         ledger = Counting(5)
-        journal = Journal(ledger, 5)
+        journal = GroupCommit(ledger, 5)
         found = await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
         assert [each.attempt for each in found if each] == [1] * 5
         assert ledger.commits == [[1, 2, 3, 4, 5]]
@@ -61,7 +61,7 @@ def test_moves_that_come_together_share_a_commit() -> None:
 def test_what_comes_during_a_commit_goes_with_the_next() -> None:
     async def main() -> None:
         ledger = Counting(3)
-        journal = Journal(ledger, 1)
+        journal = GroupCommit(ledger, 1)
         first = asyncio.create_task(journal.move(1, intend()))
         await asyncio.sleep(0.5)
         await asyncio.gather(first, journal.move(2, intend()), journal.move(3, intend()))
@@ -73,7 +73,7 @@ def test_what_comes_during_a_commit_goes_with_the_next() -> None:
 def test_nobody_goes_on_before_the_commit() -> None:
     async def main() -> None:
         ledger = Counting(1)
-        move = asyncio.create_task(Journal(ledger, 1).move(1, intend()))
+        move = asyncio.create_task(GroupCommit(ledger, 1).move(1, intend()))
         await asyncio.sleep(0.9)
         assert not move.done()
         assert (await move).state is State.SENDING  # type: ignore[union-attr]  # lawful, so never None
@@ -84,7 +84,7 @@ def test_nobody_goes_on_before_the_commit() -> None:
 def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
     async def main() -> None:
         ledger = Counting(2)
-        journal = Journal(ledger, 2)
+        journal = GroupCommit(ledger, 2)
         refused, moved = await asyncio.gather(
             journal.move(1, answered("guid-1")), journal.move(2, intend())
         )
@@ -97,7 +97,7 @@ def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
 def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
     async def main() -> None:
         ledger = Counting(3)
-        journal = Journal(ledger, 3)
+        journal = GroupCommit(ledger, 3)
         await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
         found = await asyncio.gather(
             journal.move(1, answered("guid-1")),
@@ -105,7 +105,7 @@ def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
             journal.move(3, answered("guid-3")),
             return_exceptions=True,
         )
-        assert isinstance(found[1], Claimed)
+        assert isinstance(found[1], RemoteIdConflict)
         assert [ledger.rows[row].remote_id for row in (1, 2, 3)] == ["guid-1", None, "guid-3"]
 
     play(main())
@@ -121,7 +121,7 @@ def test_what_the_ledger_raises_reaches_everybody_and_the_next_are_taken() -> No
 
     async def main() -> None:
         ledger = Failing(2)
-        journal = Journal(ledger, 2)
+        journal = GroupCommit(ledger, 2)
         found = await asyncio.gather(
             journal.move(1, intend()), journal.move(2, intend()), return_exceptions=True
         )
@@ -179,7 +179,7 @@ class Slow(MemoryLedger):
 def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_read() -> None:
     async def main() -> None:
         ledger = Slow()
-        async with Journal(ledger, 8) as journal:
+        async with GroupCommit(ledger, 8) as journal:
             first = asyncio.create_task(journal.now())
             await asyncio.sleep(0.5)  # that read is under way, and too old for who asks now
             asked_at = await MemoryLedger.now(ledger)
@@ -194,7 +194,7 @@ def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_rea
 def test_a_call_that_is_given_up_leaves_the_time_to_the_others() -> None:
     async def main() -> None:
         ledger = Slow()
-        async with Journal(ledger, 8) as journal:
+        async with GroupCommit(ledger, 8) as journal:
             given_up, waiting = (asyncio.create_task(journal.now()) for _ in range(2))
             await asyncio.sleep(0.5)
             given_up.cancel()

@@ -104,7 +104,7 @@ def test_a_candidate_that_a_reviewer_decided_against_is_not_asked_about_again() 
         await applier(Process(ledger, service), SETTINGS).apply([row])
         asked = ledger.rows[row]
         assert (asked.state, asked.reason) == (State.REVIEW, "same_person_other_key")
-        decided = transitions.create_again(asked, who="ada", run="r").entry
+        decided = transitions.retry_after_review(asked, who="ada", run="r").entry
         ledger.rows[row] = decided
         await applier(Process(ledger, service), SETTINGS).apply([row])
         assert ledger.rows[row].state is State.CREATED
