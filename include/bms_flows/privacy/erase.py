@@ -27,7 +27,7 @@ from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import Resource
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.privacy.retention import BROKEN_OFF, KEPT
+from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
 from bms_flows.runtime import storage
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
@@ -202,7 +202,7 @@ def _of_drops(data_root: UPath, resource: Resource, drops: Sequence[Drop]) -> It
         for kind in ("archive", "reports"):
             folder = data_root / kind / inbox / each.folder
             if storage.is_folder(folder):
-                yield from (path for path in folder.iterdir() if path.name != KEPT)
+                yield from (path for path in folder.iterdir() if path.name != RECEIPT)
 
 
 def _answers(data_root: UPath, resource: Resource, key: str) -> Iterator[tuple[UPath, bool | None]]:
@@ -229,7 +229,7 @@ def _part_holds(path: UPath, pattern: re.Pattern[bytes]) -> bool | None:
         return False  # its writer has renamed it since
     except (OSError, pa.ArrowInvalid):
         written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        return None if datetime.now(UTC) - written > BROKEN_OFF else False
+        return None if datetime.now(UTC) - written > ABANDONED_AFTER else False
 
 
 def _holds(path: UPath, pattern: re.Pattern[bytes], size: int) -> bool:

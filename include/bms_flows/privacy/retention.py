@@ -1,4 +1,4 @@
-"""Files are kept for a number of days, by kind; the tables are never touched."""
+"""Deletion of files after a number of days that depends on their kind; tables stay unchanged."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -10,29 +10,29 @@ from typing import Any
 
 from upath import UPath
 
+from bms_flows.catalog import FLOWS
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.storage import LOCAL, PART
 
-PEOPLE = ("contact", "consultant", "employee", "employee_private")
-"""Folders of answers that are about people, by their tables' names."""
-KEPT = "receipt.json"
-"""Receipts stay: they hold nothing personal."""
-BROKEN_OFF = timedelta(days=1)
-"""Age from which a `.part` file has no writer any more."""
+RECEIPT = "receipt.json"
+"""Name of receipts, which retention never deletes: they contain no personal data."""
+ABANDONED_AFTER = timedelta(days=1)
+"""Time since the last write after which a `.part` file has no writer."""
 
 
 @dataclass(frozen=True)
-class Swept:
-    """What was deleted of a kind."""
+class Deleted:
+    """Number and size of the deleted files of one kind."""
 
     files: int = 0
     bytes: int = 0
 
 
-def kept_days(settings: Settings) -> dict[str, int]:
-    """Return for how many days each kind of file is kept; the kind is a folder of the data root."""
+def retention_days(settings: Settings) -> dict[str, int]:
+    """Return the retention of each kind of file; a kind is a folder of the data root."""
+    mirrors = [flow for flow in FLOWS.values() if flow.unpause_group == "mirrors"]
     return {
-        **{f"raw/{name}": settings.keep_people_days for name in PEOPLE},
+        **{f"raw/{table}": settings.keep_people_days for flow in mirrors for table in flow.tables},
         "raw": settings.keep_raw_days,
         "parquet": settings.keep_parquet_days,
         "reports": settings.keep_reports_days,
@@ -41,37 +41,37 @@ def kept_days(settings: Settings) -> dict[str, int]:
     }
 
 
-def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Swept]:
-    """Delete files written longer ago than their kind is kept, and folders left empty.
+def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Deleted]:
+    """Delete files that are older than the retention of their kind, and empty folders.
 
-    A `.part` file is what a killed process left of a file: deleted a day after the last write.
+    A `.part` file is an incomplete file of a killed process; delete it a day after its last write.
     """
     return {kind: _sweep(data_root / kind, timedelta(days=n), now) for kind, n in days.items()}
 
 
-def _sweep(folder: UPath, kept: timedelta, now: datetime) -> Swept:
+def _sweep(folder: UPath, retention: timedelta, now: datetime) -> Deleted:
     files = size = 0
     for path, written, length in list(_files(folder)):
         age = now - written
         if path.endswith(PART):
-            old = age > BROKEN_OFF
+            old = age > ABANDONED_AFTER
         else:
-            old = age > kept and not path.endswith(f"/{KEPT}")
+            old = age > retention and not path.endswith(f"/{RECEIPT}")
         if old:
             folder.fs.rm_file(path)
             files, size = files + 1, size + length
-    _drop_empty(folder)
-    return Swept(files, size)
+    _remove_empty_folders(folder)
+    return Deleted(files, size)
 
 
 def _files(folder: UPath) -> Iterator[tuple[str, datetime, int]]:
     if not folder.exists():
         return
     if folder.protocol in LOCAL:
-        # Not fsspec's: that follows links, and others may put links beside the reports.
+        # `find` of fsspec follows symbolic links, which other processes may create among the reports.
         for below, _, names in os.walk(folder.path):
             for path in (f"{below}/{name}" for name in names):
-                with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                with suppress(FileNotFoundError):  # renamed or removed since it was listed
                     status = os.lstat(path)
                     yield path, datetime.fromtimestamp(status.st_mtime, UTC), status.st_size
         return
@@ -80,21 +80,21 @@ def _files(folder: UPath) -> Iterator[tuple[str, datetime, int]]:
 
 
 def _written(info: Mapping[str, Any]) -> datetime:
-    """Return when a file was written: object stores and local disks say so under their own names."""
+    """Return when a file was written; the name of that attribute depends on the file system."""
     stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified")
     if isinstance(stamp, datetime):
         return stamp.astimezone(UTC)
     if stamp is None:
-        raise ValueError("the object store does not say when a file was written")
+        raise ValueError("the object store returns no modification time")
     return datetime.fromtimestamp(float(stamp), UTC)
 
 
-def _drop_empty(folder: UPath) -> None:
-    # Object stores have no folders; what they list as one goes with its last object.
+def _remove_empty_folders(folder: UPath) -> None:
+    # Object stores have no real folders; a listed folder disappears with its last object.
     if folder.protocol not in LOCAL:
         return
     for below, _, _ in os.walk(folder.path, topdown=False):
         if below != folder.path:
-            # Not UPath's: that of an object store's path takes along what was written just now.
-            with suppress(OSError):  # it holds something
+            # `UPath.rmdir` is recursive: it would delete files that another process has just written.
+            with suppress(OSError):  # the folder is not empty
                 Path(below).rmdir()

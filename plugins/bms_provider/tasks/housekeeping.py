@@ -22,7 +22,7 @@ def sweep() -> dict[str, dict[str, int]]:
     """
     settings = Settings.from_environment()
     with flow_context.open_context() as flow, recorded(flow, flow_context.step("sweep")) as run_id:
-        days = retention.kept_days(flow.settings)
+        days = retention.retention_days(flow.settings)
         swept = retention.sweep(flow.data_root, days, now=datetime.now(UTC))
         found = {kind: asdict(each) for kind, each in swept.items()}
         now = datetime.now(UTC)

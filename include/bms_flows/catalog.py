@@ -1,0 +1,152 @@
+"""Catalog of flows: one row per DAG, imported by DAG files and therefore free of other imports."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True)
+class FreshnessTarget:
+    """Limit on the age of a flow's last complete load; `BMS_FRESH_HOURS_<DAG ID>` gives the hours."""
+
+    impact: str
+    """What a missed target means for users of the data."""
+    daily: bool = False
+    """Whether the flow loads whole days: then only a load that includes yesterday counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """A DAG of the project."""
+
+    dag_id: str
+    title: str
+    unpause_group: Literal["invoices", "mirrors", "onboarding", "maintenance"]
+    """DAGs of one group depend on each other or on the same permission; unpause them together."""
+    loads: str | None = None
+    """Resource that the flow copies from the service to the warehouse."""
+    creates: str | None = None
+    """Resource that the flow creates in the service from dropped files."""
+    tables: tuple[str, ...] = ()
+    """Tables of current rows that the flow loads; stored responses are in folders of these names."""
+    steps: tuple[str, ...] = ()
+    """Steps that the flow records in the warehouse, in order."""
+    freshness: FreshnessTarget | None = None
+    uses_pool: bool = True
+    """Whether tasks of the flow send requests to the service, and so take slots of its pool."""
+    on_board: bool = True
+
+    @property
+    def last_step(self) -> str | None:
+        """The step whose completion completes a load or a drop."""
+        return self.steps[-1] if self.steps else None
+
+
+CREATION_STEPS: Final = ("plan", "decide", "enter", "create", "conclude")
+
+_ROWS = (
+    Flow(
+        dag_id="invoice_extraction",
+        title="Client invoices",
+        unpause_group="invoices",
+        loads="client_invoice",
+        tables=("client_invoice",),
+        steps=("plan", "extract"),
+        freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
+    ),
+    Flow(
+        dag_id="contact_sync",
+        title="Contacts",
+        unpause_group="mirrors",
+        loads="contact",
+        tables=("contact",),
+        steps=("sync",),
+        freshness=FreshnessTarget("Contacts are out of date; new contacts are missing."),
+    ),
+    Flow(
+        dag_id="consultant_sync",
+        title="Consultants",
+        unpause_group="mirrors",
+        loads="consultant",
+        tables=("consultant",),
+        steps=("sync",),
+        freshness=FreshnessTarget("Consultants are out of date; new consultants are missing."),
+    ),
+    Flow(
+        dag_id="employee_directory",
+        title="Employees",
+        unpause_group="mirrors",
+        loads="employee",
+        tables=("employee", "employee_private"),
+        steps=("sync",),
+        freshness=FreshnessTarget("The directory is out of date; new employees are missing."),
+    ),
+    Flow(
+        dag_id="employee_onboarding",
+        title="New employees",
+        unpause_group="onboarding",
+        creates="employee",
+        steps=CREATION_STEPS,
+    ),
+    Flow(
+        dag_id="contact_creation",
+        title="New contacts",
+        unpause_group="onboarding",
+        creates="contact",
+        steps=CREATION_STEPS,
+    ),
+    Flow(
+        dag_id="consultant_creation",
+        title="New consultants",
+        unpause_group="onboarding",
+        creates="consultant",
+        steps=CREATION_STEPS,
+    ),
+    Flow(
+        dag_id="inbox_dispatch",
+        title="Inbox",
+        unpause_group="onboarding",
+        uses_pool=False,
+        on_board=False,
+    ),
+    Flow(
+        dag_id="reconciliation",
+        title="Self-audit",
+        unpause_group="maintenance",
+        steps=("audit",),
+        freshness=FreshnessTarget("The warehouse has not been compared with the service."),
+    ),
+    Flow(
+        dag_id="service_contract",
+        title="Contract probe",
+        unpause_group="maintenance",
+        steps=("probe",),
+        freshness=FreshnessTarget("Changes of the service's behaviour stay undetected."),
+    ),
+    Flow(
+        dag_id="retention",
+        title="Retention",
+        unpause_group="maintenance",
+        steps=("sweep",),
+        freshness=FreshnessTarget("Files with personal data are stored too long."),
+        uses_pool=False,
+    ),
+    Flow(
+        dag_id="freshness_watchdog",
+        title="Freshness watchdog",
+        unpause_group="maintenance",
+        uses_pool=False,
+        on_board=False,
+    ),
+)
+
+FLOWS: Final = {row.dag_id: row for row in _ROWS}
+"""Every flow by DAG id, in the order in which the board shows them."""
+
+LOADED_BY: Final = {row.loads: row for row in _ROWS if row.loads}
+"""By resource, the flow that loads the resource."""
+
+CREATED_BY: Final = {row.creates: row for row in _ROWS if row.creates}
+"""By resource, the flow that creates the resource."""
+
+POOL_USERS: Final = tuple(row.dag_id for row in _ROWS if row.uses_pool)
+"""DAGs with tasks in the pool of the service."""
