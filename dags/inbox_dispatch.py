@@ -11,7 +11,7 @@ from __future__ import annotations
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, dag, task
 
-from bms_flows.onboarding.inbox.flows import FLOWS
+from bms_flows.catalog import CREATED_BY
 from bms_provider import policy
 from bms_provider.triggers.inbox import InboxTrigger
 
@@ -37,9 +37,11 @@ def inbox_dispatch() -> None:
 
         return inbox.dispatch(name)
 
-    for name, flow in FLOWS.items():
+    for name, flow in CREATED_BY.items():
         TriggerDagRunOperator.partial(
-            task_id=f"start_{flow}", trigger_dag_id=flow, skip_when_already_exists=True
+            task_id=f"start_{flow.dag_id}",
+            trigger_dag_id=flow.dag_id,
+            skip_when_already_exists=True,
         ).expand_kwargs(take.override(task_id=f"take_{name}")(name))
 
 

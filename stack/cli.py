@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Callable
 
+from bms_flows.catalog import FLOWS
 from stack import demo
 from stack.launcher import Running, Stack
 from stack.paths import StackPaths, read_json_cache
@@ -11,9 +12,6 @@ from stack.processes import StackError
 from stack.progress import Progress
 from stack.scenarios import scenarios_for
 from stack.signals import InterruptedBySignal, SignalHandler
-
-# DAGs that `up` unpauses: those that react to dropped files.
-UNPAUSED = ("inbox_dispatch", "employee_onboarding", "contact_creation", "consultant_creation")
 
 
 def arguments(argv: list[str] | None, environ: dict[str, str]) -> argparse.Namespace:
@@ -92,8 +90,9 @@ def _demo(stack: Stack, running: Running, signals: SignalHandler) -> None:
 
 
 def _up(stack: Stack, running: Running, signals: SignalHandler) -> None:
-    for dag_id in UNPAUSED:
-        running.api.set_paused(dag_id, paused=False)
+    for flow in FLOWS.values():
+        if flow.unpause_group == "onboarding":
+            running.api.set_paused(flow.dag_id, paused=False)
     stack.progress.print(
         "\nThe stack is running.\n"
         f"Airflow:    {running.url} (the board: {running.url}/bms/)\n"

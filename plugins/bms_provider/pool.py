@@ -15,18 +15,5 @@ DESCRIPTION = "Requests to the service in flight at most, over all workers"
 COMMAND = f'airflow pools set {NAME} {SLOTS} "{DESCRIPTION}"'
 """Makes the pool. Tasks of a missing one stay scheduled for ever, without a word."""
 
-USERS = (
-    "consultant_creation",
-    "consultant_sync",
-    "contact_creation",
-    "contact_sync",
-    "employee_directory",
-    "employee_onboarding",
-    "invoice_extraction",
-    "reconciliation",
-    "service_contract",
-)
-"""The DAGs with tasks in it; a test holds them against the DAG files."""
-
 TASK_SLOTS = 8
 """Slots of a task, unless `BMS_TASK_SLOTS` says otherwise: its requests in flight at most."""

@@ -12,7 +12,9 @@ def test_every_dag_file_has_a_row(project: Path) -> None:
 
 
 def test_the_tables_of_a_flow_exist() -> None:
-    tables = {name.partition(".")[2] for each in (METADATA, PRIVATE_METADATA) for name in each.tables}
+    tables = {
+        name.partition(".")[2] for each in (METADATA, PRIVATE_METADATA) for name in each.tables
+    }
     assert {table for flow in FLOWS.values() for table in flow.tables} <= tables
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bms_flows.catalog import POOL_USERS
 from bms_provider import policy, pool
 
 OUTSIDE = {
@@ -36,7 +37,7 @@ def test_tasks_that_ask_the_service_are_in_its_pool_and_no_other(
         name: {task.task_id for task in found.values() if task.pool != pool.NAME}
         for name, found in tasks.items()
     }
-    assert {name for name, names in outside.items() if names != {*tasks[name]}} == {*pool.USERS}
+    assert {name for name, names in outside.items() if names != {*tasks[name]}} == {*POOL_USERS}
     del outside["inbox_dispatch"]
     assert {name: names for name, names in outside.items() if names} == OUTSIDE
 

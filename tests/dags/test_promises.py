@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bms_flows.monitoring.freshness import FRESHNESS_TARGETS
+from bms_flows.monitoring.freshness import WITH_TARGET
 from bms_flows.onboarding.inbox import claim
 from bms_provider import policy
 
-PROMISED = {promise.flow for promise in FRESHNESS_TARGETS}
+PROMISED = {flow.dag_id for flow in WITH_TARGET}
 WATCHDOG = "freshness_watchdog"
 
 

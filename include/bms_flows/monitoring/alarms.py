@@ -1,8 +1,8 @@
-"""Alarms: one open alarm per subject; one message when it opens, when it grows, and when it closes.
+"""Alarms: one open alarm per subject, one message when the alarm opens, grows and closes.
 
-Raising and recovering belong to the caller's transaction. Notifying comes after, from the table: a
-channel that is down delays a message and loses none. A message counts as sent once a channel took
-it; a crash between the two sends it again.
+The caller's transaction raises and recovers. Messages are sent afterwards, from the table: a channel
+that is down delays messages without loss. A message is recorded as sent once a channel has accepted
+the message; a crash in between sends it twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,30 +13,30 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, and_, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.monitoring.freshness import FRESHNESS_TARGETS
+from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, Notice, Send
 from bms_flows.runtime.reasons import ALARMS
 from bms_warehouse.tables import alarm
 
-TIME_ALONE: Final = frozenset({"late", "overdue"})
-"""Codes that say only that time has passed: of an alarm that is open, no news."""
+ELAPSED: Final = frozenset({"late", "overdue"})
+"""Codes of elapsed time: they never cause an update of an open alarm."""
 GROWTH: Final = 2
-"""An open alarm is notified again where its size is more than so many times the notified one."""
-RENEWED: Final = ("code", "detail", "flow", "dag_run_id", "aspects", "size")
-"""What an open alarm takes over when it is raised again."""
+"""An open alarm is notified again once its size exceeds the last notified size by this factor."""
+UPDATED: Final = ("code", "detail", "flow", "dag_run_id", "aspects", "size")
+"""Columns of an open alarm that change when the alarm is raised again."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How far trouble reaches."""
+    """Extent of the problem behind an alarm."""
 
     aspects: Collection[str] = ()
-    """What is wrong in detail: codes, entities."""
+    """Affected codes or entities."""
     size: int = 0
-    """How much is wrong, as rows; 0 where nothing is counted."""
+    """Number of affected rows; 0 if rows are not counted."""
 
 
-ANY_EXTENT: Final = Extent()
+UNKNOWN_EXTENT: Final = Extent()
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,18 @@ def raise_(
     flow: str | None = None,
     dag_run_id: str | None = None,
     since: datetime | None = None,
-    extent: Extent = ANY_EXTENT,
+    extent: Extent = UNKNOWN_EXTENT,
 ) -> bool:
-    """Raise the alarm of `subject`; return whether it was not open yet.
+    """Open the alarm of `subject` or update the open one; return whether the alarm is new.
 
-    An open one takes the new code, detail and `extent`, and keeps when it began. An update of it is
-    notified where no message of it had the code or an aspect yet, or where the size has more than
-    doubled since the latest message. `subject` is a flow by its DAG's id, or what an
-    audit names; `detail` a sentence of figures, days and codes, no person's. Raises `KeyError` for
-    a code that `reasons.ALARMS` doesn't have.
+    An open alarm takes the new code, detail and `extent`; its start stays. The update is notified if
+    the code or an aspect is new in its messages, or if the size has more than doubled since the last
+    message. `subject` is a DAG id or the subject of an audit. `detail` is a sentence without personal
+    data. Raises `KeyError` for a code that `reasons.ALARMS` lacks.
     """
     ALARMS[code]
     now = datetime.now(UTC)
-    entered = insert(alarm).values(
+    opened = insert(alarm).values(
         subject=subject,
         code=code,
         detail=detail,
@@ -91,17 +90,17 @@ def raise_(
         dag_run_id=dag_run_id,
         since=since or now,
         raised_at=now,
-        aspects=sorted({*extent.aspects, *({code} - TIME_ALONE)}),
+        aspects=sorted({*extent.aspects, *({code} - ELAPSED)}),
         size=extent.size,
     )
-    renewed = {name: entered.excluded[name] for name in RENEWED}
+    updated = {name: opened.excluded[name] for name in UPDATED}
     return bool(
         connection.scalar(
-            entered.on_conflict_do_update(
+            opened.on_conflict_do_update(
                 index_elements=[alarm.c.subject],
                 index_where=alarm.c.recovered_at.is_(None),
-                set_=renewed,
-            ).returning(text("xmax = 0"))  # PostgreSQL's mark of a row that no update has touched
+                set_=updated,
+            ).returning(text("xmax = 0"))  # 0 for an inserted row, other for an updated row
         )
     )
 
@@ -109,20 +108,20 @@ def raise_(
 def recover(connection: Connection, subject: str, because: str | None = None) -> bool:
     """Close the alarm of `subject`; return whether one was open.
 
-    `because` is the sentence that the message gets where no check found that the trouble is over.
+    `because` explains a recovery that no check has found; the message contains this sentence.
     """
-    over = update(alarm).where(alarm.c.subject == subject, alarm.c.recovered_at.is_(None))
-    closed = over.values(recovered_at=datetime.now(UTC), recovery_reason=because)
+    open_alarm = update(alarm).where(alarm.c.subject == subject, alarm.c.recovered_at.is_(None))
+    closed = open_alarm.values(recovered_at=datetime.now(UTC), recovery_reason=because)
     return bool(connection.execute(closed).rowcount)
 
 
 def open_alarms(connection: Connection) -> list[Alarm]:
-    """Return the alarms that are open, the oldest first."""
+    """Return the open alarms, oldest first."""
     found = select(alarm).where(alarm.c.recovered_at.is_(None)).order_by(alarm.c.since, alarm.c.id)
     return [Alarm(**row) for row in connection.execute(found).mappings()]
 
 
-# The end of trouble is notified only where the trouble was.
+# A recovery is notified only if the alarm was.
 _DUE = or_(
     and_(alarm.c.told_at.is_(None), alarm.c.recovered_at.is_(None)),
     and_(
@@ -142,27 +141,27 @@ _DUE = or_(
 
 
 def deliver(engine: Engine, send: Send, links: Links) -> int:
-    """Tell what is to be told, the oldest first, and return how many messages that were.
+    """Send all due messages, oldest first; return their number.
 
-    What another process is telling is left to it. Raises what `send` raises; what it didn't take
-    is told the next time.
+    Skips messages that another process is sending. Raises the errors of `send`; the next call sends
+    the message again.
     """
-    told = 0
+    delivered = 0
     while True:
         with engine.begin() as connection:
             due = select(alarm).where(_DUE).order_by(alarm.c.id).limit(1)
             row = connection.execute(due.with_for_update(skip_locked=True)).mappings().first()
             if row is None:
-                return told
+                return delivered
             found = Alarm(**row)
             send(notice(found, links))
             sent = update(alarm).where(alarm.c.id == found.id)
-            connection.execute(sent.values(_sent(found, datetime.now(UTC))))
-            told += 1
+            connection.execute(sent.values(_delivered(found, datetime.now(UTC))))
+            delivered += 1
 
 
-def _sent(found: Alarm, now: datetime) -> dict[str, Any]:
-    """Return what the table stores of a message that a channel took."""
+def _delivered(found: Alarm, now: datetime) -> dict[str, Any]:
+    """Return the columns to update once a channel has accepted the message."""
     if found.recovered_at:
         return {"recovery_told_at": now}
     return {
@@ -173,7 +172,7 @@ def _sent(found: Alarm, now: datetime) -> dict[str, Any]:
 
 
 def notice(found: Alarm, links: Links) -> Notice:
-    """Return the message of an alarm, of an update of it, or of its recovery. Pure."""
+    """Return the message of a new, updated or recovered alarm. Pure."""
     run = (f"Run: {links.run(found.flow, found.dag_run_id)}",) if found.flow else ()
     if found.recovered_at:
         lasted = span(found.recovered_at - found.since)
@@ -186,13 +185,14 @@ def notice(found: Alarm, links: Links) -> Notice:
             ),
         )
     reason = ALARMS[found.code]
-    broken = [each.broken for each in FRESHNESS_TARGETS if each.flow == found.subject]
+    flow = FLOWS.get(found.subject)
+    impact = [flow.freshness.impact] if flow and flow.freshness else []
     return Notice(
         f"Alarm{' update' if found.told_at else ''}: {found.subject} ({found.code})",
         (
             found.detail,
             f"Since: {links.time(found.since)}",
-            f"What it means: {' '.join([reason.meaning, *broken])}",
+            f"What it means: {' '.join([reason.meaning, *impact])}",
             f"Try first: {reason.remedy}",
             *run,
             f"Runbook: {links.section(found.code)}",
@@ -201,7 +201,7 @@ def notice(found: Alarm, links: Links) -> Notice:
 
 
 def span(length: timedelta) -> str:
-    """Return a length of time in the two largest units that it has."""
+    """Return a duration in its two largest units."""
     minutes = int(length.total_seconds() // 60)
     days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
     if days:

@@ -1,16 +1,16 @@
-"""Alarms of drops: a file whose run gave up is told of by itself, and only its own end ends that.
+"""Alarms of dropped files: each failed drop is a subject and recovers with the end of that drop.
 
-Files are dropped one beside the other. Were the flow the subject, a second file's failure would not
-be told while the first one's is, and another file's success would end both.
+If the flow were the subject, a second failed file would go unnoticed while the first alarm is open,
+and another file's success would close both.
 """
 
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, exists, select
 
+from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring.alarms import Alarm
 from bms_flows.onboarding.inbox.claim import ENDED
-from bms_flows.onboarding.inbox.flows import FLOWS
 from bms_flows.onboarding.ledger.entry import OPEN
 from bms_warehouse.tables import creation, drop
 
@@ -20,21 +20,24 @@ _UNFINISHED = drop.c.state.not_in(ENDED) | exists().where(
 
 
 def subject(connection: Connection, flow: str, dag_run_id: str) -> str:
-    """Return what a run's failure is about: its drop, or the flow where it leaves no drop unfinished."""
-    held = select(drop.c.id, drop.c.resource).where(drop.c.dag_run_id == dag_run_id, _UNFINISHED)
-    for number, resource in connection.execute(held):
-        if FLOWS[resource] == flow:
+    """Return the alarm subject of a failed DAG run: its unfinished drop, otherwise the flow."""
+    drops = select(drop.c.id, drop.c.resource).where(drop.c.dag_run_id == dag_run_id, _UNFINISHED)
+    for number, resource in connection.execute(drops):
+        if CREATED_BY[resource].dag_id == flow:
             return _name(flow, number)
     return flow
 
 
 def over(connection: Connection, alarms: Iterable[Alarm]) -> set[str]:
-    """Return the subjects of those `alarms` that are of drops which are finished."""
-    of_drops = {a.subject for a in alarms if a.flow in FLOWS.values() and a.subject != a.flow}
+    """Return the subjects among `alarms` whose drops are finished."""
+    creating = {flow.dag_id for flow in CREATED_BY.values()}
+    of_drops = {a.subject for a in alarms if a.flow in creating and a.subject != a.flow}
     if not of_drops:
         return set()
     unfinished = connection.execute(select(drop.c.id, drop.c.resource).where(_UNFINISHED))
-    return of_drops - {_name(FLOWS[resource], number) for number, resource in unfinished}
+    return of_drops - {
+        _name(CREATED_BY[resource].dag_id, number) for number, resource in unfinished
+    }
 
 
 def _name(flow: str, number: int) -> str:

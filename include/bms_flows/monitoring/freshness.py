@@ -1,220 +1,176 @@
-"""How fresh each flow is, against what it promises; the decision is pure, what it rests on is `bms.run`.
+"""Freshness of each flow: the age of its last complete load in `bms.run`, compared with its target.
 
-Only complete loads count. One that is partial, suspect, unstable or failed refreshes nothing, nor
-does one of old days alone, or of a part of a list.
+Only complete loads count. A load that is partial, unstable, held for review or failed does not count,
+nor does a load that covers only older days or a part of a list.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from sqlalchemy import Connection, text
 
+from bms_flows.catalog import FLOWS, Flow
 from bms_flows.runtime.settings import Settings
 
-NotComplete = Literal["partial", "unstable", "suspect", "failed"]
-State = Literal["fresh", "late"] | NotComplete
+Incomplete = Literal["partial", "unstable", "suspect", "failed"]
+State = Literal["fresh", "late"] | Incomplete
 
-NOT_COMPLETE: tuple[NotComplete, ...] = get_args(NotComplete)
-"""Ends of a load that refresh nothing, as `bms.run` names them."""
+INCOMPLETE: tuple[Incomplete, ...] = get_args(Incomplete)
+"""States of `bms.run` of loads that do not count."""
 
-WORST_LAST: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
+BY_SEVERITY: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
 
+WITH_TARGET: Final = tuple(flow for flow in FLOWS.values() if flow.freshness)
 
-@dataclass(frozen=True)
-class FreshnessTarget:
-    """That the last complete load of a flow is never older than a setting says."""
-
-    flow: str
-    """The DAG, by its id."""
-    what: str
-    """What it loads, in a message's words."""
-    broken: str
-    """What it means for those who use the data when the promise is broken."""
-    step: str | None = None
-    """The step of `bms.run` that loads, where the flow has others too."""
-    daily: bool = False
-    """Whether it loads days: then only what reaches the last whole day keeps the promise."""
-
-    @property
-    def setting(self) -> str:
-        """The field of `Settings` that holds the hours."""
-        return f"fresh_hours_{self.flow}"
-
-    def allowed(self, settings: Settings) -> timedelta | None:
-        """Return how old a load may be, None where nothing is promised."""
-        hours: float | None = getattr(settings, self.setting)
-        return None if hours is None else timedelta(hours=hours)
-
-
-FRESHNESS_TARGETS = (
-    FreshnessTarget(
-        "invoice_extraction",
-        "Client invoices",
-        "Reports on invoices lack the last days and their late changes.",
-        step="extract",
-        daily=True,
-    ),
-    FreshnessTarget(
-        "contact_sync", "Contacts", "Contacts show as they were; new ones are missing."
-    ),
-    FreshnessTarget(
-        "consultant_sync", "Consultants", "Consultants show as they were; new ones are missing."
-    ),
-    FreshnessTarget(
-        "employee_directory",
-        "Employees",
-        "The directory shows employees as they were; new ones are missing.",
-    ),
-    FreshnessTarget(
-        "reconciliation", "The self-audit", "Nobody has compared the warehouse with the service."
-    ),
-    FreshnessTarget(
-        "service_contract", "The contract probe", "A change of the service would go unnoticed."
-    ),
-    FreshnessTarget(
-        "retention", "The deletion of old files", "Files with personal data are kept too long."
-    ),
-)
-"""Every flow that runs by the clock."""
+RECENT: Final = timedelta(days=30)
+"""Period before a flow's last scheduled start that is read first; usually it is enough."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """What `bms.run` says of the loads of a flow, of one entity where it has entities."""
+class LoadHistory:
+    """Loads of a flow in `bms.run`, or of one entity of the flow."""
 
     flow: str
     id_entity: int | None
     first_at: datetime
-    """When the first one began."""
+    """Start of the first load."""
     complete_at: datetime | None
-    """When the last complete one ended."""
-    latest: Literal["complete"] | NotComplete | None
-    """How the last one that ended did; None where none has."""
+    """End of the last complete load."""
+    latest: Literal["complete"] | Incomplete | None
+    """State of the last finished load."""
     dag_run_id: str
-    """Airflow's run of the last one."""
+    """DAG run of the last load."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a flow stands, of one entity where it has entities."""
+class EntityFreshness:
+    """Freshness of one entity of a flow; of the whole flow if it has no entities."""
 
     id_entity: int | None
     state: State
     complete_at: datetime | None
     due_at: datetime | None
-    """When its last complete load is, or was, too old; None where nothing is promised."""
+    """Time at which the last complete load exceeds the limit; None without a limit."""
     dag_run_id: str
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """Where a flow stands: as its worst entity does."""
+    """Freshness of a flow; the worst entity determines its state."""
 
-    promise: FreshnessTarget
-    allowed: timedelta | None
-    standings: Sequence[Standing]
-    """By entity; empty where the flow never ran here, and so owes nothing yet."""
+    flow: Flow
+    limit: timedelta | None
+    """Maximum age of the last complete load; None if the target is switched off."""
+    entities: Sequence[EntityFreshness]
+    """Empty if the flow has never run."""
     at: datetime
 
     @property
     def state(self) -> State | None:
-        """The worst state; None where the flow never ran here."""
-        states = [each.state for each in self.standings]
-        return max(states, key=WORST_LAST.index) if states else None
+        """The worst state; None if the flow has never run."""
+        states = [each.state for each in self.entities]
+        return max(states, key=BY_SEVERITY.index) if states else None
 
     @property
     def complete_at(self) -> datetime | None:
-        """When the last complete load ended, of the entity that has the oldest; None without one."""
-        ended = [each.complete_at for each in self.standings]
+        """End of the oldest among the entities' last complete loads; None if an entity has none."""
+        ended = [each.complete_at for each in self.entities]
         return None if not ended or None in ended else min(each for each in ended if each)
 
     @property
     def age(self) -> timedelta | None:
-        """How old that load is."""
+        """Age of that load."""
         return self.at - self.complete_at if self.complete_at else None
 
     @property
-    def late(self) -> Sequence[Standing]:
-        """Those whose last complete load is too old."""
-        return [each for each in self.standings if each.due_at and each.due_at < self.at]
+    def late(self) -> Sequence[EntityFreshness]:
+        """Entities whose last complete load exceeds the limit."""
+        return [each for each in self.entities if each.due_at and each.due_at < self.at]
 
     @property
-    def wrong(self) -> Sequence[Standing]:
-        """Those that a person must hear of: late, or kept back as suspect."""
+    def alarming(self) -> Sequence[EntityFreshness]:
+        """Entities that raise an alarm: late, or with a load held for review."""
         late = {each.id_entity for each in self.late}
-        return [e for e in self.standings if e.id_entity in late or e.state == "suspect"]
+        return [e for e in self.entities if e.id_entity in late or e.state == "suspect"]
 
     @property
     def since(self) -> datetime:
-        """When the first promise was broken; now where none is."""
+        """Time at which the first entity became late; now if none is late."""
         return min((each.due_at for each in self.late if each.due_at), default=self.at)
 
 
-def judge(course: Course, allowed: timedelta | None, now: datetime) -> Standing:
-    """Say where a flow stands. Pure.
+def limit_of(flow: Flow, settings: Settings) -> timedelta | None:
+    """Return the maximum age of a flow's last complete load, None if the target is switched off."""
+    hours: float | None = getattr(settings, f"fresh_hours_{flow.dag_id}")
+    return None if hours is None else timedelta(hours=hours)
 
-    How the last load ended says more than that it is late, so it goes first.
-    """
-    due_at = None if allowed is None else (course.complete_at or course.first_at) + allowed
+
+def evaluate(history: LoadHistory, limit: timedelta | None, now: datetime) -> EntityFreshness:
+    """Compare a history with the limit; the state of an incomplete last load precedes `late`. Pure."""
+    due_at = None if limit is None else (history.complete_at or history.first_at) + limit
     late = due_at is not None and now > due_at
     state: State = "late" if late else "fresh"
-    if course.latest in NOT_COMPLETE:
-        state = course.latest
-    return Standing(course.id_entity, state, course.complete_at, due_at, course.dag_run_id)
+    if history.latest in INCOMPLETE:
+        state = history.latest
+    return EntityFreshness(
+        history.id_entity, state, history.complete_at, due_at, history.dag_run_id
+    )
 
 
-def freshness(courses: Iterable[Course], settings: Settings, now: datetime) -> dict[str, Freshness]:
-    """Return the freshness of every flow that promises any, by the DAG's id. Pure."""
-    by_flow: dict[str, list[Course]] = {}
-    for course in courses:
-        by_flow.setdefault(course.flow, []).append(course)
+def evaluate_all(
+    histories: Iterable[LoadHistory], settings: Settings, now: datetime
+) -> dict[str, Freshness]:
+    """Return the freshness of every flow that has a target, by DAG id. Pure."""
+    by_flow: dict[str, list[LoadHistory]] = {}
+    for history in histories:
+        by_flow.setdefault(history.flow, []).append(history)
     found = {}
-    for promise in FRESHNESS_TARGETS:
-        allowed = promise.allowed(settings)
-        standings = [judge(each, allowed, now) for each in by_flow.get(promise.flow, [])]
-        found[promise.flow] = Freshness(promise, allowed, standings, now)
+    for flow in WITH_TARGET:
+        limit = limit_of(flow, settings)
+        entities = [evaluate(each, limit, now) for each in by_flow.get(flow.dag_id, [])]
+        found[flow.dag_id] = Freshness(flow, limit, entities, now)
     return found
 
 
-def look(
+def read_freshness(
     connection: Connection, settings: Settings, now: datetime | None = None
 ) -> dict[str, Freshness]:
-    """Read the courses from `bms.run` and return the freshness of every flow, by the DAG's id."""
-    flows = {"flows": [each.flow for each in FRESHNESS_TARGETS]}
+    """Read the load histories; return the freshness of every flow that has a target, by DAG id."""
+    flows = {"flows": [flow.dag_id for flow in WITH_TARGET]}
     last = {row.flow: row.at for row in connection.execute(_LAST_STARTS, flows) if row.at}
-    ran = [each for each in FRESHNESS_TARGETS if each.flow in last]
-    courses = [c for each in ran for c in _courses(connection, each, settings, last[each.flow])]
-    return freshness(courses, settings, now or datetime.now(UTC))
+    histories = [
+        history
+        for flow in WITH_TARGET
+        if flow.dag_id in last
+        for history in _histories(connection, flow, settings, last[flow.dag_id])
+    ]
+    return evaluate_all(histories, settings, now or datetime.now(UTC))
 
 
-RECENT = timedelta(days=30)
-"""Before a flow's last scheduled start: where it was complete since then, nothing older is read."""
-
-
-def _courses(
-    connection: Connection, promise: FreshnessTarget, settings: Settings, last: datetime
-) -> list[Course]:
-    """Return a flow's courses; `last` is its last scheduled start."""
-    given = {
-        "flow": promise.flow,
-        "step": promise.step,
-        "daily": promise.daily,
+def _histories(
+    connection: Connection, flow: Flow, settings: Settings, last: datetime
+) -> list[LoadHistory]:
+    """Return a flow's load histories; `last` is its last scheduled start."""
+    parameters = {
+        "flow": flow.dag_id,
+        "step": flow.last_step,
+        "daily": flow.freshness is not None and flow.freshness.daily,
         "zone": settings.time_zone.key,
     }
 
-    def since(start: datetime) -> list[Course]:
-        found = connection.execute(_COURSES, {**given, "since": start})
-        return [Course(**row) for row in found.mappings()]
+    def since(start: datetime) -> list[LoadHistory]:
+        found = connection.execute(_HISTORIES, {**parameters, "since": start})
+        return [LoadHistory(**row) for row in found.mappings()]
 
-    courses = since(last - RECENT)
-    if courses and all(each.complete_at for each in courses):
-        return courses
+    histories = since(last - RECENT)
+    if histories and all(each.complete_at for each in histories):
+        return histories
     return since(datetime.min.replace(tzinfo=UTC))
 
 
-# Where a flow was never started by its schedule, its last start by hand.
+# The last manual start counts for a flow that its schedule has never started.
 _LAST_STARTS = text("""
 select flow, coalesce(
     (
@@ -226,22 +182,22 @@ select flow, coalesce(
 from unnest(cast(:flows as text[])) as each(flow)
 """)
 
-# A load is what a run loads of an entity, by the latest try of each of its steps; it counts where it
-# reaches the last whole day and the list was whole. Where some of its days are held for review, the
-# others are published and count all the same. A flow owes the entities of its latest scheduled
-# run, and of the one before it: the latest may not have come to all of them yet. One that a person
-# once tried by hand, or that was taken off the connection, is owed nothing.
-_COURSES = text("""
-with try as (
+# A load comprises the steps of a DAG run for an entity, each with its latest attempt. A load counts if it
+# includes the last whole day and read the whole list. If some days are held for review, the published
+# days count. A flow is expected to load the entities of its latest scheduled run and of the run before,
+# because the latest may not have reached all entities yet. Entities that were only loaded manually, or
+# that were removed from the connection, are not expected.
+_HISTORIES = text("""
+with attempt as (
     select dag_run_id, id_entity, id, state, started_at, finished_at, details,
         not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches,
         rank() over (
             partition by dag_run_id, step, id_entity, window_start
             order by coalesce(held_by, id) desc
-        ) as nth
+        ) as age_rank
     from bms.run
     where flow = :flow and started_at >= :since
-        and step = coalesce(cast(:step as text), step)
+        and step = :step
 ), load as (
     select dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at,
@@ -255,26 +211,26 @@ with try as (
         end as state,
         bool_or(state in ('running', 'failed', 'unstable', 'partial')) as broken,
         bool_or(state = 'complete' and reaches) as published
-    from try
-    where nth = 1
+    from attempt
+    where age_rank = 1
     group by dag_run_id, id_entity
     having bool_or(reaches) and bool_and(coalesce(cast(details->>'whole' as boolean), true))
 ), latest as (
     select dag_run_id,
-        row_number() over (order by dag_run_id like 'scheduled\\_\\_%' desc, max(id) desc) as place
+        row_number() over (order by dag_run_id like 'scheduled\\_\\_%' desc, max(id) desc) as recency
     from load
     group by dag_run_id
-), owing as (
+), candidate as (
     select load.*,
-        place = 1 or (place = 2 and dag_run_id like 'scheduled\\_\\_%') as owed
+        recency = 1 or (recency = 2 and dag_run_id like 'scheduled\\_\\_%') as expected
     from load join latest using (dag_run_id)
 )
 select :flow as flow, id_entity, min(started_at) as first_at,
     max(finished_at) filter (where published and not broken) as complete_at,
     (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
     (array_agg(dag_run_id order by id desc))[1] as dag_run_id
-from owing
+from candidate
 group by id_entity
-having bool_or(owed)
+having bool_or(expected)
 order by id_entity
 """)

@@ -20,8 +20,8 @@ from sqlalchemy.exc import ArgumentError
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import span
 from bms_flows.monitoring.channels import channels
-from bms_flows.monitoring.freshness import Freshness, look
-from bms_flows.monitoring.watch import watch
+from bms_flows.monitoring.freshness import Freshness, read_freshness
+from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.runtime.notice import Links, Notice, NotTaken, Send, to_each
 from bms_flows.runtime.reasons import ALARMS
 from bms_flows.runtime.settings import BadSetting, Settings
@@ -38,14 +38,14 @@ def report(
 ) -> dict[str, Any]:
     """Return the state of every flow and the open alarms, ready for JSON; times in UTC."""
     now = now or datetime.now(UTC)
-    return _report(look(connection, settings, now), connection, now)
+    return _report(read_freshness(connection, settings, now), connection, now)
 
 
 def _report(
     found: Mapping[str, Freshness], connection: Connection, now: datetime
 ) -> dict[str, Any]:
     standing = alarms.open_alarms(connection)
-    wrong = bool(standing) or any(each.wrong for each in found.values())
+    wrong = bool(standing) or any(each.alarming for each in found.values())
     return {
         "state": "alarm" if wrong else "well",
         "at": _iso(now),
@@ -65,12 +65,12 @@ def _report(
 
 
 def _flow(freshness: Freshness) -> dict[str, Any]:
-    entities = [each for each in freshness.standings if each.id_entity is not None]
+    entities = [each for each in freshness.entities if each.id_entity is not None]
     return {
         "state": freshness.state or "never_ran",
         "complete_at": _iso(freshness.complete_at),
         "age_s": _seconds(freshness.age),
-        "promised_s": _seconds(freshness.allowed),
+        "limit_s": _seconds(freshness.limit),
         "entities": {str(each.id_entity): each.state for each in entities},
     }
 
@@ -120,9 +120,9 @@ def check(warehouse: Engine, settings: Settings, *, notify: bool) -> tuple[dict[
     try:
         with warehouse.begin() as connection:
             if notify:
-                found = watch(connection, settings, Links.of(settings), now)
+                found = check_targets(connection, settings, Links.of(settings), now)
             else:
-                found = look(connection, settings, now)
+                found = read_freshness(connection, settings, now)
             answer = _report(found, connection, now)
     except WarehouseError as error:
         return {"state": "unknown", "at": _iso(now), "reason": str(error)}, UNKNOWN

@@ -28,7 +28,7 @@ def flow_page(warehouse: Connection, name: str, settings: Settings) -> dict[str,
     """Return what the page of a flow shows."""
     flow = FLOWS[name]
     since = datetime.now(UTC) - timedelta(days=DAYS)
-    aside = waiting.quarantined(warehouse, flow.mirrors, ROWS) if flow.mirrors else []
+    aside = waiting.quarantined(warehouse, flow.loads, ROWS) if flow.loads else []
     return {
         "row": rows(warehouse, [name], settings, LOADS)[0],
         "charts": trends.charts(warehouse, name, since, settings),

@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
+from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
 from bms_flows.runtime.settings import Settings
 from bms_provider.board import trends
 from bms_provider.board.access import Viewer
-from bms_provider.board.flows import FLOWS, Flow
+from bms_provider.board.flows import FLOWS
 from bms_provider.board.states import STATES
 from bms_provider.board.waits import waits
 from bms_warehouse.queries import loads, waiting
@@ -66,7 +67,7 @@ class Row:
     @property
     def allowed(self) -> timedelta | None:
         """How old it may be."""
-        return self.fresh.allowed if self.fresh else None
+        return self.fresh.limit if self.fresh else None
 
     @property
     def share(self) -> float | None:
@@ -76,8 +77,8 @@ class Row:
 
 def rows(warehouse: Connection, names: list[str], settings: Settings, runs: int) -> list[Row]:
     """Return how each of these flows stands."""
-    fresh = freshness.look(warehouse, settings)
-    found = loads.latest(warehouse, {name: FLOWS[name].loads for name in names}, runs)
+    fresh = freshness.read_freshness(warehouse, settings)
+    found = loads.latest(warehouse, {name: FLOWS[name].last_step for name in names}, runs)
     return [
         Row(name, FLOWS[name], _state(fresh.get(name), found[name]), found[name], fresh.get(name))
         for name in names
@@ -88,7 +89,7 @@ def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str
     """Return what the page shows to `who`."""
     names = [name for name in FLOWS if name in who.views]
     shown = rows(warehouse, names, settings, RUNS)
-    mirrors = {table: name for name in names if (table := FLOWS[name].mirrors)}
+    mirrors = {table: name for name in names if (table := FLOWS[name].loads)}
     since = datetime.now(UTC) - timedelta(days=DAYS)
     return {
         "rows": shown,

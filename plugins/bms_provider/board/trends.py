@@ -36,9 +36,9 @@ def charts(warehouse: Connection, name: str, since: datetime, settings: Settings
         found = _invoices(warehouse, days)
     elif flow.creates:
         found = [_drops(drops.latest(warehouse, name, flow.creates, limit=DROPS), flow.title)]
-    elif flow.mirrors:
+    elif flow.loads:
         zone = settings.time_zone.key
-        moved = trends.moves_per_day(warehouse, name, flow.loads or "", since, zone)
+        moved = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone)
         found = [_by_day(f"{flow.title}: new, changed, gone", days, moved, MOVES)]
     else:
         found = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperatorLink, conf
 
-from bms_provider import addresses, files, pool
+from bms_provider import addresses, files
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -20,7 +20,9 @@ class BmsBoardLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002 - Airflow's signature
         """Return the address."""
-        ours = ti_key.dag_id in pool.USERS
+        from bms_flows.catalog import FLOWS  # noqa: PLC0415 - operators import only the client
+
+        ours = ti_key.dag_id in FLOWS and FLOWS[ti_key.dag_id].on_board
         page = addresses.board_run(ti_key.dag_id, ti_key.run_id) if ours else f"{addresses.BOARD}/"
         return _airflow() + page
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import get_current_context
 
+from bms_flows.catalog import POOL_USERS
 from bms_flows.monitoring import alarms
 from bms_provider import flow_context, notices, policy, pool
 
@@ -55,10 +56,10 @@ def look(ti: Any) -> Look:
 
     What waits in a DAG that a person has paused waits for that person.
     """
-    waiting = {dag: ti.get_ti_count(dag_id=dag, states=["scheduled"]) for dag in pool.USERS}
+    waiting = {dag: ti.get_ti_count(dag_id=dag, states=["scheduled"]) for dag in POOL_USERS}
     return Look(
         sum(count for dag, count in waiting.items() if count and not ti.get_dag(dag).is_paused),
-        sum(ti.get_ti_count(dag_id=dag, states=HOLDING) for dag in pool.USERS),
+        sum(ti.get_ti_count(dag_id=dag, states=HOLDING) for dag in POOL_USERS),
     )
 
 

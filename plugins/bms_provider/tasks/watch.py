@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from bms_flows.monitoring import alarms, drop_alarms
 from bms_flows.monitoring.alarms import span
-from bms_flows.monitoring.freshness import look
+from bms_flows.monitoring.freshness import read_freshness
+from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
-from bms_flows.monitoring.watch import watch as watch_promises
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.settings import Settings
 from bms_provider import flow_context, notices
@@ -38,7 +38,7 @@ def watch() -> dict[str, str]:
     """
     with flow_context.open_context() as place:
         with place.warehouse.begin() as connection:
-            found = watch_promises(connection, place.settings, notices.links(place.settings))
+            found = check_targets(connection, place.settings, notices.links(place.settings))
             for name, value, tags in gauges(connection, found):
                 stats.gauge(name, value, tags=tags)
         notices.deliver(place)
@@ -56,7 +56,7 @@ def failed(context: Mapping[str, Any]) -> None:
     error = context.get("exception")
     with flow_context.open_context() as place:
         with place.warehouse.begin() as connection:
-            freshness = look(connection, place.settings).get(run.dag_id)
+            freshness = read_freshness(connection, place.settings).get(run.dag_id)
             suspect = freshness is not None and freshness.state == "suspect"
             alarms.raise_(
                 connection,

@@ -95,7 +95,7 @@ def test_a_flow_stays_fresh_while_a_day_is_held(quiet: Company, warehouse: Engin
             text("update bms.run set started_at = :at"), {"at": LAST + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
-        [standing] = freshness.look(connection, Settings())["invoice_extraction"].standings
+        [standing] = freshness.read_freshness(connection, Settings())["invoice_extraction"].entities
         shown = loads.latest(connection, {"invoice_extraction": "extract"}, 1)
     assert standing.state == "suspect"
     assert standing.complete_at is not None
@@ -116,7 +116,7 @@ def test_a_flow_is_not_fresh_by_days_before_the_held_last_one(
             text("update bms.run set started_at = :at"), {"at": QUIET + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
-        [standing] = freshness.look(connection, Settings())["invoice_extraction"].standings
+        [standing] = freshness.read_freshness(connection, Settings())["invoice_extraction"].entities
     assert (standing.state, standing.complete_at) == ("suspect", None)
 
 

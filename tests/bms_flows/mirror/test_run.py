@@ -6,7 +6,7 @@ import pytest
 
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import ManyGone
-from bms_flows.monitoring.freshness import look
+from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
@@ -217,7 +217,7 @@ def test_a_restricted_run_and_then_a_whole_one_agree(
 def test_a_restricted_run_refreshes_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
     def complete_at() -> Any:
         with mirror.warehouse.connect() as connection:
-            return look(connection, mirror.settings)["contact_sync"].complete_at
+            return read_freshness(connection, mirror.settings)["contact_sync"].complete_at
 
     sandbox.fill(contacts=20)
     mirror.run(id_client=101)

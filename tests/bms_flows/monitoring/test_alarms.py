@@ -229,7 +229,7 @@ def test_the_message_says_what_since_when_what_it_means_what_to_do_and_where(
         "Since: 2026-03-31 12:05 UTC",
         (
             "What it means: No complete load within the time promised: what is shown is older than it "
-            "should be. Contacts show as they were; new ones are missing."
+            "should be. Contacts are out of date; new contacts are missing."
         ),
         "Try first: Look at the DAG in Airflow: is it paused, is a run waiting or still at work?",
         (

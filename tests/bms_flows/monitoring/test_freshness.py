@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, insert, text
 
-from bms_flows.monitoring.freshness import FRESHNESS_TARGETS, Course, Freshness, judge, look
+from bms_flows.catalog import FLOWS
+from bms_flows.monitoring.freshness import Freshness, LoadHistory, evaluate, read_freshness
 from bms_flows.runtime.settings import Settings
 from bms_warehouse.tables import run
 
@@ -19,10 +20,10 @@ def ago(hours: float) -> datetime:
     return NOW - hours * HOUR
 
 
-def course(complete: float | None, latest: str | None = "complete") -> Course:
+def course(complete: float | None, latest: str | None = "complete") -> LoadHistory:
     """A flow whose first load began 100 hours ago and whose last complete one ended so long ago."""
     at = None if complete is None else ago(complete)
-    return Course("contact_sync", None, ago(100), at, latest, "scheduled__1")
+    return LoadHistory("contact_sync", None, ago(100), at, latest, "scheduled__1")
 
 
 @pytest.mark.parametrize(
@@ -40,17 +41,17 @@ def course(complete: float | None, latest: str | None = "complete") -> Course:
         (course(50, "unstable"), "unstable"),
     ],
 )
-def test_a_flow_stands_as_its_last_load_ended_or_late(found: Course, state: str) -> None:
-    assert judge(found, 2 * HOUR, NOW).state == state
+def test_a_flow_stands_as_its_last_load_ended_or_late(found: LoadHistory, state: str) -> None:
+    assert evaluate(found, 2 * HOUR, NOW).state == state
 
 
 def test_a_first_load_still_at_work_is_not_late_before_its_time() -> None:
-    young = Course("contact_sync", None, ago(1), None, None, "scheduled__1")
-    assert judge(young, 2 * HOUR, NOW).state == "fresh"
+    young = LoadHistory("contact_sync", None, ago(1), None, None, "scheduled__1")
+    assert evaluate(young, 2 * HOUR, NOW).state == "fresh"
 
 
 def test_nothing_is_late_where_nothing_is_promised() -> None:
-    standing = judge(course(1000), None, NOW)
+    standing = evaluate(course(1000), None, NOW)
     assert (standing.state, standing.due_at) == ("fresh", None)
 
 
@@ -67,15 +68,10 @@ def test_nothing_is_late_where_nothing_is_promised() -> None:
     ],
 )
 def test_a_person_hears_of_what_is_late_and_of_what_waits_for_a_word(
-    found: Course, wrong: bool
+    found: LoadHistory, wrong: bool
 ) -> None:
-    (promise,) = [each for each in FRESHNESS_TARGETS if each.flow == "contact_sync"]
-    freshness = Freshness(promise, 2 * HOUR, [judge(found, 2 * HOUR, NOW)], NOW)
-    assert bool(freshness.wrong) is wrong
-
-
-def test_each_promise_has_its_setting() -> None:
-    assert all(promise.allowed(SETTINGS) for promise in FRESHNESS_TARGETS)
+    freshness = Freshness(FLOWS["contact_sync"], 2 * HOUR, [evaluate(found, 2 * HOUR, NOW)], NOW)
+    assert bool(freshness.alarming) is wrong
 
 
 # What is read from bms.run
@@ -115,10 +111,10 @@ class Ledger:
         return int(self.connection.execute(text(seen)).scalar_one())
 
     def invoices(self) -> Freshness:
-        return look(self.connection, SETTINGS, NOW)["invoice_extraction"]
+        return read_freshness(self.connection, SETTINGS, NOW)["invoice_extraction"]
 
     def contacts(self) -> Freshness:
-        return look(self.connection, SETTINGS, NOW)["contact_sync"]
+        return read_freshness(self.connection, SETTINGS, NOW)["contact_sync"]
 
 
 @pytest.fixture
@@ -129,7 +125,7 @@ def ledger(warehouse: Engine) -> Any:
 
 def test_a_flow_that_never_ran_owes_nothing(ledger: Ledger) -> None:
     assert ledger.contacts().state is None
-    assert not ledger.contacts().wrong
+    assert not ledger.contacts().alarming
 
 
 @pytest.mark.parametrize("state", ["partial", "suspect", "unstable", "failed", "running"])
@@ -138,7 +134,7 @@ def test_no_other_end_than_complete_refreshes(ledger: Ledger, state: str) -> Non
     ledger.step("contact_sync", 0.5, state)
     found = ledger.contacts()
     assert found.complete_at == ago(3) + timedelta(minutes=1)
-    assert found.wrong
+    assert found.alarming
     assert found.state == ("late" if state == "running" else state)
 
 
@@ -190,7 +186,7 @@ def test_a_flow_stands_as_its_worst_entity(ledger: Ledger) -> None:
         ledger.load(1, state, id_entity=entity, dag_run_id="scheduled__2")
     found = ledger.invoices()
     assert found.state == "failed"
-    assert [each.id_entity for each in found.wrong] == [2]
+    assert [each.id_entity for each in found.alarming] == [2]
     assert found.complete_at == ago(30) + timedelta(minutes=1)
 
 
@@ -199,20 +195,20 @@ def test_an_entity_tried_by_hand_or_taken_off_is_owed_nothing(ledger: Ledger) ->
     ledger.load(50, id_entity=8, dag_run_id="manual__1")
     ledger.load(25, id_entity=1, dag_run_id="scheduled__new")
     ledger.load(1, id_entity=1, dag_run_id="scheduled__newer")
-    assert [each.id_entity for each in ledger.invoices().standings] == [1]
+    assert [each.id_entity for each in ledger.invoices().entities] == [1]
 
 
 def test_an_entity_is_owed_while_the_latest_run_has_not_come_to_it(ledger: Ledger) -> None:
     ledger.load(25, id_entity=1, dag_run_id="scheduled__1")
     ledger.load(25, "suspect", id_entity=2, dag_run_id="scheduled__1")
     ledger.load(1, id_entity=1, dag_run_id="scheduled__2")
-    standing = {each.id_entity: each.state for each in ledger.invoices().standings}
+    standing = {each.id_entity: each.state for each in ledger.invoices().entities}
     assert standing == {1: "fresh", 2: "suspect"}
 
 
 def test_by_hand_alone_the_latest_run_says_what_is_owed(ledger: Ledger) -> None:
     ledger.load(1, id_entity=8, dag_run_id="manual__1")
-    assert [each.id_entity for each in ledger.invoices().standings] == [8]
+    assert [each.id_entity for each in ledger.invoices().entities] == [8]
 
 
 def test_planning_is_no_load(ledger: Ledger) -> None:
@@ -235,7 +231,7 @@ def test_an_entity_is_owed_by_the_last_scheduled_run_however_many_followed_by_ha
         ledger.load(24 * 60, id_entity=entity, dag_run_id="scheduled__1")
     for day in range(45):
         ledger.load(24 * day + 1, id_entity=1, dag_run_id=f"manual__{day}")
-    standing = {each.id_entity: each.state for each in ledger.invoices().standings}
+    standing = {each.id_entity: each.state for each in ledger.invoices().entities}
     assert standing == {1: "fresh", 2: "late"}
 
 
@@ -262,7 +258,7 @@ def test_a_long_history_is_not_read(ledger: Ledger) -> None:
     ledger.connection.execute(insert(run), rows)
     ledger.connection.execute(text("analyze bms.run"))
     before = ledger.rows_read()
-    found = look(ledger.connection, SETTINGS, NOW)
+    found = read_freshness(ledger.connection, SETTINGS, NOW)
     assert {each.state for each in found.values()} == {"fresh", None}
     month = 30 * 24 + 30 * 5
     assert ledger.rows_read() - before < 1.5 * month

@@ -56,7 +56,7 @@ def test_all_well_is_0(command: Command, warehouse: Engine) -> None:
     assert (code, said["state"], said["alarms"]) == (0, "well", [])
     assert said["flows"]["contact_sync"]["state"] == "fresh"
     assert said["flows"]["contact_sync"]["age_s"] == pytest.approx(3600, abs=60)
-    assert said["flows"]["contact_sync"]["promised_s"] == 5400
+    assert said["flows"]["contact_sync"]["limit_s"] == 5400
     assert said["flows"]["invoice_extraction"]["state"] == "never_ran"
 
 

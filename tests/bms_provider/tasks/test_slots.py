@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import Engine
 
+from bms_flows.catalog import POOL_USERS
 from bms_flows.monitoring import alarms
 from bms_provider import policy, pool
 from bms_provider.tasks.slots import BETWEEN_LOOKS, Look, look, watch_slots
@@ -63,7 +64,7 @@ class Task:
         self.paused = paused
 
     def get_ti_count(self, *, dag_id: str, states: list[str]) -> int:
-        assert dag_id in pool.USERS
+        assert dag_id in POOL_USERS
         return 1 if states == ["scheduled"] else 2
 
     def get_dag(self, dag_id: str) -> SimpleNamespace:
@@ -71,9 +72,9 @@ class Task:
 
 
 def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
-    assert look(Task()) == Look(len(pool.USERS), 2 * len(pool.USERS))
+    assert look(Task()) == Look(len(POOL_USERS), 2 * len(POOL_USERS))
 
 
 def test_what_waits_in_a_paused_dag_waits_for_whoever_paused_it() -> None:
     seen = look(Task("invoice_extraction"))
-    assert seen == Look(len(pool.USERS) - 1, 2 * len(pool.USERS))
+    assert seen == Look(len(POOL_USERS) - 1, 2 * len(POOL_USERS))

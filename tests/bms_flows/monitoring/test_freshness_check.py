@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection, Engine, insert
 
 from bms_flows.monitoring import alarms
+from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
-from bms_flows.monitoring.watch import watch
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import Settings
 from bms_warehouse.tables import run
@@ -48,7 +48,7 @@ def step(connection: Connection, hours: float, state: str = "complete", **given:
 
 def look(connection: Connection, settings: Settings | None = None) -> list[alarms.Alarm]:
     """Watch once and return the alarms that are open."""
-    watch(connection, settings or Settings(), LINKS, NOW)
+    check_targets(connection, settings or Settings(), LINKS, NOW)
     return alarms.open_alarms(connection)
 
 
@@ -63,7 +63,7 @@ def test_a_promise_broken_is_raised_once_since_it_broke(connection: Connection) 
     (found,) = look(connection)
     assert (found.subject, found.code, found.flow) == ("contact_sync", "late", "contact_sync")
     assert found.since == NOW - 1.5 * HOUR
-    assert "3 h 0 min ago; at most 1 h 30 min are promised." in found.detail
+    assert "3 h 0 min ago; limit 1 h 30 min." in found.detail
     assert found.dag_run_id == "scheduled__3"
 
 
@@ -114,7 +114,7 @@ def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse:
 
     def watched(at: datetime) -> None:
         with warehouse.begin() as connection:
-            watch(connection, Settings(), LINKS, at)
+            check_targets(connection, Settings(), LINKS, at)
         alarms.deliver(warehouse, lambda notice: told.append(notice.text), LINKS)
 
     flow = "employee_directory"
@@ -160,7 +160,7 @@ def test_the_alarm_of_an_audit_is_left_to_the_audit(connection: Connection) -> N
 
 def test_every_gauge_is_sent_at_every_look_zeros_too(connection: Connection) -> None:
     step(connection, 1)
-    found = watch(connection, Settings(), LINKS, NOW)
+    found = check_targets(connection, Settings(), LINKS, NOW)
     sent = {(g.name, *g.tags.values()): g.value for g in gauges(connection, found)}
     assert sent == {
         ("bms.freshness", "contact_sync"): 3600,

@@ -1,0 +1,100 @@
+"""Check of all freshness targets: raises alarms of missed targets and recovers alarms of met ones.
+
+The watchdog DAG and the health command run the same check and share its alarms.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, select
+
+from bms_flows.catalog import FLOWS
+from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.monitoring.alarms import Alarm, Extent, span
+from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import Settings
+from bms_warehouse.tables import run
+
+
+def check_targets(
+    connection: Connection, settings: Settings, links: Links, now: datetime | None = None
+) -> dict[str, Freshness]:
+    """Raise and recover alarms within the caller's transaction; return the freshness by DAG id."""
+    found = read_freshness(connection, settings, now or datetime.now(UTC))
+    open_alarms = {alarm.subject: alarm for alarm in alarms.open_alarms(connection)}
+    for flow, freshness in found.items():
+        if freshness.alarming:
+            _raise(connection, freshness, links)
+        elif (alarm := open_alarms.get(flow)) and is_over(freshness, alarm):
+            alarms.recover(connection, flow)
+    without_target = [
+        alarm
+        for alarm in open_alarms.values()
+        if alarm.subject == alarm.flow and alarm.flow not in found
+    ]
+    for subject in _completed_since(connection, without_target):
+        alarms.recover(connection, subject)
+    for subject in drop_alarms.over(connection, open_alarms.values()):
+        alarms.recover(connection, subject)
+    return found
+
+
+def is_over(freshness: Freshness, alarm: Alarm) -> bool:
+    """Return whether the alarm of a flow is over. Pure.
+
+    Only a complete load that ended after the alarm began ends the alarm: an older load does not fix
+    a failure, even if the load is still fresh.
+    """
+    if freshness.limit is None and alarm.code == "late":
+        return True
+    if freshness.state != "fresh":
+        return False
+    # A flow whose first load is still running is fresh without a complete load.
+    return any(each.complete_at > alarm.since for each in freshness.entities if each.complete_at)
+
+
+def describe(freshness: Freshness, links: Links) -> str:
+    """Return a sentence about a missed target: times, limit and entities. Pure."""
+    oldest = min(
+        (each.complete_at for each in freshness.alarming if each.complete_at), default=None
+    )
+    last = (
+        f"the last complete load ended {links.time(oldest)}, {span(freshness.at - oldest)} ago"
+        if oldest
+        else "no load was ever complete"
+    )
+    limit = f"; limit {span(freshness.limit)}" if freshness.limit else ""
+    ids = [str(each.id_entity) for each in freshness.alarming if each.id_entity is not None]
+    entities = f" Entities: {', '.join(ids)}." if ids else ""
+    return f"{freshness.flow.title}: {last}{limit}.{entities}"
+
+
+def _raise(connection: Connection, freshness: Freshness, links: Links) -> None:
+    worst = max(freshness.alarming, key=lambda each: BY_SEVERITY.index(each.state))
+    ids = [each.id_entity for each in freshness.alarming if each.id_entity is not None]
+    alarms.raise_(
+        connection,
+        worst.state,
+        freshness.flow.dag_id,
+        detail=describe(freshness, links),
+        flow=freshness.flow.dag_id,
+        dag_run_id=worst.dag_run_id,
+        since=freshness.since,
+        extent=Extent([f"entity {id_entity}" for id_entity in ids]),
+    )
+
+
+def _completed_since(connection: Connection, open_alarms: Iterable[Alarm]) -> list[str]:
+    """Return the subjects of flows without a target that have completed their work since the alarm."""
+    found = []
+    for alarm in open_alarms:
+        flow = FLOWS.get(str(alarm.flow))
+        completed = select(run.c.id).where(
+            run.c.flow == alarm.flow, run.c.state == "complete", run.c.finished_at > alarm.since
+        )
+        if flow and flow.last_step:
+            completed = completed.where(run.c.step == flow.last_step)
+        if connection.scalar(completed.limit(1)):
+            found.append(alarm.subject)
+    return found
