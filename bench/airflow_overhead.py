@@ -24,9 +24,9 @@ from typing import Any
 
 import psycopg
 
-from bench.published import stamp
-from bench.stand import PROJECT, load_average
 from stack.launcher import Running, running
+from tests.support.measurement import PROJECT, load_average
+from tests.support.published import stamp
 
 RESULTS = PROJECT / "bench/results"
 DAY = "2026-03-03"

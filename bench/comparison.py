@@ -24,9 +24,16 @@ import psycopg
 
 from bench import comparison_report as report
 from bench.comparison_report import AGAIN, CEILING, FIRST, OURS, SCAN, Found, Measure, Peer
-from bench.peers.environment import python_of
-from bench.stand import PROJECT, Stand, cpu_seconds, load_average, measured, stand
 from bms_sandbox.serve import Sandbox, running
+from tests.support.virtual_environment import python_of
+from tests.support.warehouse_server import (
+    PROJECT,
+    WarehouseServer,
+    cpu_seconds,
+    load_average,
+    measured,
+    warehouse_server,
+)
 
 TODAY = date(2026, 4, 1)
 VARIANTS = {"contacts": ("merge", "arrow", "once"), "invoices": ("merge", "arrow", "once", "lanes")}
@@ -64,7 +71,7 @@ class WrongRows(RuntimeError):
 class Course:
     """One sandbox, one PostgreSQL, and what was measured on them."""
 
-    here: Stand
+    here: WarehouseServer
     sandbox: Sandbox
     days: int
     until: float
@@ -115,7 +122,7 @@ class Course:
         base = self.here.warehouse()
         folder = self.here.folder / f"{peer.script}-{peer.variant}-{work}-{time.monotonic_ns()}"
         folder.mkdir()
-        command = [python_of(peer.environment), PROJECT / "bench" / "peers" / f"{peer.script}.py"]
+        command = [python_of(peer.lock), PROJECT / "bench" / "peers" / f"{peer.script}.py"]
         command += [work, self.sandbox.url, base, folder, "--variant", peer.variant, *self._span]
         for what in (FIRST, AGAIN):
             try:
@@ -195,12 +202,12 @@ def main() -> None:
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
     into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"
     for peer in PEERS:
-        python_of(peer.environment)
+        python_of(peer.lock)
     minutes = given.minutes or (120 if given.full else 15)
     started = time.monotonic()
     volume = ("--flat", "--invoices-per-day", "1000", "--entities", "1", "--employees", "1")
     people = ("--contacts", str(contacts), "--consultants", "0", "--today", TODAY.isoformat())
-    with stand() as here, running(options=("--fast", *volume, *people)) as sandbox:
+    with warehouse_server() as here, running(options=("--fast", *volume, *people)) as sandbox:
         course = Course(here, sandbox, days, started + 60 * minutes, given.full)
         course.warm_up()
         rounds = [(at, number) for at in LATENCIES for number in range(1, given.repeat + 1)]

@@ -8,11 +8,12 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.bars import SHADES, Bar, draw
-from bench.peers.environment import versions_of
-from bench.published import stamp
+from tests.support.published import stamp
+from tests.support.virtual_environment import versions_of
 
 OURS, CEILING, SCAN = "bms-airflow", "ceiling", "ceiling: decode and scan"
 FIRST, AGAIN = "first load", "second, nothing changed"
+REQUIREMENTS = Path(__file__).parent / "peers" / "requirements"
 VOID = 0.7
 """Share of a core: a sandbox that worked more was itself what was measured."""
 
@@ -25,6 +26,11 @@ class Peer(NamedTuple):
     script: str
     variant: str
     slow: bool = False
+
+    @property
+    def lock(self) -> Path:
+        """The lock file of the peer's packages."""
+        return REQUIREMENTS / f"{self.environment}.lock"
 
 
 class Measure(NamedTuple):
@@ -88,8 +94,8 @@ def text(
     """Return everything that was measured as Markdown."""
     versions = ", ".join(
         f"{package} {version}"
-        for environment in sorted({peer.environment for peer in peers})
-        for package, version in versions_of(environment).items()
+        for lock in sorted({peer.lock for peer in peers})
+        for package, version in versions_of(lock).items()
     )
     loads = [each.load for each in found]
     made = (

@@ -20,8 +20,6 @@ from typing import Any
 
 import aiohttp
 
-from bench.published import stamp
-from bench.stand import Stand, load_average, stand
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.onboarding import run
@@ -37,6 +35,9 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
+from tests.support.measurement import load_average
+from tests.support.published import stamp
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 TODAY = date(2026, 3, 31)
 START = TODAY + timedelta(days=30)
@@ -77,7 +78,7 @@ async def bare(sandbox: Sandbox, bodies: Sequence[dict[str, Any]], concurrency: 
 
 
 async def engine(
-    here: Stand, sandbox: Sandbox, sheet: Sheet, settings: Settings
+    here: WarehouseServer, sandbox: Sandbox, sheet: Sheet, settings: Settings
 ) -> dict[str, float]:
     """Return the seconds of planning, applying and reading back a drop in a new warehouse."""
     uri = here.warehouse()
@@ -122,7 +123,7 @@ def rounds_of(given: argparse.Namespace, settings: Settings) -> list[dict[str, f
     bodies = [{**row.values, "start_date": START.isoformat()} for row in sheet.rows]
     options = ("--latency", str(given.latency_ms / 1000), "--today", TODAY.isoformat(), "--frozen")
     found = []
-    with stand() as here, running(options=(*options, "--entities", "1")) as sandbox:
+    with warehouse_server() as here, running(options=(*options, "--entities", "1")) as sandbox:
         for number in range(given.repeat + 1):
             load = load_average()
             sandbox.reset()

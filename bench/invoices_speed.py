@@ -19,9 +19,15 @@ from typing import Any
 
 import psycopg
 
-from bench.published import stamp
-from bench.stand import Stand, cpu_seconds, load_average, measured, stand
 from bms_sandbox.serve import Sandbox, running
+from tests.support.published import stamp
+from tests.support.warehouse_server import (
+    WarehouseServer,
+    cpu_seconds,
+    load_average,
+    measured,
+    warehouse_server,
+)
 
 TODAY = date(2026, 4, 1)
 RESULTS = Path(__file__).parent / "results"
@@ -39,7 +45,7 @@ SUMS = "select count(*), sum(total_incl_vat), sum(total_due), max(id_invoice) fr
 Measures = dict[str, dict[str, Any]]
 
 
-def round_of(here: Stand, sandbox: Sandbox, days: int) -> Measures:
+def round_of(here: WarehouseServer, sandbox: Sandbox, days: int) -> Measures:
     """Measure everything once."""
     first = TODAY - timedelta(days=days)
     span = ("--first", first, "--days", days)
@@ -84,7 +90,7 @@ def round_of(here: Stand, sandbox: Sandbox, days: int) -> Measures:
     return found
 
 
-def warm_up(here: Stand, sandbox: Sandbox, days: int) -> None:
+def warm_up(here: WarehouseServer, sandbox: Sandbox, days: int) -> None:
     """Load once, unmeasured: the sandbox renders its rows when first asked, Python compiles."""
     span = ("--first", TODAY - timedelta(days=days), "--days", days)
     uri = here.warehouse()
@@ -133,7 +139,10 @@ def long_run(years: int, per_day: int) -> str:
     """Return the peak memory after each year of a process that loads many, a unit after another."""
     options = ("--flat", "--invoices-per-day", str(per_day), "--today", TODAY.isoformat())
     days = 366 * years
-    with stand() as here, running(options=(*options, "--frozen", "--entities", "1")) as sandbox:
+    with (
+        warehouse_server() as here,
+        running(options=(*options, "--frozen", "--entities", "1")) as sandbox,
+    ):
         root = (here.folder / "files").as_uri()
         span = ("--first", TODAY - timedelta(days=days), "--days", days)
         done = measured("invoices_unit", sandbox.url, here.warehouse(), root, *span)
@@ -159,7 +168,7 @@ def main() -> None:
     parts = [f"# Invoices: {given.days} days of {given.per_day}", made]
     for latency in LATENCIES:
         waits = ("--latency", str(latency), "--today", TODAY.isoformat())
-        with stand() as here, running(options=(*flat, *waits)) as sandbox:
+        with warehouse_server() as here, running(options=(*flat, *waits)) as sandbox:
             warm_up(here, sandbox, given.days)
             rounds = [round_of(here, sandbox, given.days) for _ in range(given.repeat)]
         parts += [f"## {latency * 1000:.0f} ms latency, 16 requests in flight", report(rounds)]

@@ -8,7 +8,6 @@ from datetime import date, timedelta
 
 from upath import UPath
 
-from bench.stand import peak_memory
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
@@ -18,6 +17,7 @@ from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
+from tests.support.measurement import peak_memory
 
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
 

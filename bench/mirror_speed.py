@@ -17,9 +17,15 @@ from typing import Any
 
 import psycopg
 
-from bench.published import stamp
-from bench.stand import Stand, cpu_seconds, load_average, measured, stand
 from bms_sandbox.serve import Sandbox, running
+from tests.support.published import stamp
+from tests.support.warehouse_server import (
+    WarehouseServer,
+    cpu_seconds,
+    load_average,
+    measured,
+    warehouse_server,
+)
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "mirror.svg"
@@ -34,7 +40,7 @@ CEILINGS = {
 Round = dict[str, dict[str, Any]]
 
 
-def round_of(here: Stand, sandbox: Sandbox, details: int) -> Round:
+def round_of(here: WarehouseServer, sandbox: Sandbox, details: int) -> Round:
     """Measure everything once."""
     found: Round = {}
 
@@ -143,7 +149,7 @@ def main() -> None:
     given = options.parse_args()
     few = ("--fast", "--contacts", str(given.contacts), "--consultants", "0", "--employees", "1")
     waits = ("--latency", str(LATENCY), "--today", "2026-04-01")
-    with stand() as here, running(options=(*few, *waits)) as sandbox:
+    with warehouse_server() as here, running(options=(*few, *waits)) as sandbox:
         round_of(here, sandbox, given.details)  # the sandbox renders its rows at the first request
         rounds = [round_of(here, sandbox, given.details) for _ in range(given.repeat)]
     heading = (

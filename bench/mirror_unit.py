@@ -8,7 +8,6 @@ from typing import Any
 
 from upath import UPath
 
-from bench.stand import peak_memory
 from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
@@ -19,6 +18,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import Settings
 from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
+from tests.support.measurement import peak_memory
 
 
 def main() -> None:

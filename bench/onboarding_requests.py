@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from bench.stand import Stand, load_average, machine, stand
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.onboarding import run
@@ -33,6 +32,8 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
+from tests.support.measurement import load_average, machine
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 TODAY = date(2026, 3, 31)
 RESULT = Path(__file__).parent / "results" / "onboarding.md"
@@ -67,7 +68,7 @@ def people(count: int, turn: int) -> bytes:
 class Onboarding:
     """One drop, taken from plan to receipt, with clients of its own in each step."""
 
-    def __init__(self, here: Stand, sandbox: Sandbox, content: bytes) -> None:
+    def __init__(self, here: WarehouseServer, sandbox: Sandbox, content: bytes) -> None:
         self._sandbox = sandbox
         given = sandbox.credentials
         self._service = ClientSettings(
@@ -145,7 +146,7 @@ def large_crm(given: argparse.Namespace) -> Iterator[Sandbox]:
 def costs_of(given: argparse.Namespace) -> list[Cost]:
     """Measure one drop after the other."""
     found = []
-    with stand() as here, large_crm(given) as sandbox:
+    with warehouse_server() as here, large_crm(given) as sandbox:
         for turn, rows in enumerate(given.rows):
             cost = Cost(rows)
             drop = Onboarding(here, sandbox, people(rows, turn))

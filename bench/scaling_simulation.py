@@ -19,10 +19,11 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from bench.published import stamp
-from bench.stand import Stand, load_average, measured, stand
 from bms_flows.runtime.settings import Settings
 from bms_sandbox.serve import running
+from tests.support.measurement import load_average, measured
+from tests.support.published import stamp
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 RESULTS = Path(__file__).parent / "results"
 TODAY = date(2026, 4, 1)
@@ -145,7 +146,7 @@ def measure(per_day: int, days: int, start: float) -> tuple[Model, float]:
     flat = ("--fast", "--flat", "--invoices-per-day", str(per_day), "--entities", "1")
     waits = ("--latency", "0.02", "--today", TODAY.isoformat())
     span = ("--first", TODAY - timedelta(days=days), "--days", days, "--in-flight", 8)
-    with stand() as here, running(options=(*flat, *waits)) as sandbox:
+    with warehouse_server() as here, running(options=(*flat, *waits)) as sandbox:
         measured("invoices_unit", sandbox.url, here.warehouse(), here.folder.as_uri(), *span)
         uri, files = here.warehouse(), here.folder / "files"
         before = _database_cpu(here)
@@ -170,7 +171,7 @@ def measure(per_day: int, days: int, start: float) -> tuple[Model, float]:
     return costs, done["seconds"]
 
 
-def _database_cpu(here: Stand) -> float:
+def _database_cpu(here: WarehouseServer) -> float:
     """Return the CPU seconds of the server so far, its ended backends included."""
     (server,) = (
         process
@@ -182,7 +183,7 @@ def _database_cpu(here: Stand) -> float:
     return float(times.user + times.system + times.children_user + times.children_system + alive)
 
 
-def _leads(process: psutil.Process, here: Stand) -> bool:
+def _leads(process: psutil.Process, here: WarehouseServer) -> bool:
     parent = process.parent()
     leads = parent is None or parent.name() != "postgres"
     return leads and process.cwd() == str(here.folder / "data")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.flows import Flow
+from proofs.flows import Flow
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import flows
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
+from proofs import flows
 from tests.bms_flows.onboarding.onboarding import Run
 from tests.bms_flows.openings import Telling
 

@@ -72,7 +72,7 @@ import sitecustomize
 sitecustomize.jump(7200)
 from datetime import date
 from pathlib import Path
-from bench.ranges_invoices import extract
+from proofs.ranges_invoices import extract
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import DEMO, Sandbox
 from bms_warehouse import database
@@ -92,7 +92,7 @@ def test_steps_are_loaded_again_in_their_order_whatever_the_workers_clocks_say(
     project: Path,
 ) -> None:
     """The first load ran on a worker whose clock is two hours ahead."""
-    clock = {"PYTHONPATH": f"{project / 'tests/proof/wall_clock'}:{project / 'include'}:{project}"}
+    clock = {"PYTHONPATH": f"{project / 'tests/proofs/wall_clock'}:{project / 'include'}:{project}"}
     subprocess.run(  # noqa: S603 - this file's own program
         [sys.executable, "-c", AHEAD, sandbox.url, warehouse_uri, str(tmp_path)],
         check=True,

@@ -1,4 +1,4 @@
-"""kill -9 at a sample of the points where it could hurt; `python -m bench.kill_invoices` takes all."""
+"""kill -9 at a sample of the points where it could hurt; `python -m proofs.kill_invoices` takes all."""
 
 import itertools
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from bench.kill_invoices import FEWEST, Killing, cells
 from bms_sandbox.serve import Sandbox
+from proofs.kill_invoices import FEWEST, Killing, cells
 
 
 @pytest.fixture

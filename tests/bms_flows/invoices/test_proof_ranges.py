@@ -1,4 +1,4 @@
-"""However days are shared out over runs, the same stands; `python -m bench.ranges_invoices`: a year."""
+"""However days are shared out over runs, the same stands; `python -m proofs.ranges_invoices`: a year."""
 
 import subprocess
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from bench.ranges_invoices import extract, standing
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
+from proofs.ranges_invoices import extract, standing
 
 DAYS = Window(date(2026, 3, 1), date(2026, 3, 20))
 
@@ -44,7 +44,7 @@ WORK = """
 import sys
 from datetime import date
 from pathlib import Path
-from bench.ranges_invoices import extract
+from proofs.ranges_invoices import extract
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials

@@ -15,7 +15,6 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from bench.interruptions import kill
 from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
@@ -35,6 +34,7 @@ from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import Settings
 from bms_warehouse import database
+from proofs.interruptions import kill
 
 TODAY = date(2026, 3, 31)
 AGAIN = 75

@@ -12,11 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from bench.simulation.actors import Actors
-from bench.simulation.clock import VirtualLoop, now
-from bench.simulation.ledger import IDENTITY, MemoryLedger
-from bench.simulation.process import Killed, Process
-from bench.simulation.service import SimulatedService, person
 from bms_flows.onboarding.ledger.entry import HERE, OPEN, InvalidTransition, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.planning import rules as drop_rules
@@ -31,6 +26,11 @@ from bms_flows.onboarding.sending.apply import Applier, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.settings import Settings
+from proofs.simulation.actors import Actors
+from proofs.simulation.clock import VirtualLoop, now
+from proofs.simulation.ledger import IDENTITY, MemoryLedger
+from proofs.simulation.process import Killed, Process
+from proofs.simulation.service import SimulatedService, person
 
 SETTINGS = Settings(settle_s=5, create_timeout_s=20, lease_s=10)
 RULES = drop_rules.read(EMPLOYEE)

@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from bench.simulation.clock import EPOCH, play
-from bench.simulation.creation import applier
-from bench.simulation.ledger import MemoryLedger
-from bench.simulation.process import Process
-from bench.simulation.service import SimulatedService, person
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import Settings
+from proofs.simulation.clock import EPOCH, play
+from proofs.simulation.creation import applier
+from proofs.simulation.ledger import MemoryLedger
+from proofs.simulation.process import Process
+from proofs.simulation.service import SimulatedService, person
 
 SETTINGS = Settings()
 AIRFLOW_RETRIES = 12

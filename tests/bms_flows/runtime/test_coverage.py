@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bench.simulation.moving_list import LISTS, MovingList, read, take
 from bms.errors import NotFound
 from bms.responses import Page
 from bms_flows.runtime.coverage import Coverage, Stretch, straddling
 from bms_flows.runtime.list_reader import Reading
+from proofs.simulation.moving_list import LISTS, MovingList, read, take
 
 ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
 RUNS = 5_000

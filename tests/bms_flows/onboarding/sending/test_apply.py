@@ -8,13 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.simulation import creation
-from bench.simulation.clock import play
-from bench.simulation.creation import applier, hurried, to_the_end
-from bench.simulation.ledger import MemoryLedger
-from bench.simulation.process import Process
-from bench.simulation.service import Record, SimulatedService, drawn, person
-from bench.simulation.witness import Witness
 from bms_flows.onboarding.ledger.entry import HERE, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.sending.apply import NothingSent, RowsHeld
@@ -22,6 +15,13 @@ from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.sending.worker_pool import AHEAD
 from bms_flows.onboarding.settings import Settings
+from proofs.simulation import creation
+from proofs.simulation.clock import play
+from proofs.simulation.creation import applier, hurried, to_the_end
+from proofs.simulation.ledger import MemoryLedger
+from proofs.simulation.process import Process
+from proofs.simulation.recorder import Recorder
+from proofs.simulation.service import Record, SimulatedService, drawn, person
 
 SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
 GOOD = {"good": 1}
@@ -271,4 +271,4 @@ def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() ->
 @pytest.mark.parametrize("seed", range(300))
 def test_whatever_happens_nobody_is_doubled_or_lost(seed: int) -> None:
     """Workers, kills, stops, every fate, lags within the settle time; from one seed."""
-    assert creation.broken(seed, Witness()) == []
+    assert creation.broken(seed, Recorder()) == []

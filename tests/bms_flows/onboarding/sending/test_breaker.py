@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from bench.simulation.clock import play
 from bms_flows.onboarding.sending.breaker import (
     CAUTION,
     FIRST_WAIT_S,
@@ -14,6 +13,7 @@ from bms_flows.onboarding.sending.breaker import (
     CircuitBreaker,
     CreatesPaused,
 )
+from proofs.simulation.clock import play
 
 
 def breaker(**given: Any) -> CircuitBreaker:

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bench.simulation.clock import now, play
-from bench.simulation.ledger import MemoryLedger
-from bench.simulation.service import person
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.sending.group_commit import GroupCommit
+from proofs.simulation.clock import now, play
+from proofs.simulation.ledger import MemoryLedger
+from proofs.simulation.service import person
 
 HOUR = timedelta(hours=1)
 
@@ -137,9 +137,9 @@ def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
 ) -> None:
     from random import Random
 
-    from bench.simulation.creation import applier
-    from bench.simulation.process import Process
-    from bench.simulation.service import SimulatedService, drawn
+    from proofs.simulation.creation import applier
+    from proofs.simulation.process import Process
+    from proofs.simulation.service import SimulatedService, drawn
     from tests.bms_flows.onboarding.sending.test_apply import GOOD, SETTINGS
 
     most = 0

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bench.simulation.service import person
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms.transport import BeforeSend
@@ -24,6 +23,7 @@ from bms_flows.onboarding.sending.apply import Applier, NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import Settings
 from bms_sandbox.serve import Sandbox
+from proofs.simulation.service import person
 
 LEAVES_WITHIN = Settings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
 """A create leaves within 0.8 s of its intent or never."""

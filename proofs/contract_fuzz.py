@@ -1,0 +1,253 @@
+"""Attack the sandbox through its own OpenAPI document: Schemathesis draws requests, right and wrong ones.
+
+    python -m proofs.contract_fuzz [--keep]
+
+Every operation is called in two readings of the interface, with a token of all scopes. A server
+error, a status, content type or body that the document doesn't have, a wrong request that is
+accepted, a way around the token, and an operation that never answered well end it with 1.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bms_sandbox.operations import OPERATIONS
+from bms_sandbox.serve import Sandbox, running
+from bms_sandbox.tokens import Credentials
+from tests.support.published import stamp
+from tests.support.virtual_environment import python_of, versions_of
+
+LOCK = Path(__file__).parent / "requirements" / "schemathesis.lock"
+KEPT = Path(__file__).parent / "results" / "contract_fuzz.md"
+SEED: Final = 1
+REQUESTS: Final = 300
+"""Drawn for each operation and reading, beside those that the document's examples and bounds give."""
+STRICT: Final = {"nulls": "absent", "create_status": 200}
+"""What the interface shows, to the letter: no field of an answer is null, creations answer 200."""
+READINGS: Final[dict[str, dict[str, Any]]] = {
+    "defaults": STRICT,
+    "otherwise": STRICT
+    | {
+        "base_path": "/tenant/api",
+        "created_id": "named_object",
+        "date_format": "zone",
+        "datetime_format": "utc_ms",
+        "default_filter": "ALL",
+        "end_date": "exclusive",
+        "error_body": "problem",
+        "extra_fields": True,
+        "list_order": "name",
+        "page_size_max": 100,
+        "page_size_over": "refuse",
+        "past_end": "not_found",
+        "range_date": "due_date",
+        "required_fields": "none",
+        "unknown_entity": "not_found",
+    },
+}
+TABLE: Final = (
+    "| reading | operations that answered well | cases | requests | of these answered 200 | findings | s |\n"
+    "|---|---|--:|--:|--:|---|--:|"
+)
+NOT_OURS: Final = "positive_data_acceptance"
+"""The interface names no field as needed and no bounds; that a service has some is a dialect's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one reading: requests by status, findings by title, operations never answered well."""
+
+    answers: dict[str, dict[str, int]]
+    cases: int
+    findings: dict[str, list[str]]
+    unanswered: list[str]
+    seconds: float
+    told: str
+
+    @property
+    def good(self) -> bool:
+        """Say whether nothing was found, and everything was reached."""
+        return not self.findings and not self.unanswered
+
+
+def main() -> int:
+    """Play every reading; return 1 on a finding."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    arguments.add_argument("--keep", action="store_true", help=f"write {KEPT.name}")
+    arguments.add_argument("--requests", type=int, default=REQUESTS)
+    given = arguments.parse_args()
+    print(TABLE)
+    outcomes = {}
+    for name, dialect in READINGS.items():
+        outcomes[name] = found = attacked(dialect, given.requests)
+        print(row(name, found), flush=True)
+        if not found.good:
+            print(found.told, *found.unanswered, sep="\n")
+    if given.keep:
+        KEPT.write_text(report(outcomes))
+    return int(not all(found.good for found in outcomes.values()))
+
+
+def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
+    """Run Schemathesis against a sandbox of its own that speaks `dialect`."""
+    program = python_of(LOCK).with_name("st")
+    frozen = ("--today", "2026-03-31T18:00:00", "--frozen")
+    with (
+        running(dialect=dialect, options=frozen) as sandbox,
+        tempfile.TemporaryDirectory() as place,
+    ):
+        base = sandbox.url + dialect.get("base_path", "")
+        document, told = Path(place, "openapi.json"), Path(place, "told.json")
+        document.write_text(json.dumps(prepared(asked(f"{base}/openapi.json"), sandbox)))
+        bearer = f"Authorization: Bearer {token(base, sandbox.credentials)}"
+        sandbox.forget()
+        started = time.monotonic()
+        run = subprocess.run(  # noqa: S603 -> the pinned program, arguments from here
+            [
+                program,
+                *("run", document, "--url", base, "--header", bearer),
+                *("--checks", "all", "--exclude-checks", NOT_OURS, "--continue-on-failure"),
+                *("--seed", str(SEED), "--max-examples", str(requests)),
+                "--generation-deterministic",
+                *("--report", "json", "--report-json-path", told, "--no-color"),
+            ],
+            cwd=place,
+            env=os.environ | {"NO_PROXY": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds, answers = time.monotonic() - started, sandbox.truth()["requests"]
+        said = json.loads(told.read_text()) if told.exists() else {}
+    findings = {each["title"]: each["operations"] for each in said.get("failures", [])}
+    if run.returncode and not findings:
+        findings["the program itself failed"] = [f"exit status {run.returncode}"]
+    return Outcome(
+        answers=answers,
+        cases=said.get("test_cases", {}).get("generated", 0),
+        findings=findings,
+        unanswered=[o.name for o in OPERATIONS if "200" not in answers.get(o.name, {})],
+        seconds=seconds,
+        told=run.stdout + run.stderr,
+    )
+
+
+def prepared(document: dict[str, Any], sandbox: Sandbox) -> dict[str, Any]:
+    """Put into the document what it can't say.
+
+    What exists and no drawing would guess: ids, an entity, the credentials. That null in a new
+    record means no value, and that a token is asked for without one: our assumptions.
+    """
+    login = sandbox.credentials
+    known = {
+        "guid_employee": sandbox.rows("employees")[0]["guid_employee"],
+        "id_contact": sandbox.rows("contacts")[0]["id"],
+        "id_consultant": sandbox.rows("consultants")[0]["id"],
+        "id_entity": 1,
+        "client_id": login.client_id,
+        "application_id": login.application_id,
+        "secret": login.secret,
+        "first_name": "Zoé",
+        "last_name": "Lefèvre",
+    }
+    for operation in (each for methods in document["paths"].values() for each in methods.values()):
+        for parameter in operation.get("parameters", []):
+            if parameter["name"] in known:
+                parameter["example"] = known[parameter["name"]]
+    document["paths"]["/v1/token"]["post"]["security"] = []
+    schemas = document["components"]["schemas"]
+    schemas |= {n: nullable(each, schemas) for n, each in schemas.items() if n.endswith("Creation")}
+    for schema in schemas.values():
+        for name, field in schema.get("properties", {}).items():
+            if name in known:
+                field["example"] = known[name]
+    return document
+
+
+def nullable(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return `schema` without references, each member of its objects possibly null."""
+    if "$ref" in schema:
+        return nullable(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    changed = {}
+    if "items" in schema:
+        changed["items"] = nullable(schema["items"], schemas)
+    if "properties" in schema:
+        changed["properties"] = {
+            name: {"anyOf": [nullable(field, schemas), {"type": "null"}]}
+            for name, field in schema["properties"].items()
+        }
+    return schema | changed
+
+
+def asked(url: str, content: Any = None, **headers: str) -> Any:
+    """Return what the sandbox answers; a POST where there is content."""
+    request = urllib.request.Request(  # noqa: S310 -> our own http address
+        url,
+        data=None if content is None else json.dumps(content).encode(),
+        headers={"Content-Type": "application/json"} | headers,
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=20) as answer:
+        return json.load(answer)
+
+
+def token(base: str, login: Credentials) -> str:
+    """Return a token of all scopes."""
+    content = {
+        "client_id": login.client_id,
+        "application_id": login.application_id,
+        "secret": login.secret,
+    }
+    return str(asked(f"{base}/v1/token", content, Authorization="Bearer any")["access_token"])
+
+
+def row(name: str, found: Outcome) -> str:
+    """Return a reading's line of the table."""
+    well = sum(count for each in found.answers.values() for s, count in each.items() if s == "200")
+    total = sum(count for each in found.answers.values() for count in each.values())
+    told = "; ".join(f"{title}: {', '.join(at)}" for title, at in found.findings.items()) or "none"
+    reached = len(OPERATIONS) - len(found.unanswered)
+    return (
+        f"| {name} | {reached} of {len(OPERATIONS)} | {found.cases:,} | {total:,} | {well:,} | {told} |"
+        f" {found.seconds:.0f} |"
+    )
+
+
+def report(outcomes: dict[str, Outcome]) -> str:
+    """Return the page of results."""
+    version = versions_of(LOCK)["schemathesis"]
+    otherwise = ", ".join(
+        f"`{name}={value}`" for name, value in READINGS["otherwise"].items() if name not in STRICT
+    )
+    lines = [
+        "# The sandbox, attacked through its own document",
+        "",
+        f"`python -m proofs.contract_fuzz --keep`: Schemathesis {version}, seed {SEED}, {REQUESTS} requests drawn for each",
+        "operation and reading, beside those that examples and bounds give; with a token of all scopes.",
+        "",
+        TABLE,
+        *(row(name, found) for name, found in outcomes.items()),
+        "",
+        f"Looked for: everything that it can check but `{NOT_OURS}`, as the interface names neither needed",
+        "fields nor bounds: server errors, statuses, content types and bodies that the document doesn't have,",
+        "wrong requests that are accepted, methods that aren't there, ways around the token.",
+        "",
+        "Both readings leave fields without value out, and create with 200.",
+        f"Otherwise: {otherwise}.",
+        "",
+        stamp(),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Draw where the promises end: creation beyond the settle time, mirrors under churn, late invoice changes.
+
+    python -m proofs.curve [--quick]
+
+Tables go into `docs/proof.md` between their marks, plots to `docs/pictures/`. The engines are the real ones, in virtual time.
+"""
+
+import argparse
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from proofs import lookback_invoices as lookback
+from proofs.curve_creation import creations
+from proofs.plots import PICTURES, Axis, plot, table
+from proofs.simulation.clock import play
+from proofs.simulation.mirror import ORDERS
+from proofs.simulation.moving_list import MovingList, read
+from proofs.simulation.recorder import draws
+from tests.support.published import stamp
+
+PROJECT: Final = Path(__file__).parent.parent
+PROOF: Final = PROJECT / "docs" / "proof.md"
+
+CHURN: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+# Mirrors
+
+
+@dataclass
+class Churn:
+    """What many readings of moving lists came to."""
+
+    chance: float
+    rows: int = 0
+    readings: int = 0
+    one_pass: int = 0
+    two_passes: int = 0
+    unstable: int = 0
+    """Readings that the mirror discards as unstable; their rows are not among the next two counts."""
+    complete_rows: int = 0
+    """Rows that readings accepted as complete had to contain."""
+    missed: int = 0
+    """Of these rows, those that the reading lacks. A mirror asks for their details before it deletes."""
+
+    def per_thousand(self, count: int) -> str:
+        """Return a count as a share of a thousand rows."""
+        return f"{1000 * count / self.rows:.2f}"
+
+    @property
+    def missed_per_thousand(self) -> float:
+        """Of a thousand rows that complete readings had to contain, those that they lack."""
+        return 1000 * self.missed / self.complete_rows if self.complete_rows else 0.0
+
+
+def churn(chance: float, readings: int) -> Churn:
+    """Read lists of 200 rows, in pages of 20, in which `chance` of the requests find each kind of change."""
+    found = Churn(chance)
+
+    async def once(seed: int) -> None:
+        orders = [order for order in ORDERS if order != "none"]
+        moving = MovingList(
+            draws(seed), rows=200, order=orders[seed % len(orders)],
+            inserted=chance, deleted=chance, edited=chance,
+        )  # fmt: skip
+        before = set(moving.states)
+        reading, seen = await read(moving, size=20)
+        here = before & set(moving.states)
+        passes = [set(each.keys) for each in reading.passes]
+        found.readings += 1
+        found.rows += len(here)
+        found.one_pass += len(here - passes[0])
+        found.two_passes += len(here - passes[0] - passes[1])
+        if not reading.agreed:
+            found.unstable += 1
+            return
+        found.complete_rows += len(here)
+        found.missed += len(here - seen)
+
+    for seed in range(readings):
+        play(once(seed))
+    return found
+
+
+def churns(readings: int) -> str:
+    """Return the table of mirrors, and draw its picture."""
+    rows = [churn(chance, readings) for chance in CHURN]
+    lines = {
+        "what ours lacks": [(each.chance, each.missed_per_thousand) for each in rows],
+        "what one pass lacks": [(each.chance, 1000 * each.one_pass / each.rows) for each in rows],
+        "what two passes lack": [
+            (each.chance, 1000 * each.two_passes / each.rows) for each in rows
+        ],
+    }
+    highest = max(share for points in lines.values() for _, share in points)
+    top = 10 * -(-int(highest + 1) // 10)
+    picture = plot(
+        Axis("share of requests that find a row inserted, one deleted, one edited", CHURN, ".0%"),
+        Axis("rows lacking that are there, of 1,000", [top * n / 5 for n in range(6)]),
+        lines,
+    )
+    (PICTURES / "mirror-churn.svg").write_text(picture)
+    return table(
+        ["requests that find changes", "rows", "one pass", "two passes", "readings discarded as unstable", "rows of complete readings", "of these missed"],
+        [
+            [f"{each.chance:.0%} of each kind", f"{each.rows:,}", each.per_thousand(each.one_pass),
+             each.per_thousand(each.two_passes), f"{each.unstable} of {each.readings}",
+             f"{each.complete_rows:,}", f"{each.missed}"]
+            for each in rows
+        ],
+    )  # fmt: skip
+
+
+# Late changes of invoices
+
+OPEN: Final = f"{lookback.NEVER_PAID:.0%} of invoices never paid"
+PAID: Final = "every invoice paid in the end"
+
+
+def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
+    """Return recall by requests of the look back and of fixed windows, and draw its picture."""
+    mine = [
+        lookback.simulate(f"look back, budget {each}", lookback.ours(budget=each))
+        for each in budgets
+    ]
+    fixed = [lookback.simulate(f"last {each} days", lookback.fixed(each)) for each in windows]
+    default = lookback.simulate("look back, defaults", lookback.ours(), never_paid=0)
+    companies = {OPEN: [*mine, *fixed], PAID: [default]}
+
+    def points(outcomes: Sequence[lookback.Outcome], runs: int) -> list[tuple[float, float]]:
+        return [(each.requests_per_run, each.seen[runs]) for each in outcomes]
+
+    most = max(each.requests_per_run for each in [*mine, *fixed])
+    picture = plot(
+        Axis("requests a run", [round(most / 5) * n for n in range(6)], ".0f"),
+        Axis("late changes seen", (0, 0.25, 0.5, 0.75, 1), ".0%"),
+        {
+            "look back, after 32 runs": points(mine, 32),
+            "fixed windows, after 32 runs": points(fixed, 32),
+            "look back, after 7 runs": points(mine, 7),
+            "fixed windows, after 7 runs": points(fixed, 7),
+        },
+        dots=True,
+    )
+    (PICTURES / "late-changes.svg").write_text(picture)
+    return table(
+        ["company", "policy", "days a run", "requests a run", "seen after 7 runs", "seen after 32 runs", "seen after 32 runs, for each request of a run"],
+        [
+            [company, each.name, f"{each.days_per_run:.0f}", f"{each.requests_per_run:.0f}",
+             f"{each.seen[7]:.0%}", f"{each.seen[32]:.0%}",
+             f"{each.seen[32] / each.requests_per_run:.1%}"]
+            for company, outcomes in companies.items() for each in outcomes
+        ],
+    )  # fmt: skip
+
+
+def put(name: str, text: str) -> None:
+    """Write a table between its marks in the page of proofs, where it has such marks."""
+    page = PROOF.read_text()
+    marks = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    PROOF.write_text(
+        re.sub(marks, lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL)
+    )
+
+
+def main() -> None:
+    """Run all three, and write what came of them."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="fewer runs for each point")
+    options.add_argument("--only", choices=("creation", "mirror", "invoices"))
+    given = options.parse_args()
+    curves: dict[str, Callable[[], str]] = {
+        "creation": lambda: creations(3 if given.quick else 30),
+        "mirror": lambda: churns(10 if given.quick else 300),
+        "invoices": lambda: late_changes(
+            (60, 120) if given.quick else (30, 60, 120, 240),
+            (7, 30, 90) if given.quick else (7, 30, 90, 180, 365),
+        ),
+    }
+    for name, draw in curves.items():
+        if given.only in (None, name):
+            text = draw()
+            put(f"curve {name}", f"{text}\n\n{stamp()}")
+            print(text, end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # a fault that was drawn is no news
+    main()

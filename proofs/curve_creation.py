@@ -1,0 +1,161 @@
+"""Creation where its promise ends: doubles and losses as the commit lag grows past the settle time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from bms.errors import AmbiguousWrite
+from bms_flows.onboarding.reporting.audit import compare
+from bms_flows.onboarding.settings import Settings
+from proofs.plots import PICTURES, Axis, plot, table
+from proofs.simulation.clock import play
+from proofs.simulation.creation import to_the_end
+from proofs.simulation.ledger import IDENTITY, MemoryLedger
+from proofs.simulation.recorder import draws
+from proofs.simulation.service import SimulatedService, drawn, person
+
+RATIOS: Final = (0, 0.5, 1, 1.5, 2, 3, 3.9, 4, 4.1, 4.5, 5)
+SETTLE_S: Final = 30
+CREATE_TIMEOUT_S: Final = 60
+ROWS: Final = 100
+ATTEMPTS: Final = 5
+FATES: Final = {"good": 16, "failed_after": 2, "unavailable": 2}
+"""Of twenty creates two are made and answered 500, two are answered 503 and not made."""
+
+Work = Callable[[SimulatedService, MemoryLedger], Awaitable[None]]
+
+
+@dataclass
+class Creation:
+    """What became of many creates at one lag, under one policy."""
+
+    policy: str
+    ratio: float
+    rows: int = 0
+    doubles: int = 0
+    lost: int = 0
+    asked: int = 0
+    found: int = 0
+    """Doubles that the audit names."""
+
+    def per_thousand(self, count: int) -> str:
+        """Return a count as a share of a thousand rows."""
+        return f"{1000 * count / self.rows:.1f}"
+
+
+async def ours(service: SimulatedService, ledger: MemoryLedger) -> None:
+    """Apply with the project's own engine."""
+    settings = Settings(settle_s=SETTLE_S, create_timeout_s=CREATE_TIMEOUT_S, lease_s=60)
+    await to_the_end(ledger, service, settings)
+
+
+def others(wait: float | None) -> Work:
+    """Return what others do on an error: look after `wait` seconds and send again what isn't there.
+
+    None: send again without looking.
+    """
+
+    async def work(service: SimulatedService, ledger: MemoryLedger) -> None:
+        for body in ledger.body.values():
+            for _ in range(ATTEMPTS):
+                try:
+                    await service.create(body)
+                except AmbiguousWrite:
+                    if wait is not None and await _there(service, IDENTITY.key(body), wait):
+                        break
+                else:
+                    break
+
+    return work
+
+
+async def never_again(service: SimulatedService, ledger: MemoryLedger) -> None:
+    """Send each row once, whatever becomes of it."""
+    for body in ledger.body.values():
+        try:
+            await service.create(body)
+        except AmbiguousWrite:
+            continue
+
+
+async def _there(service: SimulatedService, key: str | None, wait: float) -> bool:
+    await asyncio.sleep(wait)
+    return any(record.known.key == key for record in service.listed())
+
+
+POLICIES: Final[dict[str, Work]] = {
+    "ours": ours,
+    "sent again at once": others(None),
+    "sent again if not listed at once": others(0),
+    "sent again if not listed after the settle time": others(SETTLE_S),
+    "never sent again": never_again,
+}
+
+
+def creation(policy: str, ratio: float, rounds: int) -> Creation:
+    """Create `rounds` times a hundred rows whose records all show `ratio` settle times late."""
+    found = Creation(policy, ratio)
+
+    async def once(seed: int) -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(drawn(draws(seed), FATES), lag=lambda: ratio * SETTLE_S)
+        for n in range(ROWS):
+            ledger.add(person(n))
+        await POLICIES[policy](service, ledger)
+        made = Counter(record.known.key for record in service.records)
+        found.rows += ROWS
+        found.doubles += sum(times - 1 for times in made.values())
+        entries = {entry.key: entry for entry in ledger.rows.values()}
+        missing = [entry for key, entry in entries.items() if not made[key]]
+        found.asked += sum(entry.state == "review" for entry in missing)
+        found.lost += sum(entry.state != "review" for entry in missing)
+        await asyncio.sleep(4 * SETTLE_S)
+        named = compare(entries, [record.known for record in service.listed()])
+        found.found += sum(len(each.remote_ids) - 1 for each in named if each.what == "double")
+
+    for seed in range(rounds):
+        play(once(seed))
+    return found
+
+
+def creations(rounds: int) -> str:
+    """Return the tables of creation, and draw its picture."""
+    mine = [creation("ours", ratio, rounds) for ratio in RATIOS]
+    beside = {
+        policy: [creation(policy, ratio, max(rounds // 3, 1)) for ratio in RATIOS]
+        for policy in POLICIES
+        if policy != "ours"
+    }
+    every = {"ours": mine, **beside}
+    lines = {
+        name: [(each.ratio, 1000 * each.doubles / each.rows) for each in found]
+        for name, found in every.items()
+        if name != "never sent again"
+    }
+    marks = (0, 30, 60, 90, 120, 150)
+    picture = plot(
+        Axis("commit lag, in settle times", (0, 1, 2, 3, 4, 5)),
+        Axis("records too many of 1,000 creates", marks),
+        lines,
+    )
+    (PICTURES / "creation-lag.svg").write_text(picture)
+    first = table(
+        ["lag / settle time", "rows", "doubled of 1,000", "lost of 1,000", "left to a person", "doubles the audit named"],
+        [
+            [f"{each.ratio:g}", f"{each.rows:,}", each.per_thousand(each.doubles),
+             each.per_thousand(each.lost), each.per_thousand(each.asked),
+             f"{each.found} of {each.doubles}"]
+            for each in mine
+        ],
+    )  # fmt: skip
+    second = table(
+        ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost of 1,000"],
+        [
+            [name, *(each.per_thousand(each.doubles) for each in found),
+             found[0].per_thousand(found[0].lost)]
+            for name, found in every.items()
+        ],
+    )  # fmt: skip
+    return f"{first}\n\nDoubled of 1,000 creates, beside what others do:\n\n{second}"

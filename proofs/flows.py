@@ -1,0 +1,262 @@
+"""The flows at work in processes of their own: stopped at a point, gone on with, killed, run again.
+
+Each is what a task runs, over real HTTP and PostgreSQL; how it ended is told as Airflow's retry
+policy would see it.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+import psutil
+from upath import UPath
+
+from bms.client import Client
+from bms.settings import ClientSettings
+from bms_flows.invoices import leases
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
+from bms_warehouse import database
+from proofs import kill_invoices
+from proofs.interruptions import kill, watch
+from stack.processes import until
+from tests.bms_flows.onboarding import onboarding
+from tests.support.measurement import peak_memory
+
+Act = Callable[[], None]
+AGAIN = onboarding.AGAIN
+LIMIT = 60.0
+"""Seconds after which a flow counts as stuck."""
+
+
+class Flow(Protocol):
+    """What a task runs."""
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Run, do `act` at point `at`, and return how many points there were."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """An extraction of `kill_invoices.UNIT`."""
+
+    warehouse: str
+    data_root: str
+    url: str
+    run: str = "first"
+    lease_s: float | None = None
+    """Seconds that its days stay its own without a sign of life, in place of `lease.LIFE`."""
+    still_s: float | None = None
+    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Extract."""
+        if self.lease_s is not None:
+            leases.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
+        _stands_still(self.still_s)
+        reached = watch(at, act)
+        kill_invoices.extract(self.warehouse, self.data_root, self.url, self.run)
+        return len(reached)
+
+
+@dataclass(frozen=True)
+class ContactSync:
+    """A sync of the contacts."""
+
+    warehouse: str
+    data_root: str
+    url: str
+    run: str = "first"
+    page_size: int = 10
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Sync."""
+        reached = watch(at, act)
+        asyncio.run(self._sync())
+        return len(reached)
+
+    async def _sync(self) -> None:
+        engine = database.connect(self.warehouse)
+        place = FlowContext(engine, UPath(self.data_root), Settings())
+        step = Step("contact_sync", self.run, "sync")
+        try:
+            async with Client(service(self.url, page_size=self.page_size)) as client:
+                await sync(client, place, CONTACTS, contacts(client), Asked(), step)
+        finally:
+            engine.dispose()
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A drop's way from plan to receipt."""
+
+    drop: onboarding.Run
+    still_s: float | None = None
+    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
+
+    def __call__(self, at: int | None, act: Act) -> int:
+        """Create."""
+        _stands_still(self.still_s)
+        steps = onboarding.Steps(at, act)
+        steps.wrap_sends()
+        onboarding.onboard(self.drop, steps.wrap_commits)
+        return steps.done
+
+
+def _stands_still(seconds: float | None) -> None:
+    if seconds is not None:
+        limit = {"idle_in_transaction_session_timeout": f"{seconds * 1000:.0f}ms"}
+        database.SESSION.update(limit)  # of this process alone
+
+
+def service(url: str, **given: Any) -> ClientSettings:
+    """Return settings for the sandbox at `url`; waits between tries are short."""
+    settings = ClientSettings(
+        base_url=url,
+        client_id="demo-client",
+        application_id="demo-application",
+        secret="demo-secret",  # noqa: S106 - the sandbox's own
+        timeout=10,
+        backoff_cap=0.2,
+    )
+    return replace(settings, **given)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a flow's process ended; `retriable` is what its error says of itself."""
+
+    code: int | None
+    points: int = 0
+    kind: str = ""
+    text: str = field(default="", repr=False)
+    retriable: bool | None = None
+    peak: int = 0
+    """Bytes that it held at most."""
+
+    @property
+    def well(self) -> bool:
+        """Whether it did what it was to do."""
+        return self.code == 0
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was killed."""
+        return self.code == -signal.SIGKILL
+
+    @property
+    def lawful(self) -> bool:
+        """Whether it went on, or failed with an error that says that a retry may help."""
+        return self.well or self.retriable is True
+
+
+class Process:
+    """A flow at work."""
+
+    def __init__(self, flow: Flow, at: int | None, act: Act, context: Any) -> None:
+        here, there = context.Pipe(duplex=False)
+        self._said = here
+        self._process = context.Process(target=_work, args=(flow, at, act, there))
+        self._process.start()
+        there.close()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.is_alive()
+
+    def stopped(self) -> bool:
+        """Wait until it stands still or has ended; return whether it stands still."""
+        assert until(lambda: self._still() or not self.alive(), LIMIT), "neither stopped nor ended"
+        return self.alive()
+
+    def _still(self) -> bool:
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.alive():
+            os.kill(self.pid, number)
+
+    def ended(self, limit: float = LIMIT) -> Ending:
+        """Wait until it has ended and return how; one that hasn't by then is killed and has no code."""
+        self._process.join(limit)
+        if self.alive():
+            self._process.kill()
+            self._process.join()
+            return Ending(None, kind="stuck")
+        try:
+            said = self._said.recv() if self._said.poll() else {}
+        except EOFError:
+            said = {}
+        return Ending(self._process.exitcode, **said)
+
+
+@contextmanager
+def begun(
+    flow: Flow, at: int | None = None, act: Act = kill, context: Any = None
+) -> Iterator[Process]:
+    """Begin a flow for the block; what is left of it at the end is killed.
+
+    `context` is how multiprocessing makes the process, by default from one that has all loaded.
+    """
+    process = Process(flow, at, act, context or CONTEXT)
+    try:
+        yield process
+    finally:
+        process.send(signal.SIGKILL)
+        process.ended()
+
+
+def run(flow: Flow, at: int | None = None, act: Act = kill, context: Any = None) -> Ending:
+    """Run a flow to its end."""
+    with begun(flow, at, act, context) as process:
+        return process.ended()
+
+
+def well(flow: Flow) -> None:
+    """Run a flow to its end; raise AssertionError with what it said if that isn't a good one."""
+    ending = run(flow)
+    assert ending.well, f"{ending.code} {ending.kind}: {ending.text}"
+
+
+def finished(flow: Flow, tries: int = 12) -> list[Ending]:
+    """Run a flow as a task with retries, until it ends well or in a way that no retry mends."""
+    endings: list[Ending] = []
+    while len(endings) < tries and (not endings or endings[-1].retriable):
+        endings.append(run(flow))
+    return endings
+
+
+def _work(flow: Flow, at: int | None, act: Act, said: Connection) -> None:
+    try:
+        points = flow(at, act)
+    except Exception as error:  # noqa: BLE001 - told to whoever watches
+        retriable = getattr(error, "retriable", None)
+        said.send({"kind": type(error).__name__, "text": str(error), "retriable": retriable})
+        sys.exit(AGAIN if retriable else 1)
+    said.send({"points": points, "peak": peak_memory()})
+
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload([__name__])

@@ -1,0 +1,224 @@
+"""Kill an extraction with SIGKILL at every point that counts, and look at what is left.
+
+    python -m proofs.kill_invoices [--every N]
+
+For each point: the process is killed there; no half-written file or table may show; then the task
+is tried again, and table, versions, days, runs and leases must be those of a run undisturbed.
+"""
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+from sqlalchemy import Connection, text
+from upath import UPath
+
+from bms.client import Client
+from bms.settings import ClientSettings
+from bms_flows.invoices.run import extract_unit
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import client_invoice, client_invoice_version
+from proofs.interruptions import watch
+
+UNIT = Unit(
+    1, (Window(date(2026, 3, 2), date(2026, 3, 4)), Window(date(2026, 3, 9), date(2026, 3, 9)))
+)
+STEP = Step("invoice_extraction", "killed", "extract", 1, UNIT.span.start, UNIT.span.end)
+FEWEST = 28
+"""Points there were when this was written; fewer would mean that the wrapping misses some."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a warehouse shows."""
+
+    invoices: str
+    versions: str
+    days: tuple[tuple[object, ...], ...]
+    quarantined: int
+
+    @classmethod
+    def of(cls, connection: Connection) -> "Standing":
+        """Look at a warehouse."""
+        days = "select day, invoices, open_invoices from bms.client_invoice_day order by day"
+        return cls(
+            fingerprint(connection, client_invoice),
+            fingerprint(connection, client_invoice_version),
+            tuple(tuple(row) for row in connection.execute(text(days))),
+            int(connection.scalar(text("select count(*) from bms.quarantine")) or 0),
+        )
+
+
+def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> None:
+    """Extract the unit, as the task of a run does."""
+    engine = database.connect(uri)
+    flow = FlowContext(engine, UPath(data_root), Settings(window_days=2))
+    client = Client(
+        ClientSettings(
+            base_url=url,
+            client_id="demo-client",
+            application_id="demo-application",
+            secret="demo-secret",  # noqa: S106 - the sandbox's own
+            concurrency=2,
+        )
+    )
+    try:
+        step = replace(STEP, dag_run_id=run)
+        asyncio.run(extract_unit(client, flow, UNIT, step, language="FR"))
+    finally:
+        engine.dispose()
+
+
+def _in_a_child(kill_at: int | None, points: Path, uri: str, data_root: str, url: str) -> None:
+    reached = watch(kill_at)
+    extract(uri, data_root, url)
+    points.write_text(json.dumps(reached))
+
+
+def change(sandbox: Sandbox) -> None:
+    """Change what the service holds, in every way that a load has to follow."""
+    paid, gone, bad, *_ = sandbox.invoices(1, UNIT.span.start, UNIT.span.start)
+    sandbox.edit_invoice(1, paid["id_invoice"], total_vat="1.23")
+    sandbox.delete_invoice(1, gone["id_invoice"])
+    sandbox.edit_invoice(1, bad["id_invoice"], currency="E\0R")
+    sandbox.insert_invoice(id_entity=1, invoice_date=UNIT.span.start.isoformat())
+
+
+class Killing:
+    """Cells of kill and repeat, each on a warehouse of its own in which an older load stands."""
+
+    def __init__(
+        self, sandbox: Sandbox, warehouse: Callable[[str | None], str], folder: Path
+    ) -> None:
+        """`warehouse(template)` returns the URI of a new one, a copy of that warehouse if given."""
+        self._url = sandbox.url
+        self._warehouse = warehouse
+        self._folder = folder
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__])
+        self.before = warehouse(None)
+        extract(self.before, str(folder / "before"), self._url)
+        change(sandbox)
+        self.points = self._undisturbed()
+
+    def _undisturbed(self) -> list[str]:
+        uri = self._warehouse(self.before)
+        self.was = self.look(uri)
+        if self._child(None, uri, self._folder / "undisturbed"):
+            raise RuntimeError("the undisturbed run failed")
+        self.will_be = self.look(uri)
+        assert self.was != self.will_be
+        return list(json.loads((self._folder / "points").read_text()))
+
+    def _child(self, kill_at: int | None, uri: str, data_root: Path) -> int | None:
+        given = (kill_at, self._folder / "points", uri, str(data_root), self._url)
+        child = self._context.Process(target=_in_a_child, args=given)
+        child.start()
+        child.join()
+        return child.exitcode
+
+    def look(self, uri: str) -> Standing:
+        """Return what a warehouse shows."""
+        engine = database.connect(uri)
+        with engine.connect() as connection:
+            standing = Standing.of(connection)
+        engine.dispose()
+        return standing
+
+    def cell(self, point: int) -> list[str]:
+        """Kill at `point`, look, repeat, look again; return what is wrong."""
+        uri, root = self._warehouse(self.before), self._folder / f"point-{point}"
+        exit_code = self._child(point, uri, root)
+        wrong = [] if exit_code == -signal.SIGKILL else [f"ended with {exit_code}"]
+        left = self.look(uri)
+        if left not in (self.was, self.will_be):
+            wrong.append("something between before and after shows")
+        wrong += [f"half-written: {path.name}" for path in root.rglob("*") if broken(path)]
+        extract(uri, str(root), self._url)
+        if self.look(uri) != self.will_be:
+            wrong.append("the next run ended with another table")
+        return wrong + self.records(uri, published=left == self.will_be)
+
+    def records(self, uri: str, *, published: bool) -> list[str]:
+        """Return what is wrong with leases and the record of runs, after a run that was disturbed and another."""
+        engine = database.connect(uri)
+        with engine.connect() as connection:
+            leases = connection.scalar(text("select count(*) from bms.client_invoice_lease"))
+            states = list(connection.scalars(text("select state from bms.run order by id")))
+        engine.dispose()
+        # Killed before it was entered, in between, or after its end.
+        first = {"complete"} if published else {"failed"}
+        fine = states[1:] in ([*first, "complete"], ["complete"]) and states[0] == "complete"
+        wrong = [f"{leases} leases left"] if leases else []
+        return wrong + ([] if fine else [f"run rows say {states}"])
+
+
+def broken(path: Path) -> bool:
+    """Tell whether a file that shows (a `.part` doesn't) is less than whole."""
+    if path.is_dir() or path.suffix == ".part":
+        return False
+    try:
+        if path.name.endswith(".json.zst"):
+            json.loads(pa.input_stream(str(path), compression="zstd").read())
+        elif path.suffix == ".parquet":
+            parquet.read_table(path)
+        else:
+            return not path.read_bytes().endswith(b"\r\n")
+    except (ValueError, OSError, pa.ArrowException):
+        return True
+    return False
+
+
+def cells(killing: Killing, points: Iterable[int]) -> dict[int, list[str]]:
+    """Return what is wrong, by point."""
+    return {point: wrong for point in points if (wrong := killing.cell(point))}
+
+
+def main() -> int:
+    """Kill at every point, print what was seen; 1 if anything is wrong."""
+    from bms_sandbox.serve import running  # noqa: PLC0415
+    from tests.support.warehouse_server import warehouse_server  # noqa: PLC0415 - not in the children
+
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--every", type=int, default=1)
+    given = options.parse_args()
+    with (
+        warehouse_server() as here,
+        running(
+            options=("--today", "2026-03-31", "--frozen", "--invoices-per-day", "5")
+        ) as sandbox,
+    ):
+        killing = Killing(sandbox, here.warehouse, here.folder)
+        chosen = range(0, len(killing.points), given.every)
+        started = time.perf_counter()
+        wrong = cells(killing, chosen)
+        seconds = time.perf_counter() - started
+    for name, count in Counter(killing.points).items():
+        print(f"{count:4} {name}")
+    print(f"{len(chosen)} of {len(killing.points)} points, {seconds / len(chosen):.2f} s each")
+    for point, what in wrong.items():
+        print(f"WRONG at {point} ({killing.points[point]}): {'; '.join(what)}")
+    print("nothing half-written, every next run right" if not wrong else f"{len(wrong)} wrong")
+    return 1 if wrong or len(killing.points) < FEWEST else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,289 @@
+"""Simulate the look back over months of daily runs, beside fixed windows; table and plot.
+
+    python -m proofs.lookback_invoices
+
+The company: 1,000 invoices on each working day for five years, 2 % of them never paid; the others
+are paid after 20 to 75 days, most around 45. While daily runs go on, 1,000 more changes hit old
+invoices, at ages spread evenly from 0 to 400 days. A change is seen when a run reads its day.
+Nothing but the policy differs between rows. A second company is paid by everybody in the end:
+none of its old days holds an open invoice, and only the rotation looks at them.
+"""
+
+import argparse
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from bms_flows.invoices import lookback
+from bms_flows.invoices.lookback import Looked, join, look_back
+from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.windows import DAY, Window
+from tests.support.published import stamp
+
+START = date(2026, 9, 1)
+HISTORY = 5 * 365
+RUNS = 60
+PER_DAY = 1000
+NEVER_PAID = 0.02
+CHANGES = 1000
+OLDEST = 400
+SEEN_AFTER = (1, 7, 32)
+PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "lookback.svg"
+
+Plan = Callable[["Company", date], list[Window]]
+
+
+@dataclass
+class Company:
+    """Days of invoices: how many stay open for ever, when the others are paid, what was read when."""
+
+    seed: int
+    never_paid: float = NEVER_PAID
+    paid_on: dict[date, dict[date, int]] = field(default_factory=dict)
+    open_for_ever: dict[date, int] = field(default_factory=dict)
+    looked: dict[date, Looked] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        draws = random.Random(self.seed)  # noqa: S311 - a simulation
+        for n in range(1, HISTORY + RUNS + 1):
+            day = START + (RUNS - n) * DAY
+            invoices = PER_DAY if day.weekday() < 5 else 0  # noqa: PLR2004 - Saturday
+            never = sum(draws.random() < self.never_paid for _ in range(invoices))
+            self.open_for_ever[day] = never
+            paid: dict[date, int] = {}
+            for _ in range(invoices - never):
+                after = round(draws.triangular(20, 75, 45))
+                paid[day + after * DAY] = paid.get(day + after * DAY, 0) + 1
+            self.paid_on[day] = paid
+
+    def open_on(self, day: date, today: date) -> int:
+        """Return how many of a day's invoices are open at the end of `today`."""
+        later = sum(number for at, number in self.paid_on[day].items() if at > today)
+        return self.open_for_ever[day] + later
+
+    def changed_between(self, day: date, before: date, today: date) -> bool:
+        """Tell whether a payment hit the day after `before`, up to `today`."""
+        return any(before < at <= today for at in self.paid_on[day])
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that nothing announces: the invoice's day, and when it happens."""
+
+    day: date
+    on: date
+
+
+@dataclass
+class Outcome:
+    """What a policy came to."""
+
+    name: str
+    days_per_run: float
+    requests_per_run: float
+    most_days: int
+    over_budget: int
+    seen: dict[int, float]
+    curve: list[float]
+
+
+def changes(company: Company, seed: int) -> list[Change]:
+    """Draw changes, at ages evenly from 0 to 400 days."""
+    draws = random.Random(seed)  # noqa: S311 - a simulation
+    drawn: list[Change] = []
+    while len(drawn) < CHANGES:
+        on = START + draws.randrange(RUNS - max(SEEN_AFTER)) * DAY
+        day = on - draws.randrange(OLDEST + 1) * DAY
+        if company.paid_on.get(day):
+            drawn.append(Change(day, on))
+    return drawn
+
+
+def settled(company: Company, plan: Plan, warm_up: int = 200) -> None:
+    """Let daily runs have gone on before, so that every day's record is as the policy leaves it."""
+    for day in sorted(company.paid_on):
+        if day < START - warm_up * DAY:
+            age_seen = min(day + 80 * DAY, START - warm_up * DAY)
+            company.looked[day] = Looked(
+                day,
+                START - (warm_up + day.toordinal() % 90) * DAY,
+                age_seen,
+                company.open_on(day, age_seen),
+            )
+    for n in range(-warm_up, 0):
+        _run(company, START + n * DAY, plan, {})
+
+
+def _run(
+    company: Company, today: date, plan: Plan, hits: dict[date, list[int]]
+) -> tuple[set[date], int]:
+    windows = plan(company, today)
+    read = {day for window in windows for day in window if day in company.paid_on}
+    requests = sum(len(window.cut(Settings.window_days)) for window in windows)
+    for day in read:
+        before = company.looked.get(day)
+        changed = (
+            before is None or company.changed_between(day, before.read_on, today) or day in hits
+        )
+        still = company.open_on(day, today)
+        on = today if changed or before is None else before.changed_on
+        company.looked[day] = Looked(day, today, on, still)
+    return read, requests
+
+
+def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int = 1) -> Outcome:
+    """Run daily for two months and see which changes are seen how soon."""
+    company = Company(seed, never_paid)
+    over_budget.clear()
+    settled(company, plan)
+    happened = changes(company, seed + 1)
+    delays: dict[int, int] = {}
+    days = requests = most = 0
+    for n in range(RUNS):
+        today = START + n * DAY
+        waiting: dict[date, list[int]] = {}
+        for number, change in enumerate(happened):
+            if change.on <= today and number not in delays:
+                waiting.setdefault(change.day, []).append(number)
+        read, asked = _run(company, today, plan, waiting)
+        days, requests, most = days + len(read), requests + asked, max(most, len(read))
+        for day in read & waiting.keys():
+            for number in waiting[day]:
+                delays[number] = (today - happened[number].on).days + 1
+
+    def within(runs: int) -> float:
+        return sum(delay <= runs for delay in delays.values()) / len(happened)
+
+    return Outcome(
+        name,
+        days / RUNS,
+        requests / RUNS,
+        most,
+        sum(over_budget) // RUNS,
+        {runs: within(runs) for runs in SEEN_AFTER},
+        [within(runs) for runs in range(1, max(SEEN_AFTER) + 1)],
+    )
+
+
+over_budget: list[int] = []
+
+
+def fixed(days: int) -> Plan:
+    """Return what others do: the last so many days, every run."""
+
+    def plan(_company: Company, today: date) -> list[Window]:
+        return [Window(today - days * DAY, today - DAY)]
+
+    return plan
+
+
+def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
+    """Return the flow's own look back, with settings other than the defaults where given."""
+    defaults = Settings()
+    options = {
+        "lookback_days": defaults.lookback_days,
+        "budget": defaults.lookback_budget,
+        "rotation": defaults.lookback_rotation,
+        "gap": defaults.lookback_gap,
+    } | given
+
+    def plan(company: Company, today: date) -> list[Window]:
+        lookback.LONGEST_INTERVAL = longest
+        asked = Window(today - DAY, today - DAY)
+        stored = [looked for looked in company.looked.values() if looked.day < today]
+        found = look_back(asked, stored, today=today, **options)
+        if today >= START:
+            over_budget.append(found.over_budget)
+        return join(found.windows, 0)
+
+    return plan
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Return the outcomes as a Markdown table."""
+    head = ["policy", "days a run", "most", "requests a run", "due days left out"]
+    head += [f"seen after {runs} run{'s' * (runs > 1)}" for runs in SEEN_AFTER]
+    lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
+    for each in outcomes:
+        cells = [each.name, f"{each.days_per_run:.0f}", f"{each.most_days}"]
+        cells += [f"{each.requests_per_run:.0f}", f"{each.over_budget}"]
+        cells += [f"{100 * share:.0f} %" for share in each.seen.values()]
+        lines.append(" | ".join(cells))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+COLOURS = ("#0b6e4f", "#5fad56", "#c44536", "#e08e45", "#7a7a7a", "#4062bb")
+
+
+def picture(outcomes: list[Outcome]) -> str:
+    """Return the shares seen, by runs since the change, as SVG."""
+    width, height, left, top = 680, 330, 50, 20
+    inner, tall = 380, 260
+
+    def at(run: int, share: float) -> str:
+        return f"{left + inner * (run - 1) / 31:.0f},{top + tall * (1 - share):.0f}"
+
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            ' font-family="sans-serif" font-size="12">'
+        ),
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        y = top + tall * (1 - share)
+        parts.append(f'<path d="M{left},{y:.0f}h{inner}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4:.0f}" text-anchor="end">{share:.0%}</text>')
+    for run in (1, 7, 14, 21, 32):
+        x = left + inner * (run - 1) / 31
+        parts.append(f'<text x="{x:.0f}" y="{top + tall + 18}" text-anchor="middle">{run}</text>')
+    parts.append(
+        f'<text x="{left + inner / 2:.0f}" y="{top + tall + 38}" text-anchor="middle">'
+        "daily runs since the change</text>"
+    )
+    for number, (each, colour) in enumerate(zip(outcomes, COLOURS, strict=False)):
+        line = " ".join(at(run, share) for run, share in enumerate(each.curve, 1))
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        y = top + 14 + 34 * number
+        parts.append(f'<path d="M{left + inner + 18},{y}h16" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{left + inner + 40}" y="{y + 4}">{each.name}</text>')
+        parts.append(
+            f'<text x="{left + inner + 40}" y="{y + 18}" fill="#777">'
+            f"{each.days_per_run:.0f} days, {each.requests_per_run:.0f} requests a run</text>"
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> None:
+    """Print the table and write the picture."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--picture", type=Path, default=PICTURE)
+    given = options.parse_args()
+    policies: dict[str, Plan] = {
+        "defaults": ours(),
+        "budget 60": ours(budget=60),
+        "budget 240": ours(budget=240),
+        "rotation 30": ours(rotation=30),
+        "interval up to 16": ours(longest=16),
+        "look back 60": ours(lookback_days=60),
+        "gap 6": ours(gap=6),
+        "fixed 7": fixed(7),
+        "fixed 30": fixed(30),
+        "fixed 90": fixed(90),
+    }
+    outcomes = [simulate(name, plan) for name, plan in policies.items()]
+    print(f"# The look back beside fixed windows\n\n{stamp()}\n")
+    print("## 2 % of the invoices are never paid", end="\n\n")
+    print(table(outcomes), end="\n\n")
+    chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
+    print("## Every invoice is paid in the end", end="\n\n")
+    print(table([simulate(name, policies[name], never_paid=0) for name in chosen]))
+    shown = [each for each in outcomes if each.name.startswith(("defaults", "fixed"))]
+    given.picture.parent.mkdir(parents=True, exist_ok=True)
+    given.picture.write_text(picture(shown))
+
+
+if __name__ == "__main__":
+    main()

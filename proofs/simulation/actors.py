@@ -1,0 +1,176 @@
+"""What people and operators do while the engine works: type records, decide, drop again, restore."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from proofs.simulation.clock import now
+from proofs.simulation.ledger import IDENTITY, MemoryLedger
+from proofs.simulation.service import SimulatedService, person
+
+FORMS: Final = {
+    "same": 4,
+    "other_number": 2,
+    "other_form": 2,
+    "no_number": 1,
+    "namesake": 2,
+    "mistyped": 1,
+}
+"""How an HR user types a record beside a row; the last two are records of other people."""
+RESTORED: Final = "restored"
+STRANGER: Final = 1000
+"""From this number on nobody is in a dropped file."""
+
+
+@dataclass
+class Actors:
+    """HR users, reviewers and operators around one ledger and one service."""
+
+    random: Random
+    ledger: MemoryLedger
+    service: SimulatedService
+    people: Sequence[int]
+    strangers: int = 0
+    backup: Mapping[int, Entry] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    """Records that a restore of the service took away."""
+    acts: list[tuple[datetime, str]] = field(default_factory=list)
+
+    def happens(self, share: float) -> bool:
+        """Draw whether something happens that does so in a share of all runs."""
+        return self.random.random() < share
+
+    def type_in(self) -> None:
+        """Type one record into the service by hand."""
+        n = self.random.choice(self.people)
+        [form] = self.random.choices(list(FORMS), list(FORMS.values()))
+        given: dict[str, Any] = {}
+        who = n
+        if form == "other_number":
+            given = {"payroll_number": f"9{n:05}{self.strangers}"}
+        elif form == "other_form":
+            given = {"payroll_number": f"{n:08}"}
+        elif form == "no_number":
+            given = {"payroll_number": None}
+        elif form == "namesake":
+            given = {"payroll_number": f"8{n:05}{self.strangers}"}
+        elif form == "mistyped":
+            given = {"last_name": f"Autre{self.strangers}"}
+        if form in ("namesake", "mistyped"):
+            who = STRANGER + self.strangers
+        self.strangers += 1
+        self.service.type_in(person(n, **given), who)
+        self._note(f"typed {form}")
+
+    def edit(self) -> None:
+        """Change the number of a record: an HR user corrects what was typed or created."""
+        records = [r for r in self.service.listed() if r.who < STRANGER]
+        if not records:
+            return
+        record = self.random.choice(records)
+        number = self.random.choice((f"{record.who:06}", f"{record.who}", f"7{record.who:05}"))
+        self.service.change(record, person(record.who, payroll_number=number))
+        self._note("edited a number")
+
+    async def drop(self) -> None:
+        """Drop the file: enter each row as the planner would, rows that were refused again."""
+        taken = self.service.snapshot([1], now())
+        by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
+        for known in taken.records.values():
+            for digest in {known.key, *known.others} - {None}:
+                by_digest[digest or ""].append(known)
+        number = self.ledger.keep(taken)
+        rows = {entry.key: entry for entry in self.ledger.rows.values()}
+        for n in self.people:
+            body = person(n)
+            entry = rows.get(IDENTITY.key(body) or "")
+            if entry is not None and entry.state is not State.REJECTED:
+                continue
+            match = by_rules(by_digest, IDENTITY.finders(body), IDENTITY.mark(body), but=())
+            if match.known is not None or match.several:
+                continue  # there already, or for the service's own users
+            if entry is None:
+                entry = self.ledger.rows[self.ledger.add(body)]
+                self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
+            below = self.random.choice((0, self.random.randint(0, entry.id - 1)))
+            entered = partial(
+                transitions.reopen,
+                digest=entry.digest,
+                manager_key=self.ledger.rows[below].key if below else None,
+                attempts=5,
+                snapshot_id=number,
+                reason=match.reason,
+                candidates=match.candidates,
+            )
+            await self.ledger.change(
+                [entry.id],
+                lambda e, at, entered=entered: entered(e, now=at),  # type: ignore[misc]  # mypy knows no defaults here
+            )
+        self._note("dropped the file")
+
+    async def decide(self) -> bool:
+        """Decide on every row in review as somebody who sees the service would; say if there was one."""
+        waiting = [e for e in self.ledger.rows.values() if e.state is State.REVIEW]
+        for entry in waiting:
+            who = int(self.ledger.body[entry.id]["payroll_number"])
+            own = [
+                r
+                for r in self.service.listed()
+                if r.who == who and not await self.ledger.owners([r.known.remote_id])
+            ]
+            if own:
+                known = own[0].known
+                await self.ledger.change(
+                    [entry.id],
+                    lambda e, _, known=known: transitions.adopt_candidate(  # type: ignore[misc]
+                        e,
+                        who="ada",
+                        remote_id=known.remote_id,
+                        number=known.number,
+                        standby=known.is_standby,
+                    ),
+                )
+                self._note("chose a record")
+            elif self.happens(0.7):
+                await self.ledger.change(
+                    [entry.id], lambda e, _: transitions.retry_after_review(e, who="ada", run="r")
+                )
+                self._note("decided create")
+            else:
+                await self.ledger.change(
+                    [entry.id], lambda e, _: transitions.give_up(e, who="ada", run="r")
+                )
+                self._note("gave up")
+        return bool(waiting)
+
+    def back_up(self) -> None:
+        """Keep the ledger as it is."""
+        self.backup = copy(self.ledger.rows)
+
+    def restore_ledger(self) -> None:
+        """Put the ledger back to its backup; no worker may be alive, and no create under way."""
+        if self.backup:
+            self.ledger.rows.update(self.backup)
+            self.ledger.history += [(now(), n, RESTORED, e) for n, e in self.backup.items()]
+            self._note("restored the ledger")
+
+    def restore_service(self, at: datetime) -> None:
+        """Put the service back to how it was at a time."""
+        lost = {r.known.remote_id for r in self.service.records if r.exists_from > at}
+        self.service.records = [r for r in self.service.records if r.exists_from <= at]
+        self.lost |= lost
+        self._note("restored the service")
+
+    def _note(self, act: str) -> None:
+        self.acts.append((now(), act))

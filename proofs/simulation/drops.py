@@ -1,0 +1,249 @@
+"""Drops from one seed: files dropped, changed and taken on a real folder, runs that die or stand still.
+
+Custody is the real one, on a folder in memory where the machine has one. Before each thing that it
+does to a file, the run may die, a person may change the inbox, or another run may take its turn, as
+when this one stands still for longer than its lease. Claims are held in memory.
+"""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from unittest.mock import patch
+from uuid import UUID
+
+from upath import UPath
+
+from bms_flows.onboarding.inbox import archive as custody
+from bms_flows.onboarding.inbox import discovery as inbox
+from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, LeaseLost
+from proofs.simulation.claims import MemoryClaims
+from proofs.simulation.process import Killed
+from proofs.simulation.recorder import Recorder, draws
+
+EFFECTS: Final = {"open", "os.link", "os.rename", "os.remove"}
+"""What Python's audit calls the things done to files; replacing is a renaming to it."""
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of our own is made below it
+RESOURCE: Final = "employee"
+PATIENCE: Final = 12
+
+_before_effect: Callable[[], None] | None = None
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if (
+        _before_effect is not None
+        and event in EFFECTS
+        and str(arguments[0]).startswith(str(_root()))
+    ):
+        _before_effect()
+
+
+@cache
+def _root() -> Path:
+    """Make this process's folder, and be told of all that is done to files from now on."""
+    root = Path(tempfile.mkdtemp(prefix="bms-drops-", dir=MEMORY if MEMORY.is_dir() else None))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    sys.addaudithook(_audit)
+    return root
+
+
+@dataclass
+class World:
+    """The folder, the claims, who does what to them, and what was dropped."""
+
+    random: Random
+    recorder: Recorder
+    folder: Path
+    claims: MemoryClaims = field(default_factory=MemoryClaims)
+    versions: dict[str, bytes] = field(default_factory=dict)
+    """What was dropped, by the stamp of the file."""
+    kept_by_people: list[bytes] = field(default_factory=list)
+    """Contents that nobody overwrote or removed while they lay in the inbox: they must be worked off."""
+    read: list[tuple[int, bytes]] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    depth: int = 0
+    written: int = 0
+    dying: bool = False
+    quiet: bool = False
+
+    @property
+    def inbox(self) -> Path:
+        """Where files are dropped."""
+        return self.folder / "inbox"
+
+    def drop(self, name: str) -> None:
+        """Write a file, over one of its name if that lies there."""
+        self.written += 1
+        content = b"%d\r\n" % self.random.randint(1, 4) * self.random.randint(1, 3)
+        path = self.inbox / name
+        self._gone(path)
+        path.write_bytes(content)
+        stamp = 10**18 + self.written
+        os.utime(path, ns=(stamp, stamp))
+        self.versions[str(stamp)] = content
+        self.kept_by_people.append(content)
+        self.recorder.tell(f"{name} is dropped, {len(content)} bytes")
+
+    def remove(self, name: str) -> None:
+        """Take a file out of the inbox again."""
+        path = self.inbox / name
+        if path.exists():
+            self._gone(path)
+            path.unlink()
+            self.recorder.tell(f"{name} is taken out again")
+
+    def _gone(self, path: Path) -> None:
+        if path.exists() and (content := path.read_bytes()) in self.kept_by_people:
+            self.kept_by_people.remove(content)
+
+    def interrupt(self) -> None:
+        """Have something happen before a run's next effect: often nothing."""
+        if self.dying:
+            raise Killed  # what is dead cleans nothing up
+        chance = self.random.random()
+        if self.quiet or chance > 0.3:  # noqa: PLR2004 - a share
+            return
+        if chance < 0.1:  # noqa: PLR2004 - a share
+            self.recorder.counts["runs killed"] += 1
+            self.dying = True
+            raise Killed
+        _undisturbed(self._meanwhile)
+
+    def _meanwhile(self) -> None:
+        if self.random.random() < 0.5:  # noqa: PLR2004 - a share
+            name = self.random.choice(("a.csv", "b.csv"))
+            self.random.choice((self.drop, self.remove))(name)
+        elif self.depth < 2:  # noqa: PLR2004 - runs that stand still at once
+            self.recorder.counts["runs that stood still past their lease"] += 1
+            self.claims.wait(2 * LIFE)
+            for drop in list(self.claims.rows.values()):
+                if drop.state == "open":
+                    self.run(drop.id, f"other-{self.random.randint(1, 2)}")
+
+    def dispatch(self) -> None:
+        """Enter what lies in the inbox and work off what is open, as dispatcher and runs do."""
+        for number in custody.strays(UPath(self.inbox)):
+            if self.claims.rows[number].state != "open":
+                custody.give_back(UPath(self.inbox), self.claims.rows[number])
+        for seen in inbox.look(UPath(self.inbox)).values():
+            with suppress(DropTaken):
+                drop = self.claims.enter(RESOURCE, seen)
+                if drop.state in ENDED:  # it lies there again, as it was
+                    self.claims.enter_again(drop)
+        for drop in list(self.claims.rows.values()):
+            if drop.state == "open":
+                self.run(drop.id, drop.dag_run_id)
+
+    def run(self, number: int, run_id: str) -> None:
+        """Work a drop off once, as one try of its run."""
+        self.depth += 1
+        self.recorder.counts["tries"] += 1
+        try:
+            self._work(self.claims.reopen(number, run_id))
+        except (DropTaken, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
+            self.recorder.counts[f"tries ended by {type(end).__name__}"] += 1
+            lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
+            self.recorder.tell(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
+            if isinstance(end, DropGone):
+                with suppress(LeaseLost):
+                    self.claims.finish(self.claims.rows[number], "withdrawn")
+        finally:
+            self.depth -= 1
+            self.dying = False
+
+    def _work(self, held: Drop) -> None:
+        kept = _watched(
+            self, lambda: custody.take(UPath(self.inbox), UPath(self.folder / "archive"), held)
+        )
+        content = kept.read_bytes()
+        digest = sha256(content).hexdigest()
+        earlier = self.claims.record(held, sha256=digest, archive=str(kept))
+        if content != self.versions[held.stamp]:
+            self.wrong.append(f"drop {held.id} was read as something that was never dropped")
+        self.read.append((held.id, content))
+        counts = dict.fromkeys(("created", "adopted", "already_there"), 1)
+        self.claims.finish(held, "repeated" if earlier else "applied", counts=counts)
+        self.recorder.tell(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes worked off")
+
+
+def _watched(world: World, work: Callable[[], Any]) -> Any:
+    """Do `work` with the world's interruptions before each thing it does to a file."""
+    global _before_effect  # noqa: PLW0603 - Python's audit has one hook for the process
+    outer, _before_effect = _before_effect, world.interrupt
+    try:
+        return work()
+    finally:
+        _before_effect = outer
+
+
+def _undisturbed(work: Callable[[], None]) -> None:
+    """Do `work` of others without interruptions of its own, save for the runs that it begins."""
+    global _before_effect  # noqa: PLW0603 - as above
+    outer, _before_effect = _before_effect, None
+    try:
+        work()
+    finally:
+        _before_effect = outer
+
+
+def broken(seed: int, recorder: Recorder) -> list[str]:
+    """Play the drops of `seed`; return the laws they broke."""
+    folder = Path(tempfile.mkdtemp(dir=_root()))
+    world = World(draws(seed), recorder, folder)
+    names = patch("uuid.uuid4", lambda: UUID(int=world.random.getrandbits(128), version=4))
+    try:
+        names.start()
+        world.inbox.mkdir()
+        for _ in range(world.random.randint(1, 4)):
+            world.drop(world.random.choice(("a.csv", "a.csv", "b.csv")))
+            world.dispatch()
+            world.claims.wait(timedelta(minutes=world.random.choice((1, 30))))
+        world.quiet = True
+        for _ in range(PATIENCE):
+            world.dispatch()
+            world.claims.wait(2 * LIFE)
+        return [*world.wrong, *_wrong(world)]
+    finally:
+        names.stop()
+        shutil.rmtree(folder)
+
+
+def _wrong(world: World) -> Iterator[str]:
+    if left := [each.name for each in world.inbox.iterdir()]:
+        yield f"left in the inbox: {left}"
+    drops = list(world.claims.rows.values())
+    if any(drop.state == "open" for drop in drops):
+        yield "a drop is stuck"
+    read = {content for _, content in world.read}
+    for content in world.kept_by_people:
+        if content not in read:
+            yield f"{len(content)} bytes that were dropped and left alone were never read"
+    applied = [drop.sha256 for drop in drops if drop.state == "applied"]
+    if len(applied) != len(set(applied)):
+        yield "the same content was worked off twice"
+    yield from _wrong_archive(world.folder / "archive", drops, world.versions)
+
+
+def _wrong_archive(
+    archive: Path, drops: Iterable[Drop], versions: Mapping[str, bytes]
+) -> Iterator[str]:
+    for drop in drops:
+        if drop.state in ("applied", "repeated") and not Path(str(drop.archive)).exists():
+            yield f"the original of drop {drop.id} is not in the archive"
+    for kept in archive.rglob("*.csv"):
+        if kept.read_bytes() not in versions.values():
+            yield "the archive holds what was never dropped"
+        if kept.stat().st_mode & 0o077:
+            yield "others may read the archive"

@@ -1,0 +1,93 @@
+"""A ledger in memory: what creation's engine asks of one, without a database."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition
+from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.resources.remotes import Employees
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from proofs.simulation.clock import now
+
+IDENTITY = Employees.identity
+
+
+class MemoryLedger:
+    """The ledger's behaviour without a database: one change at a time, unique remote ids."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Entry] = {}
+        self.body: dict[int, dict[str, Any]] = {}
+        self.snapshot: dict[int, Snapshot] = {}
+        self.history: list[tuple[datetime, int, str | None, Entry]] = []
+
+    def add(
+        self,
+        body: Mapping[str, Any],
+        *,
+        max_attempts: int = 5,
+        manager: str | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> int:
+        """Enter a row, planned with a snapshot of the service, and return its number."""
+        number = len(self.rows) + 1
+        key = IDENTITY.key(body)
+        assert key is not None
+        self.rows[number] = Entry(
+            id=number,
+            key=key,
+            digest="",
+            max_attempts=max_attempts,
+            manager_key=manager,
+            snapshot_id=None if snapshot is None else self.keep(snapshot),
+        )
+        self.body[number] = dict(body)
+        return number
+
+    def keep(self, snapshot: Snapshot) -> int:
+        """Store a snapshot of the service, and return its number."""
+        self.snapshot[len(self.snapshot) + 1] = snapshot
+        return len(self.snapshot)
+
+    async def now(self) -> datetime:
+        """Return the ledger's own time."""
+        return now()
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        """Move rows, all of them or none, as one transaction; raise `RemoteIdConflict` for an id that another has."""
+        at, moved = now(), {}
+        for number in sorted(ids):
+            try:
+                moved[number] = step(self.rows[number], at)
+            except InvalidTransition:
+                continue
+        taken = {e.remote_id for n, e in self.rows.items() if e.remote_id and n not in moved}
+        for move in moved.values():
+            if move.entry.remote_id is not None and move.entry.remote_id in taken:
+                raise RemoteIdConflict
+            taken.add(move.entry.remote_id)
+        for number, move in moved.items():
+            self.rows[number] = move.entry
+            self.history.append((at, number, move.what, move.entry))
+        return {number: move.entry for number, move in moved.items()}
+
+    async def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by number."""
+        return [self.rows[number] for number in sorted(ids)]
+
+    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by key."""
+        return {entry.key: entry for entry in self.rows.values() if entry.key in keys}
+
+    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what is to be sent."""
+        return {number: self.body[number] for number in ids}
+
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots."""
+        return {number: self.snapshot[number] for number in ids}
+
+    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return which rows have these records."""
+        return {e.remote_id: e.key for e in self.rows.values() if e.remote_id in remote_ids}

@@ -1,0 +1,151 @@
+"""A mirror from one seed: a list that moves while it is read, some syncs, and a last one at rest."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.decisions import ServiceRecord, absent, carried, too_many
+from bms_flows.mirror.diff import Intake
+from bms_flows.mirror.flags import FlagList
+from bms_flows.mirror.lists import read_lists
+from bms_flows.mirror.resource import Source
+from bms_flows.mirror.responses import Answers
+from bms_flows.mirror.rows import Listed
+from bms_flows.runtime.coverage import Key
+from proofs.simulation.clock import EPOCH, play
+from proofs.simulation.moving_list import MovingList
+from proofs.simulation.recorder import Recorder, draws
+
+ORDERS: Final = ("id", "id_desc", "name", "modified_on", "modified_on_desc", "none")
+CHANCES: Final = (0.0, 0.02, 0.1, 0.3)
+"""Of a request finding a row inserted, deleted or edited before it."""
+PAST_END: Final = ("empty", "not_found", "last_page")
+
+
+def broken(seed: int, recorder: Recorder) -> list[str]:
+    """Play the run of `seed`; return the laws it broke."""
+    return play(_run(draws(seed), recorder))
+
+
+async def _run(random: Random, recorder: Recorder) -> list[str]:
+    chance, order = random.choice(CHANCES), random.choice(ORDERS)
+    # A few rows without an order may look ordered by chance: then pages hold ten rows and more.
+    size = random.randrange(10 if order == "none" else 3, 14)
+    moving = MovingList(
+        random,
+        rows=random.randrange(25 if order == "none" else 0, 45),
+        order=order,
+        past_end=random.choice(PAST_END),
+    )
+    moving.members = {key for key in moving.states if random.random() < 0.6}  # noqa: PLR2004 - a share
+    moving.flagged = {key for key in moving.states if random.random() < 0.3}  # noqa: PLR2004 - likewise
+    first = random.random() < 0.5  # noqa: PLR2004 - a share of the runs begins with an empty mirror
+    mirror = {} if first else {key: _known(moving, key, b"") for key in moving.states}
+    wrong = []
+    for turn in range(random.randint(1, 2)):
+        moving.inserted = moving.deleted = moving.edited = moving.assigned = chance
+        moving.removed = chance / 4
+        wrong += [f"sync {turn}: {law}" for law in await _sync(moving, mirror, size, recorder)]
+    moving.inserted = moving.deleted = moving.edited = moving.assigned = moving.removed = 0.0
+    moving.order = "id"
+    wrong += [f"at rest: {law}" for law in await _sync(moving, mirror, size, recorder)]
+    if {
+        k for k, row in mirror.items() if row.gone is None
+    } != moving.states.keys() - moving.flagged:
+        wrong.append("at rest the mirror is not the list")
+    return wrong
+
+
+def _known(moving: MovingList, key: Key, digest: bytes) -> ServiceRecord:
+    gone = "flagged" if key in moving.flagged else None
+    return ServiceRecord(digest, detailed=True, gone=gone, flags=(key in moving.members,))
+
+
+async def _sync(
+    moving: MovingList, mirror: dict[Key, ServiceRecord], size: int, recorder: Recorder
+) -> list[str]:
+    """Read the lists as a sync does and mark who is gone; return the laws broken meanwhile."""
+    moving.stayed, moving.touched = set(moving.states), set()
+    had = carried(mirror, 0)
+    flag = FlagList.of(moving.fetch_assigned, size, "assigned", had)
+    source = Source(
+        rows=moving.fetch,
+        members={"_assigned": moving.fetch_assigned},
+        deleted=moving.fetch_deleted,
+        detail=_unread,
+        page_size=size,
+    )
+
+    async def stage(items: Sequence[Listed]) -> None:
+        for item in items:
+            gone = "flagged" if item.deleted else None
+            key: Key = item.record.key
+            mirror[key] = ServiceRecord(item.digest, detailed=True, gone=gone, flags=item.flags)
+
+    intake = Intake(
+        CONTACTS,
+        source,
+        known=dict(mirror),
+        flags={"_assigned": flag},
+        details=False,
+        turns=(),
+        day=EPOCH.date(),
+        answers=Unstored(),
+        stage=stage,
+    )
+    lists = await read_lists(source, intake, 3, "contact")
+    recorder.counts["syncs"] += 1
+    recorder.counts["requests"] += lists.calls + flag.reading.calls
+    recorder.tell(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")
+    if not lists.agreed:
+        recorder.counts["syncs that were unstable"] += 1
+        return []
+    seen = intake.seen
+    lacking = absent(mirror, seen, None)
+    # A detail that is still there takes a row off the list of those gone, whoever lacked it.
+    gone = [key for key in lacking if key not in moving.states]
+    recorder.tell(f"lacking {len(lacking)}, gone {len(gone)}")
+    recorder.counts["rows marked as gone"] += len(gone)
+    recorder.counts["syncs with more gone than a person need not see"] += too_many(
+        len(gone), len(mirror), rows=10, percent=5
+    )
+    for key in gone:
+        mirror[key] = replace(mirror[key], gone="vanished")
+    return _wrong(moving, mirror, seen, recorder)
+
+
+def _wrong(
+    moving: MovingList, mirror: dict[Key, ServiceRecord], seen: set[Key], recorder: Recorder
+) -> list[str]:
+    """Return the laws that a run broke which says that it read its lists whole."""
+    missed = moving.stayed - seen
+    # A row edited meanwhile may have jumped over the reading; it is seen the next time.
+    recorder.counts["edited rows that were missed for once"] += len(missed & moving.touched)
+    missed -= moving.touched
+    laws = [f"{len(missed)} rows that stayed were missed"] if missed else []
+    quiet = (moving.stayed & seen) - moving.touched
+    told = {key: (mirror[key].flags, mirror[key].gone) for key in quiet}
+    true = {key: ((known := _known(moving, key, b"")).flags, known.gone) for key in quiet}
+    live = quiet - moving.flagged  # what ASSIGNED means of deleted rows is not shown
+    if flags := sum(told[key][0] != true[key][0] for key in live):
+        laws.append(f"{flags} rows that stayed have a wrong flag")
+    if deleted := sum(told[key][1] != true[key][1] for key in quiet):
+        laws.append(f"{deleted} rows are deleted here and not there, or there and not here")
+    return laws
+
+
+async def _unread(_: Any) -> Any:
+    raise AssertionError("no detail is read")
+
+
+class Unstored(Answers):
+    """Answers that are stored nowhere."""
+
+    def __init__(self) -> None:
+        """Open nothing."""
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Store nothing."""

@@ -1,0 +1,140 @@
+"""A worker between ledger and service that can be killed at any step, or stopped for a while."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from bms.transport import BeforeSend
+from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.store import Step
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.remote import Made
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from proofs.simulation.ledger import MemoryLedger
+from proofs.simulation.service import SimulatedService
+
+
+class Killed(BaseException):
+    """The process is gone; nothing of it runs any more."""
+
+
+class Process:
+    """One worker's view of ledger and service: it can be killed at any step, or stopped for a while.
+
+    With `clock_stops` its machine is paused: its own clock stands still as well.
+    """
+
+    def __init__(
+        self,
+        ledger: MemoryLedger,
+        service: SimulatedService,
+        *,
+        kill_at: int | None = None,
+        stop_at: int | None = None,
+        stop_for: float = 0.0,
+        clock_stops: bool = False,
+    ) -> None:
+        self._ledger, self._service = ledger, service
+        self._kill_at, self._stop_at, self._stop_for = kill_at, stop_at, stop_for
+        self.steps = 0
+        self.dead = False
+        self._stopped_until = 0.0
+        self._clock_stops = clock_stops
+        self._stood = 0.0
+        self.resource, self.identity = service.resource, service.identity
+        self.create_endpoint = service.create_endpoint
+
+    async def _step(self, *, timers_stop: bool = False) -> None:
+        self.steps += 1
+        if self.steps == self._kill_at:
+            self.dead = True
+        loop = asyncio.get_running_loop()
+        if self.steps == self._stop_at:
+            self._stopped_until = loop.time() + self._stop_for
+            self._stood = self._stop_for if self._clock_stops else 0.0
+        if self.dead:
+            raise Killed
+        cancelled = False
+        while (left := self._stopped_until - loop.time()) > 0:
+            # A stopped process does nothing; what its timers wanted meanwhile comes when it wakes.
+            try:
+                await asyncio.sleep(left)
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled and not timers_stop:
+            raise asyncio.CancelledError
+
+    def ticks(self) -> float:
+        """Return this machine's own seconds: without those in which its clock stood still."""
+        return asyncio.get_running_loop().time() - self._stood
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass for this process; a dead one does not wake."""
+        await asyncio.sleep(seconds)
+        if self.dead:
+            raise Killed
+
+    async def now(self) -> datetime:
+        """Return the ledger's time."""
+        return await self._ledger.now()
+
+    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        """Move rows; it may end before or after the commit."""
+        await self._step()
+        done = await self._ledger.change(ids, step)
+        await self._step()
+        return done
+
+    async def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by number."""
+        await self._step()
+        return await self._ledger.entries(ids)
+
+    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by key."""
+        return await self._ledger.by_key(keys)
+
+    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what is to be sent."""
+        return await self._ledger.bodies(ids)
+
+    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return which rows have these records."""
+        return await self._ledger.owners(remote_ids)
+
+    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+        """Return stored snapshots."""
+        return await self._ledger.snapshots(ids)
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Return what the service lists."""
+        await self._step()
+        return await self._service.read_all(scopes, at)
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Return what the service lists now."""
+        await self._step()
+        return await self._service.refresh(snapshot, at)
+
+    async def read(self, remote_id: str) -> Any | None:
+        """Return a record."""
+        return await self._service.read(remote_id)
+
+    def known(self, record: Any) -> ServiceRecord:
+        """Return a record that was read as a list would show it."""
+        return self._service.known(record)
+
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+        """Send a create that goes on when this process is gone."""
+        # A machine that is paused here finds its timers and its clock as they were.
+        await self._step(timers_stop=self._clock_stops)
+        await before_send()
+        under_way = asyncio.create_task(self._service.create(body))
+        under_way.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.sleep(0)
+        await self._step()  # killed or stopped here, the request is on its way
+        try:
+            return await under_way
+        finally:
+            await self._step()

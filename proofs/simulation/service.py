@@ -1,0 +1,202 @@
+"""A service in memory that creates employees: it loses answers, lags, and watches who sends what."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+import msgspec
+
+from bms.endpoints import BY_NAME
+from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
+from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
+from proofs.simulation.clock import now
+from proofs.simulation.ledger import IDENTITY
+
+ENDPOINT = BY_NAME["create_employee"]
+GATEWAY_S = 5.0
+"""Seconds until a gateway answers 504 by itself."""
+
+
+@dataclass
+class Record:
+    """A record of the simulated service."""
+
+    known: ServiceRecord
+    exists_from: datetime
+    listed_from: datetime
+    who: int = 0
+    """The person it is of, by the number in the file."""
+    typed: bool = False
+    """Whether an HR user typed it in."""
+
+
+@dataclass
+class SimulatedService:
+    """Creates, loses answers, lags; watches that no key has two POSTs in flight."""
+
+    fates: Callable[[], str]
+    """Draws what becomes of a create: see `create`."""
+    lag: Callable[[], float] = lambda: 0.0
+    """Draws the seconds until a created record shows in the lists."""
+    latency: float = 0.05
+    stored: Callable[[str], str] = str
+    """Returns the form in which the service stores a payroll number."""
+    behind_gateway_s: float = 29.0
+    """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
+    retry_after: float | None = None
+    """Seconds that 429 and 503 ask to wait."""
+    records: list[Record] = field(default_factory=list)
+    in_flight: Counter[str] = field(default_factory=Counter)
+    sent: list[tuple[datetime, str]] = field(default_factory=list)
+    fired: Counter[str] = field(default_factory=Counter)
+    overlaps: list[tuple[datetime, str]] = field(default_factory=list)
+    """POSTs that came while another of the same key was in flight."""
+    made: int = 0
+    """Records made so far; ids are never used again."""
+
+    resource = EMPLOYEE
+    identity = IDENTITY
+    create_endpoint = "create_employee"
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Return what the lists show by now."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        return self.snapshot(scopes, at)
+
+    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        """Return what the lists of a snapshot show by now."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        found = self.snapshot([int(name) for name in snapshot.lists], at)
+        return snapshot.refreshed(at, found.lists, found.records)
+
+    def snapshot(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        """Return what the lists show at this moment."""
+        shown = [record.known for record in self.listed()]
+        lists = {
+            str(entity): ListState.of(k for k in shown if k.values["id_entity"] == entity)
+            for entity in scopes
+        }
+        return Snapshot(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
+
+    async def read(self, remote_id: str) -> ServiceRecord | None:
+        """Return a record once lists show it, too."""
+        await asyncio.sleep(min(self.latency, 0.5))
+        return next((r.known for r in self.listed() if r.known.remote_id == remote_id), None)
+
+    def known(self, record: ServiceRecord) -> ServiceRecord:
+        """Return a record that was read as a list would show it."""
+        return record
+
+    async def create(self, body: Mapping[str, Any]) -> Made:
+        """Send a create; its fate is drawn."""
+        key = IDENTITY.key(body) or ""
+        fate = self.fates()
+        self.fired[fate] += 1
+        if fate == "no_connection":
+            raise ConnectionFailed(ENDPOINT, "no connection", sent=False)
+        self.sent.append((now(), key))
+        # What the service does goes on whatever happens to the sender.
+        served = asyncio.get_running_loop().create_task(self._serve(key, body, fate))
+        served.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if fate == "broken_off":
+            raise AmbiguousWrite(ENDPOINT, "connection lost")  # and the service works on
+        if fate == "gateway":
+            await asyncio.wait({served}, timeout=GATEWAY_S)  # and the service works on
+            raise AmbiguousWrite(ENDPOINT, "server error", status=504)
+        return await asyncio.shield(served)
+
+    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Made:
+        if self.in_flight[key]:
+            self.overlaps.append((now(), key))
+        self.in_flight[key] += 1
+        try:
+            await asyncio.sleep(self.behind_gateway_s if fate == "gateway" else self.latency)
+            if fate in ("refused", "forbidden"):
+                status = 422 if fate == "refused" else 403
+                raise Refused(ENDPOINT, f"refused ({status})", status=status)
+            if fate == "unavailable":
+                raise AmbiguousWrite(
+                    ENDPOINT, "server error", status=503, retry_after=self.retry_after
+                )
+            if fate == "throttled":
+                raise AmbiguousWrite(
+                    ENDPOINT, "throttled", status=429, retry_after=self.retry_after
+                )
+            if fate == "failed":
+                raise AmbiguousWrite(ENDPOINT, "server error", status=500)
+            made = self._commit(body)
+            if fate == "failed_after":
+                raise AmbiguousWrite(ENDPOINT, "server error", status=500)
+            if fate == "slow":
+                await asyncio.sleep(1.5)
+            if fate == "early_id":
+                raise IdUnconfirmed(ENDPOINT, made.remote_id)
+            if fate == "lost":
+                raise AmbiguousWrite(ENDPOINT, "connection lost")
+            return made
+        finally:
+            self.in_flight[key] -= 1
+
+    def _commit(self, body: Mapping[str, Any]) -> Made:
+        stored = {**body, "payroll_number": self.stored(body["payroll_number"])}
+        known, at = self._known(stored), now()
+        listed_from = at + timedelta(seconds=self.lag())
+        self.records.append(Record(known, at, listed_from, int(body["payroll_number"])))
+        return Made(known.remote_id, known.number, True)
+
+    def type_in(self, body: Mapping[str, Any], who: int) -> None:
+        """Take a record that an HR user types in; lists show it at once."""
+        self.records.append(Record(self._known(body), now(), now(), who, typed=True))
+
+    def change(self, record: Record, body: Mapping[str, Any]) -> None:
+        """Show a record with other data from now on, under its own id."""
+        changed = self._known(body)
+        names = {"remote_id": record.known.remote_id, "number": record.known.number}
+        record.known = msgspec.structs.replace(changed, **names)
+
+    def listed(self) -> list[Record]:
+        """Return the records that lists show by now."""
+        return [record for record in self.records if record.listed_from <= now()]
+
+    def _known(self, body: Mapping[str, Any]) -> ServiceRecord:
+        self.made += 1
+        return ServiceRecord(
+            remote_id=f"guid-{self.made}",
+            number=self.made,
+            is_standby=True,
+            key=IDENTITY.key(body),
+            others=IDENTITY.others(body),
+            loose=IDENTITY.loose(body),
+            marks=IDENTITY.mark(body),
+            values={"id_entity": body["id_entity"]},
+        )
+
+    def doubles(self) -> list[str]:
+        """Return the people of whom more than one record was created."""
+        made = Counter(r.who for r in self.records if not r.typed)
+        return [str(who) for who, n in made.items() if n > 1]
+
+
+def person(n: int, **given: Any) -> dict[str, Any]:
+    """Return a body like no other's."""
+    return {
+        "id_entity": 1,
+        "payroll_number": f"{n:06}",
+        "last_name": f"Nom{n}",
+        "first_name": "Prénom",
+        "start_date": "2026-02-01",
+        **given,
+    }
+
+
+def drawn(random: Random, weights: Mapping[str, int]) -> Callable[[], str]:
+    """Draws of fates by their weights."""
+    names, shares = list(weights), list(weights.values())
+    return lambda: random.choices(names, shares)[0]

@@ -1,0 +1,285 @@
+"""Everything at once for an hour, with faults and kills; then all of it held against what is true.
+
+    python -m proofs.soak [--minutes 60] [--seed 1] [--keep]
+
+Round after round invoices are extracted, contacts synced, and files of employees and contacts dropped
+and created, each in a process of its own, two at a time. Of the service's answers one in a hundred goes
+wrong in each way that `FAULTS` names; one in four processes is killed (SIGKILL) at some moment; each is
+run again until it ends. Between rounds the service's own data change. Ends with 1 if anything is lost,
+doubled, different, stuck, or grows.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import psutil
+from sqlalchemy import Engine, text
+
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_sandbox.serve import Sandbox, running
+from bms_warehouse import database
+from proofs import flows, ground_truth, levels
+from proofs.flows import ContactSync, Creation, Extraction, Flow
+from proofs.kill_invoices import UNIT
+from tests.bms_flows.onboarding import grid
+from tests.bms_flows.onboarding.crm import people
+from tests.bms_flows.onboarding.onboarding import Run
+from tests.support.published import stamp
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
+
+RESULTS: Final = Path(__file__).parent / "results" / "soak.md"
+FAULTS: Final = {name: given for name, given in grid.FAULTS.items() if name != "none"}
+SHARE: Final = 0.01
+KILLED: Final = 0.25
+ROWS: Final = 4
+"""Rows of each dropped file."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the servers held at one moment; memory in MB."""
+
+    sandbox: float
+    postgres: float
+    connections: int
+
+
+@dataclass
+class Soak:
+    """What a soak has done so far."""
+
+    here: WarehouseServer
+    sandbox: Sandbox
+    random: Random
+    minutes: float
+    uri: str = ""
+    begun: float = field(default_factory=time.monotonic)
+    rounds: int = 0
+    processes: int = 0
+    killed: int = 0
+    repeated: int = 0
+    wrong: list[str] = field(default_factory=list)
+    employees: list[str] = field(default_factory=list)
+    contacts: list[str] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    peaks: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.uri = self.here.warehouse()
+        self.engine: Engine = database.connect(self.uri, pool_size=1)
+
+    @property
+    def left(self) -> float:
+        """Seconds until it is to end."""
+        return self.begun + 60 * self.minutes - time.monotonic()
+
+    def carry_through(self, flow: Flow, kill_after: float | None) -> None:
+        """Run a flow until it ends well, the first time perhaps killed after some seconds."""
+        if kill_after is not None:
+            with flows.begun(flow) as process:
+                first = process.ended(kill_after)
+            self.processes += 1
+            self.killed += first.code is None
+            if first.well:
+                return
+        endings = flows.finished(flow)
+        self.processes += len(endings)
+        self.repeated += len(endings) - 1
+        self.peaks += [each.peak / 1e6 for each in endings if each.well]
+        if not endings[-1].well:
+            last = endings[-1]
+            self.wrong.append(f"stuck: {type(flow).__name__} {last.kind} {last.text[:200]}")
+
+    def flows(self) -> Iterator[Flow]:
+        """Yield what a round does."""
+        name, root = f"round-{self.rounds}", str(self.here.folder / "data")
+        yield Extraction(self.uri, root, self.sandbox.url, name)
+        yield Creation(self._drop("employee"))
+        yield ContactSync(self.uri, root, self.sandbox.url, name, page_size=100)
+        yield Creation(self._drop("contact"))
+
+    def _drop(self, resource: str) -> Run:
+        numbers = range(ROWS * self.rounds, ROWS * (self.rounds + 1))
+        if resource == "employee":
+            keys = [str(500_000 + each) for each in numbers]
+            head = "id_entity;payroll_number;last_name;first_name;start_date"
+            lines = [head, *(f"1;{each};Nom {each};Prénom;2026-05-15" for each in keys), ""]
+            self.employees += keys
+            content = "\n".join(lines).encode()
+        else:
+            keys = [f"personne.{each}@depot.example" for each in numbers]
+            rows = (
+                f"Personne {each};Une;{key};06 01 {each // 10000 % 100:02d} {each // 100 % 100:02d} "
+                f"{each % 100:02d};Dépôt SA;"
+                for each, key in zip(numbers, keys, strict=True)
+            )
+            self.contacts += keys
+            content = people("contact", *rows)
+        seen = Seen(f"{resource}-{self.rounds}.csv", len(content), str(self.rounds))
+        drop = claim.enter(self.engine, resource, seen)
+        # Half of the runs are tried again, half are cleared: these find nothing of what steps returned.
+        kept = str(self.here.folder / f"kept-{drop.id}.json") if self.random.random() < 0.5 else ""  # noqa: PLR2004 - half
+        service = flows.service(self.sandbox.url)
+        return Run(self.uri, service, drop.id, content, resource=resource, kept=kept)
+
+    def play_round(self, pool: ThreadPoolExecutor) -> None:
+        """Do all of a round, and look at the servers every second meanwhile."""
+        self._change()
+        under_way: list[Future[None]] = []
+        for flow in self.flows():
+            kill_after = self.random.uniform(0.1, 3) if self.random.random() < KILLED else None
+            under_way.append(pool.submit(self.carry_through, flow, kill_after))
+        while not all(each.done() for each in under_way):
+            self.look()
+            time.sleep(1)
+        for each in under_way:
+            each.result()
+        self.rounds += 1
+
+    def _change(self) -> None:
+        """Let the service's people work: pay, book, edit, delete."""
+        for invoice in self.random.sample(
+            self.sandbox.invoices(1, UNIT.span.start, UNIT.span.end), 2
+        ):
+            self.sandbox.pay(1, invoice["id_invoice"])
+        own = [
+            row
+            for row in self.sandbox.rows("contacts")
+            if not row["email"].endswith("@depot.example")
+        ]
+        first, second, gone = self.random.sample(own, 3)
+        for each in (first, second):
+            self.sandbox.edit("contacts", each["id"], notes=f"round {self.rounds}")
+        self.sandbox.delete("contacts", gone["id"])
+        self.sandbox.insert("contacts")
+
+    def look(self) -> None:
+        """Take a sample, and show how far it is."""
+        assert self.sandbox.process is not None
+        server = psutil.Process(self.here.pid)
+        memory = sum(map(levels.memory, (server, *server.children(recursive=True))))
+        with self.engine.connect() as connection:
+            count = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
+            connections = int(connection.scalar(text(count)) or 0)
+        serving = levels.memory(psutil.Process(self.sandbox.process.pid))
+        self.samples.append(Sample(serving, memory, connections))
+        line = (
+            f"{max(0, self.left) / 60:5.1f} min left, {self.rounds} rounds, {self.processes} processes, "
+            f"{self.killed} killed; sandbox {serving:.0f} MB, PostgreSQL {memory:.0f} MB, "
+            f"{connections} connections; {len(self.wrong)} wrong"
+        )
+        print(f"\r{line:<130}", end="", file=sys.stderr, flush=True)
+
+    def judge(self) -> None:
+        """Bring all up to date without faults, and hold it against what is true."""
+        self.sandbox.clear_faults()
+        root = str(self.here.folder / "data")
+        for flow in (
+            Extraction(self.uri, root, self.sandbox.url, "last"),
+            ContactSync(self.uri, root, self.sandbox.url, "last", page_size=100),
+        ):
+            self.carry_through(flow, None)
+        with self.engine.connect() as connection:
+            for window in UNIT.windows:
+                days = (window.start, window.end)
+                self.wrong += ground_truth.invoices(connection, self.sandbox, UNIT.id_entity, *days)
+            self.wrong += ground_truth.contacts(connection, self.sandbox)
+            self.wrong += ground_truth.stuck(connection)
+        made = self.sandbox.truth()["created"]
+        for what, keys, name in (
+            ("employees", self.employees, "payroll_number"),
+            ("contacts", self.contacts, "email"),
+        ):
+            found = Counter(row[name] for row in made[what])
+            self.wrong += [f"lost: {what} {key}" for key in keys if not found[key]]
+            self.wrong += [f"doubled: {what} {key}" for key, count in found.items() if count > 1]
+        self.wrong += [f"grows: {name}" for name, each in self.flat.items() if levels.grown(each)]
+
+    @property
+    def flat(self) -> dict[str, Sequence[float]]:
+        """What should not grow; the sandbox keeps whatever was made, so its memory is shown only."""
+        return {
+            "PostgreSQL, MB": [each.postgres for each in self.samples],
+            "a flow's process at most, MB": self.peaks,
+            "connections": [each.connections for each in self.samples],
+        }
+
+    def report(self) -> str:
+        """Return the result as Markdown."""
+        told = Counter(each.partition(":")[0] for each in self.wrong)
+        fired = sum(self.sandbox.truth()["faults"].values())
+        asked = sum(sum(each.values()) for each in self.sandbox.truth()["requests"].values())
+        counts = {
+            "rounds": self.rounds,
+            "rows dropped": len(self.employees) + len(self.contacts),
+            "requests": asked,
+            "faults": fired,
+            "processes": self.processes,
+            "killed": self.killed,
+            "run again": self.repeated,
+            **{
+                name: told[name]
+                for name in ("doubled", "lost", "too many", "different", "stuck", "grows")
+            },
+        }
+        series = {"sandbox, MB": [each.sandbox for each in self.samples], **self.flat}
+        minutes = (time.monotonic() - self.begun) / 60
+        return "\n".join(
+            [
+                "# Soak",
+                "",
+                f"{stamp(f'python -m proofs.soak --minutes {self.minutes:g}')} {minutes:.0f} minutes.",
+                "",
+                "| What | Count |",
+                "| --- | ---: |",
+                *(f"| {name} | {count:,} |" for name, count in counts.items()),
+                "",
+                "| Over time | first tenth | median | last tenth |",
+                "| --- | ---: | ---: | ---: |",
+                *(levels.line(name, each) for name, each in series.items()),
+                "",
+                *(f"- {each}" for each in dict.fromkeys(self.wrong)),
+            ]
+        )
+
+
+def main() -> int:
+    """Soak, print what came of it; 1 if anything is wrong."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    options.add_argument("--minutes", type=float, default=60)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--keep", action="store_true", help="write proofs/results/soak.md")
+    given = options.parse_args()
+    size = ("--invoices-per-day", "8", "--contacts", "60", "--consultants", "0", "--employees", "5")
+    with warehouse_server() as here, running(options=("--today", "2026-03-31", *size)) as sandbox:
+        sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
+        for kind, parameters in FAULTS.items():
+            sandbox.set_fault(kind, "*", probability=SHARE, **parameters)
+        soak = Soak(here, sandbox, Random(given.seed), given.minutes)  # noqa: S311 - a draw, no secret
+        with ThreadPoolExecutor(2) as pool:
+            for _ in itertools.takewhile(lambda _: soak.left > 0, itertools.count()):
+                soak.play_round(pool)
+        soak.judge()
+        soak.engine.dispose()
+        report = soak.report()
+    print(f"\n{report}", flush=True)
+    if given.keep:
+        RESULTS.write_text(f"{report.rstrip()}\n")
+    return 1 if soak.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""A PostgreSQL of the proofs' own, which they may stop, and a sandbox whose truth they are held against."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.settings import Settings
+from bms_sandbox.serve import Sandbox, running
+from bms_warehouse import database
+from proofs import flows
+from proofs.kill_invoices import Killing
+from tests.bms_flows.onboarding.onboarding import QUICK, Run
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
+
+PEOPLE = {
+    "900001": "1;900001;Lefèvre;Aurélie;2026-05-15;",
+    "900002": "1;900002;Martin;Paul;2026-05-15;900001",
+}
+KEYS = Counter(PEOPLE.keys())
+HEAD = "id_entity;payroll_number;last_name;first_name;start_date;manager_payroll_number"
+FILE = "\n".join([HEAD, *PEOPLE.values(), ""]).encode()
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[WarehouseServer]:
+    """A PostgreSQL that a proof may stop and start."""
+    with warehouse_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Sandbox]:
+    """A sandbox with few rows: proofs repeat much, and small."""
+    options = ("--today", "2026-03-31", "--frozen", "--invoices-per-day", "5", "--contacts", "12")
+    with running(options=options) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(service: Sandbox) -> Sandbox:
+    """The sandbox as it was at its start."""
+    service.reset()
+    service.forget()
+    return service
+
+
+@pytest.fixture
+def killing(sandbox: Sandbox, here: WarehouseServer, tmp_path: Path) -> Killing:
+    """An extraction with an older load beneath it, and what an undisturbed one comes to."""
+    return Killing(sandbox, here.warehouse, tmp_path)
+
+
+Drop = Callable[..., Run]
+
+
+@pytest.fixture
+def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
+    """Enter `FILE` as a drop in a warehouse of its own; the service's clock runs, so that lags end."""
+
+    def entered(settings: Settings = QUICK) -> Run:
+        sandbox.reset()
+        sandbox.set_clock(datetime.now(UTC), frozen=False)
+        sandbox.set_latency(0.05)  # a create is on its way for longer than a look at it takes
+        sandbox.forget()
+        uri = here.warehouse()
+        engine = database.connect(uri)
+        number = claim.enter(engine, "employee", Seen("a.csv", len(FILE), "1")).id
+        engine.dispose()
+        told = replace(flows.service(sandbox.url), timeout=5, backoff_cap=0.02)
+        return Run(uri, told, number, FILE, settings=settings)
+
+    return entered

@@ -1,0 +1,55 @@
+"""What came of one flow that was disturbed at many points."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+from proofs import flows, ground_truth
+from proofs.flows import ContactSync, Ending, Extraction
+from proofs.kill_invoices import Killing
+
+
+@dataclass
+class Story:
+    """What was done, how the disturbed processes ended, and what was wrong afterwards."""
+
+    what: str
+    wrong: list[str] = field(default_factory=list)
+    endings: Counter[str] = field(default_factory=Counter)
+
+    def took(self, point: object, ending: Ending) -> None:
+        """Take in how a disturbed process ended: it went on, or failed with an error that may pass."""
+        said = ending.text.partition(":")[0].partition(" in ")[0]  # the place is each time another
+        self.endings[f"{ending.kind}, {said}" if said else ending.kind or "went on"] += 1
+        if not ending.lawful:
+            self.found(point, [f"{ending.code} {ending.kind}: {ending.text[:200]}"])
+
+    def found(self, point: object, wrong: Iterable[str]) -> None:
+        """Take in what is wrong afterwards."""
+        self.wrong += [f"{point}: {each}" for each in wrong]
+
+    def extracted(self, point: object, killing: Killing, flow: Extraction) -> None:
+        """Hold a disturbed extraction against before and after; run it again, and hold that against after."""
+        left = killing.look(flow.warehouse)
+        if left not in (killing.was, killing.will_be):
+            self.found(point, ["something between before and after shows"])
+        flows.well(flow)
+        if killing.look(flow.warehouse) != killing.will_be:
+            self.found(point, ["the next run ended with another table"])
+        published = left == killing.will_be
+        self.found(point, killing.records(flow.warehouse, published=published))
+
+    def synced(self, point: object, flow: ContactSync, sandbox: Sandbox) -> None:
+        """Run a disturbed sync again, and hold its mirror against what is true."""
+        flows.well(flow)
+        engine = database.connect(flow.warehouse)
+        with engine.connect() as connection:
+            self.found(point, ground_truth.contacts(connection, sandbox))
+            self.found(point, ground_truth.stuck(connection))
+        engine.dispose()
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{count} {name}" for name, count in sorted(self.endings.items()))
+        return f"{self.what}: {self.endings.total()} times; {ends}; {len(self.wrong)} wrong"

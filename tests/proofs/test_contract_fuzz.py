@@ -1,0 +1,46 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bms_sandbox.operations import OPERATIONS
+from proofs.contract_fuzz import Outcome, nullable, row
+
+GOOD = Outcome(
+    answers={"list_contacts": {"200": 3, "422": 1}, "token": {"200": 1, "401": 2}},
+    cases=7,
+    findings={},
+    unanswered=[],
+    seconds=1.0,
+    told="",
+)
+
+
+def test_what_a_new_record_may_leave_out_may_be_null_however_deep() -> None:
+    skill: dict[str, Any] = {"type": "object", "properties": {"level": {"type": "integer"}}}
+    schema: dict[str, Any] = {
+        "properties": {"skills": {"items": {"$ref": "#/components/schemas/Skill"}}}
+    }
+    found = nullable(schema, {"Skill": skill})
+    skills, none = found["properties"]["skills"]["anyOf"]
+    assert none == {"type": "null"}
+    assert skills["items"]["properties"] == {"level": {"anyOf": [{"type": "integer"}, none]}}
+    assert "anyOf" not in skill["properties"]["level"], "what is answered stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("found", "good"),
+    [
+        (GOOD, True),
+        (replace(GOOD, findings={"Server error": ["POST /v1/token"]}), False),
+        (replace(GOOD, unanswered=["read_contact"]), False),
+    ],
+)
+def test_an_operation_that_was_never_reached_is_no_proof(found: Outcome, *, good: bool) -> None:
+    assert found.good is good
+
+
+def test_a_line_counts_requests_and_names_what_was_found() -> None:
+    line = row("defaults", replace(GOOD, findings={"Server error": ["POST /v1/token"]}))
+    reached = f"{len(OPERATIONS)} of {len(OPERATIONS)}"
+    assert line == f"| defaults | {reached} | 7 | 7 | 4 | Server error: POST /v1/token | 1 |"

@@ -1,0 +1,71 @@
+"""The simulations: no law breaks in a few thousand runs, one seed replays a run, and they can fail."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bms_flows.audit import mirrors
+from bms_flows.mirror.flags import FlagList
+from proofs import simulate
+from proofs.simulation import creation
+from proofs.simulation.recorder import Recorder
+
+
+@pytest.mark.parametrize(
+    ("engine", "seeds"),
+    [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 600), ("audits", 60)],
+)
+def test_no_law_breaks(engine: str, seeds: int) -> None:
+    played = simulate.play(engine, range(seeds))
+    assert played.broken == {}
+
+
+@pytest.mark.parametrize("engine", simulate.ENGINES)
+def test_one_seed_plays_the_same_run_again(engine: str) -> None:
+    stories = []
+    for _ in range(2):
+        recorder = Recorder(story=[])
+        for seed in range(8):
+            simulate.ENGINES[engine](seed, recorder)
+        stories.append((recorder.story, recorder.counts))
+    assert stories[0] == stories[1]
+    assert len(stories[0][0] or ()) > 20
+
+
+def test_records_that_show_too_late_break_a_law_and_the_command_to_see_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def late(seed: int, recorder: Recorder) -> list[str]:
+        return creation.broken(seed, recorder, lag=6.0)
+
+    engine: Callable[[int, Recorder], list[str]] = late
+    monkeypatch.setitem(simulate.ENGINES, "creation", engine)
+    assert simulate.main(["--engine", "creation", "--seeds", "60"]) == 1
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert "created twice" in told
+    command = told.partition("python -m proofs.simulate ")[2].split()
+    assert simulate.main(command) == 1
+    assert "POST of" in capsys.readouterr().out
+
+
+def test_an_audit_that_forgets_the_open_rows_of_other_parts_breaks_a_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mirrors, "carried", lambda *_, **__: {})
+    played = simulate.play("audits", range(20))
+    assert "closed, the fault is there" in str(played.broken)
+
+
+def test_a_flag_whose_list_is_read_once_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def believe(self: FlagList, *_: object) -> None:
+        self.proven = True
+
+    monkeypatch.setattr(FlagList, "prove", believe)
+    monkeypatch.setattr(FlagList, "tells", lambda *_: True)
+    played = simulate.play("mirror", range(200))
+    assert "have a wrong flag" in str(played.broken)
+
+
+def test_a_seed_without_its_engine_is_refused() -> None:
+    with pytest.raises(SystemExit):
+        simulate.main(["--seed", "1"])

@@ -1,0 +1,93 @@
+"""A process stopped past its lease: another takes over and ends the work, then it is let go on."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+from proofs import flows, ground_truth
+from proofs.flows import Creation, Extraction
+from proofs.interruptions import stand_still
+from proofs.kill_invoices import FEWEST, Killing
+from stack.processes import until
+from tests.bms_flows.onboarding import grid
+from tests.proofs.conftest import KEYS, Drop
+from tests.proofs.story import Story
+from tests.support.warehouse_server import WarehouseServer
+
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+
+Figure = Callable[[str], None]
+
+
+LEASE_S = 1.0
+"""Seconds that days are held here; ten minutes elsewhere."""
+
+
+STILL_S = 1.0
+"""Seconds that a transaction may stand still here; ten minutes elsewhere."""
+
+
+def run_out(uri: str) -> None:
+    """Wait until no days are held any more."""
+    engine = database.connect(uri)
+    held = text("select count(*) from bms.client_invoice_lease where expires_at > now()")
+
+    def nobody() -> bool:
+        with engine.connect() as connection:
+            return not connection.scalar(held)
+
+    assert until(nobody, 10)
+    engine.dispose()
+
+
+def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
+    killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
+) -> None:
+    story = Story("an extraction that stood still past its lease")
+    assert len(killing.points) >= FEWEST
+    for point in range(0, len(killing.points), 2):
+        uri, root = here.warehouse(killing.before), str(tmp_path / f"point-{point}")
+        with flows.begun(
+            Extraction(uri, root, sandbox.url, lease_s=LEASE_S), point, stand_still
+        ) as process:
+            assert process.stopped()
+            run_out(uri)
+            flows.well(Extraction(uri, root, sandbox.url, "second"))
+            if killing.look(uri) != killing.will_be:
+                story.found(point, ["the one that took over ended with another table"])
+            process.send(signal.SIGCONT)
+            story.took(point, process.ended())
+        if killing.look(uri) != killing.will_be:
+            story.found(point, ["the one that stood still has written"])
+        engine = database.connect(uri)
+        with engine.connect() as connection:
+            story.found(point, ground_truth.stuck(connection))
+        engine.dispose()
+        here.drop(uri)
+    figure(str(story))
+    assert story.wrong == []
+
+
+def test_a_creation_creates_nobody_twice(
+    here: WarehouseServer, sandbox: Sandbox, drop: Drop, figure: Figure
+) -> None:
+    """Before, in and after each POST and each commit."""
+    story = Story("a creation that stood still past its lease")
+    steps = flows.run(Creation(drop())).points
+    for step in range(1, steps):
+        run = drop()
+        with flows.begun(Creation(run, STILL_S), step, stand_still) as process:
+            assert process.stopped()
+            taken_over = flows.finished(Creation(run))
+            story.found(step, grid.wrong(sandbox, run, KEYS, [taken_over[-1].code]))
+            process.send(signal.SIGCONT)
+            story.took(step, process.ended())
+        story.found(step, grid.wrong(sandbox, run, KEYS, [0]))
+        here.drop(run.warehouse)
+    figure(str(story))
+    assert story.wrong == []
