@@ -25,15 +25,9 @@ import psycopg
 from bench import comparison_report as report
 from bench.comparison_report import AGAIN, CEILING, FIRST, OURS, SCAN, Found, Measure, Peer
 from bms_sandbox.serve import Sandbox, running
+from tests.support.measurement import PROJECT, cpu_seconds, load_average, measured
 from tests.support.virtual_environment import python_of
-from tests.support.warehouse_server import (
-    PROJECT,
-    WarehouseServer,
-    cpu_seconds,
-    load_average,
-    measured,
-    warehouse_server,
-)
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 TODAY = date(2026, 4, 1)
 VARIANTS = {"contacts": ("merge", "arrow", "once"), "invoices": ("merge", "arrow", "once", "lanes")}

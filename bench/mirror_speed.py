@@ -18,14 +18,9 @@ from typing import Any
 import psycopg
 
 from bms_sandbox.serve import Sandbox, running
+from tests.support.measurement import cpu_seconds, load_average, measured
 from tests.support.published import stamp
-from tests.support.warehouse_server import (
-    WarehouseServer,
-    cpu_seconds,
-    load_average,
-    measured,
-    warehouse_server,
-)
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "mirror.svg"
