@@ -32,7 +32,7 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.verify import verify
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from tests.support.measurement import load_average
@@ -78,7 +78,7 @@ async def bare(sandbox: Sandbox, bodies: Sequence[dict[str, Any]], concurrency: 
 
 
 async def engine(
-    here: WarehouseServer, sandbox: Sandbox, sheet: Sheet, settings: Settings
+    here: WarehouseServer, sandbox: Sandbox, sheet: Sheet, settings: OnboardingSettings
 ) -> dict[str, float]:
     """Return the seconds of planning, applying and reading back a drop in a new warehouse."""
     uri = here.warehouse()
@@ -117,7 +117,7 @@ async def engine(
     return took
 
 
-def rounds_of(given: argparse.Namespace, settings: Settings) -> list[dict[str, float]]:
+def rounds_of(given: argparse.Namespace, settings: OnboardingSettings) -> list[dict[str, float]]:
     """Measure in turns."""
     sheet = read(people(given.rows), "a.csv", EMPLOYEE)
     bodies = [{**row.values, "start_date": START.isoformat()} for row in sheet.rows]
@@ -162,12 +162,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=1000)
     options.add_argument("--latency-ms", type=float, default=20)
-    options.add_argument("--concurrency", type=int, default=Settings().create_concurrency)
-    options.add_argument("--chunk-rows", type=int, default=Settings().chunk_rows)
+    options.add_argument("--concurrency", type=int, default=OnboardingSettings().create_concurrency)
+    options.add_argument("--chunk-rows", type=int, default=OnboardingSettings().chunk_rows)
     options.add_argument("--repeat", type=int, default=5)
     options.add_argument("--keep", action="store_true", help="write bench/results/creation.md")
     given = options.parse_args()
-    settings = Settings(
+    settings = OnboardingSettings(
         approval="never", create_concurrency=given.concurrency, chunk_rows=given.chunk_rows
     )
     rounds = rounds_of(given, settings)

@@ -11,9 +11,9 @@ from upath import UPath
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
-from bms_flows.invoices.units import Unit, units
+from bms_flows.invoices.units import Unit, split_into_units
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
@@ -31,7 +31,7 @@ def main() -> None:
     options.add_argument("--run", default="bench")
     options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
     options.add_argument("--days", type=int, default=365)
-    options.add_argument("--window", type=int, default=Settings.window_days)
+    options.add_argument("--window", type=int, default=FlowSettings.window_days)
     options.add_argument("--in-flight", type=int, default=16)
     given = options.parse_args()
     client = ClientSettings(
@@ -42,7 +42,7 @@ def main() -> None:
         concurrency=given.in_flight,
     )
     engine = database.connect(given.database)
-    flow = FlowContext(engine, UPath(given.data_root), Settings(window_days=given.window))
+    flow = FlowContext(engine, UPath(given.data_root), FlowSettings(window_days=given.window))
     asked = Window(given.first, given.first + timedelta(days=given.days - 1))
     counts = dict.fromkeys(COUNTS, 0)
     peaks: list[int] = []
@@ -56,7 +56,7 @@ def main() -> None:
         peaks.append(peak_memory())
 
     started, worked = time.perf_counter(), time.process_time()
-    for unit in units(1, [asked], unit_days=flow.settings.unit_days):
+    for unit in split_into_units(1, [asked], unit_days=flow.settings.unit_days):
         extract(unit)
     seconds, cpu = time.perf_counter() - started, time.process_time() - worked
     engine.dispose()

@@ -15,7 +15,7 @@ from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
 from tests.support.measurement import peak_memory
@@ -41,7 +41,7 @@ def main() -> None:
         concurrency=given.in_flight,
         page_size=given.page_size,
     )
-    settings = Settings(mirror_details=given.details or 1, mirror_rotation=given.rotation)
+    settings = FlowSettings(mirror_details=given.details or 1, mirror_rotation=given.rotation)
     engine = database.connect(given.database)
     flow = FlowContext(engine, UPath(given.data_root), settings)
     counters = Counters()

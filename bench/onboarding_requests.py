@@ -29,7 +29,7 @@ from bms_flows.onboarding.reporting import differences
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.resources.remotes import Contacts
 from bms_flows.onboarding.sending.verify import verify
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from tests.support.measurement import load_average, machine
@@ -78,7 +78,7 @@ class Onboarding:
             secret=given.secret,
         )
         self._warehouse = database.connect(here.warehouse())
-        self._settings = Settings(approval="never")
+        self._settings = OnboardingSettings(approval="never")
         self.sheet: Sheet = read(content, "a.csv", Contacts.resource)
         self.drop = claim.enter(self._warehouse, "contact", Seen("a.csv", 1, "1")).id
         self.plan_id = ""

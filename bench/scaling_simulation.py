@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import running
 from tests.support.measurement import load_average, measured
 from tests.support.published import stamp
@@ -30,7 +30,7 @@ TODAY = date(2026, 4, 1)
 YEAR, YEARS, ENTITIES = 365, 10, 100
 MOST_ROWS_IN_A_REQUEST = 4_000
 """Answers are cut below 3 MB, some 740 bytes a row."""
-_DEFAULT = Settings()
+_DEFAULT = FlowSettings()
 NIGHT = (
     _DEFAULT.lookback_days
     + _DEFAULT.lookback_budget

@@ -26,7 +26,7 @@ from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import ControlError, Sandbox, running
 from bms_warehouse import database
@@ -118,7 +118,7 @@ def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs
     sandbox.fill(contacts=count, consultants=0, employees=0)
     sandbox.set_dialect(list_order=order)
     engine = database.connect(uri)
-    flow = FlowContext(engine, UPath(here.folder / order), Settings())
+    flow = FlowContext(engine, UPath(here.folder / order), FlowSettings())
     settings = ClientSettings(
         base_url=sandbox.url,
         client_id=sandbox.credentials.client_id,

@@ -8,7 +8,7 @@ from typing import Final
 
 from bms.errors import AmbiguousWrite
 from bms_flows.onboarding.reporting.audit import compare
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.plots import PICTURES, Axis, plot, table
 from proofs.simulation.clock import play
 from proofs.simulation.creation import to_the_end
@@ -47,7 +47,7 @@ class Creation:
 
 async def ours(service: SimulatedService, ledger: MemoryLedger) -> None:
     """Apply with the project's own engine."""
-    settings = Settings(settle_s=SETTLE_S, create_timeout_s=CREATE_TIMEOUT_S, lease_s=60)
+    settings = OnboardingSettings(settle_s=SETTLE_S, create_timeout_s=CREATE_TIMEOUT_S, lease_s=60)
     await to_the_end(ledger, service, settings)
 
 

@@ -26,7 +26,7 @@ from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_warehouse import database
 from proofs import kill_invoices
@@ -89,7 +89,7 @@ class ContactSync:
 
     async def _sync(self) -> None:
         engine = database.connect(self.warehouse)
-        place = FlowContext(engine, UPath(self.data_root), Settings())
+        place = FlowContext(engine, UPath(self.data_root), FlowSettings())
         step = Step("contact_sync", self.run, "sync")
         try:
             async with Client(service(self.url, page_size=self.page_size)) as client:

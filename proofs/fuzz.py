@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec"]):
     from bms.endpoints import BY_NAME
     from bms.errors import BmsError
     from bms.records import ClientInvoice, ContactItem, EmployeeItem
-    from bms_flows.invoices.decode import AnswerReader
+    from bms_flows.invoices.decode import ResponseReader
     from bms_flows.onboarding.inbox.discovery import complete
     from bms_flows.onboarding.reading.reader import read
     from bms_flows.onboarding.reading.sheet import Limits
@@ -35,7 +35,7 @@ READERS: tuple[Any, ...] = (
     lambda body: read_created_id(BY_NAME["create_contact"], "id_contact", body),
     lambda body: read_created_employee(BY_NAME["create_employee"], body),
     lambda body: read_token(body, asked_at=0, served_at=None, seconds_per_unit=1),
-    AnswerReader().read,
+    ResponseReader().read,
 )
 
 

@@ -29,7 +29,7 @@ from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
@@ -70,7 +70,7 @@ class Standing:
 def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> None:
     """Extract the unit, as the task of a run does."""
     engine = database.connect(uri)
-    flow = FlowContext(engine, UPath(data_root), Settings(window_days=2))
+    flow = FlowContext(engine, UPath(data_root), FlowSettings(window_days=2))
     client = Client(
         ClientSettings(
             base_url=url,

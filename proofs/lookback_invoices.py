@@ -17,8 +17,8 @@ from datetime import date
 from pathlib import Path
 
 from bms_flows.invoices import lookback
-from bms_flows.invoices.lookback import Looked, join, look_back
-from bms_flows.runtime.settings import Settings
+from bms_flows.invoices.lookback import ReadDay, join_windows, plan_lookback
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.support.published import stamp
 
@@ -43,7 +43,7 @@ class Company:
     never_paid: float = NEVER_PAID
     paid_on: dict[date, dict[date, int]] = field(default_factory=dict)
     open_for_ever: dict[date, int] = field(default_factory=dict)
-    looked: dict[date, Looked] = field(default_factory=dict)
+    looked: dict[date, ReadDay] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         draws = random.Random(self.seed)  # noqa: S311 - a simulation
@@ -106,7 +106,7 @@ def settled(company: Company, plan: Plan, warm_up: int = 200) -> None:
     for day in sorted(company.paid_on):
         if day < START - warm_up * DAY:
             age_seen = min(day + 80 * DAY, START - warm_up * DAY)
-            company.looked[day] = Looked(
+            company.looked[day] = ReadDay(
                 day,
                 START - (warm_up + day.toordinal() % 90) * DAY,
                 age_seen,
@@ -121,7 +121,7 @@ def _run(
 ) -> tuple[set[date], int]:
     windows = plan(company, today)
     read = {day for window in windows for day in window if day in company.paid_on}
-    requests = sum(len(window.cut(Settings.window_days)) for window in windows)
+    requests = sum(len(window.cut(FlowSettings.window_days)) for window in windows)
     for day in read:
         before = company.looked.get(day)
         changed = (
@@ -129,7 +129,7 @@ def _run(
         )
         still = company.open_on(day, today)
         on = today if changed or before is None else before.changed_on
-        company.looked[day] = Looked(day, today, on, still)
+        company.looked[day] = ReadDay(day, today, on, still)
     return read, requests
 
 
@@ -181,7 +181,7 @@ def fixed(days: int) -> Plan:
 
 def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
     """Return the flow's own look back, with settings other than the defaults where given."""
-    defaults = Settings()
+    defaults = FlowSettings()
     options = {
         "lookback_days": defaults.lookback_days,
         "budget": defaults.lookback_budget,
@@ -193,10 +193,10 @@ def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
         lookback.LONGEST_INTERVAL = longest
         asked = Window(today - DAY, today - DAY)
         stored = [looked for looked in company.looked.values() if looked.day < today]
-        found = look_back(asked, stored, today=today, **options)
+        found = plan_lookback(asked, stored, today=today, **options)
         if today >= START:
             over_budget.append(found.over_budget)
-        return join(found.windows, 0)
+        return join_windows(found.windows, 0)
 
     return plan
 

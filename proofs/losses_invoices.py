@@ -15,8 +15,15 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from bms_flows.invoices.history import holidays
-from bms_flows.invoices.validate import SATURDAY, Found, History, Tolerance, WindowFound, check
-from bms_flows.runtime.settings import Settings
+from bms_flows.invoices.validate import (
+    SATURDAY,
+    History,
+    LoadSummary,
+    Tolerance,
+    WindowSummary,
+    validate,
+)
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.support.published import stamp
 
@@ -69,8 +76,8 @@ class Company:
 
     def answers(self, today: date) -> list[Answer]:
         """Return what the run of `today` gets when nothing is lost."""
-        tail = Window(today - Settings.lookback_days * DAY, today - DAY)
-        pieces = tail.cut(Settings.window_days)
+        tail = Window(today - FlowSettings.lookback_days * DAY, today - DAY)
+        pieces = tail.cut(FlowSettings.window_days)
         return [Answer(piece, {day: self.truth[day] for day in piece}) for piece in pieces]
 
     def doubts(self, today: date, answers: list[Answer]) -> list[str]:
@@ -78,7 +85,7 @@ class Company:
         found_days = {day: count for each in answers for day, count in each.days.items()}
         rows = sum(found_days.values())
         windows = [
-            WindowFound(
+            WindowSummary(
                 each.window,
                 stored=sum(self.stored.get(day, 0) for day in each.window),
                 missing=sum(
@@ -88,7 +95,7 @@ class Company:
             for each in answers
         ]
         duplicates = [frozenset(each.window) for each in answers for _ in range(each.duplicates)]
-        found = Found(
+        found = LoadSummary(
             rows_read=rows + len(duplicates),
             quarantined=len(duplicates),
             not_accepted=duplicates,
@@ -104,7 +111,7 @@ class Company:
         day = min(found_days)
         stored = {name: {day: count} for name, count in self._currencies(before).items()}
         known = History(self.stored, frozenset(CURRENCIES), stored)
-        violations = check(found, known, holidays=self.free, today=today, tolerance=Tolerance())
+        violations = validate(found, known, holidays=self.free, today=today, tolerance=Tolerance())
         return [violation.code for violation in violations]
 
     def keep(self, answers: list[Answer]) -> None:

@@ -19,7 +19,7 @@ from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
@@ -34,7 +34,7 @@ def extract(
     engine: Engine, data_root: Path, sandbox: Sandbox, windows: Iterable[Window]
 ) -> dict[str, int]:
     """Extract each window in a run of its own; return the counts of all."""
-    flow = FlowContext(engine, UPath(data_root), Settings())
+    flow = FlowContext(engine, UPath(data_root), FlowSettings())
     settings = ClientSettings(
         base_url=sandbox.url,
         client_id=sandbox.credentials.client_id,

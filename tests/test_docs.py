@@ -8,6 +8,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,9 +35,19 @@ def flow_settings() -> dict[str, Any]:
     found = {}
     for file in (PROJECT / "include/bms_flows").rglob("settings.py"):
         module = ".".join(file.relative_to(PROJECT / "include").with_suffix("").parts)
-        for field in dataclasses.fields(importlib.import_module(module).Settings):
+        for field in dataclasses.fields(settings_class(importlib.import_module(module))):
             made = field.default_factory is not dataclasses.MISSING
             found[f"BMS_{field.name.upper()}"] = field.default_factory() if made else field.default
+    return found
+
+
+def settings_class(module: ModuleType) -> Any:
+    """Return the settings class that a module defines."""
+    [found] = (
+        each
+        for name, each in vars(module).items()
+        if name.endswith("Settings") and each.__module__ == module.__name__
+    )
     return found
 
 

@@ -9,7 +9,7 @@ from bms_flows.onboarding.faults import files
 from bms_flows.onboarding.faults.rows import CREATION_FAULTS
 from bms_flows.runtime import reasons
 from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables.runs import RUN_STATES
 from tests.test_docs import anchors
 
@@ -17,7 +17,7 @@ RUNBOOK = (Path(__file__).parent.parent / "docs/runbook.md").read_text()
 SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^### ", RUNBOOK, flags=re.MULTILINE)[1:]
 }
-CHECKED = [reasons.ALARMS, reasons.BREACHES, reasons.MIRROR, reasons.AUDIT]
+CHECKED = [reasons.ALARMS, reasons.VIOLATIONS, reasons.MIRROR_REASONS, reasons.AUDIT_REASONS]
 PLAIN = [reasons.ROW_FAULTS, files.WAITING, files.WITHDRAWN]
 
 
@@ -58,11 +58,11 @@ def test_every_group_of_reasons_is_held_against_the_page() -> None:
 
 @pytest.mark.parametrize("code", sorted(reasons.ALARMS))
 def test_the_link_of_a_message_leads_to_its_section(code: str) -> None:
-    page, _, anchor = Links.of(Settings()).section(code).partition("#")
+    page, _, anchor = Links.of(FlowSettings()).section(code).partition("#")
     assert page == "docs/runbook.md"
     assert anchor in anchors(RUNBOOK)
 
 
 def test_a_flow_s_lateness_can_be_switched_off_as_the_page_says() -> None:
     given = {"BMS_FRESH_HOURS_CONTACT_SYNC": "off"}
-    assert Settings.from_environment(given).fresh_hours_contact_sync is None
+    assert FlowSettings.from_environment(given).fresh_hours_contact_sync is None

@@ -28,13 +28,13 @@ from sqlalchemy import (
 )
 from upath import UPath
 
-from bms_flows.invoices.load import RESOURCE, Languages, Merging
+from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.publish import publish
-from bms_flows.invoices.raw import AnswersMissing
-from bms_flows.invoices.repeats import Stored, load_again
+from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.invoices.repeats import StoredResponses, reload
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import storage
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import fingerprint
@@ -65,12 +65,12 @@ class Rebuilt:
 def rebuild(
     engine: Engine,
     data_root: UPath,
-    settings: Settings,
+    settings: FlowSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rebuilt:
     """Make the invoice tables again.
 
-    Raises `AnswersMissing` and `ListedOtherwise` before anything is touched.
+    Raises `ResponsesMissing` and `ListedOtherwise` before anything is touched.
     """
     with engine.begin() as connection:
         # Nothing is asked of the database while thousands of answers are looked for, and read.
@@ -82,7 +82,7 @@ def rebuild(
             number for number, kept in steps if _stored(data_root, kept).lacks(Unit.from_dict(kept))
         ]
         if gone:
-            raise AnswersMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
+            raise ResponsesMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
         before = fingerprint(connection, client_invoice)
         _empty(connection, [number for number, _ in steps])
         for done, (number, kept) in enumerate(steps, 1):
@@ -92,7 +92,7 @@ def rebuild(
         return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
 
 
-def _steps(connection: Connection, settings: Settings) -> list[tuple[int, dict[str, Any]]]:
+def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, dict[str, Any]]]:
     complete = (
         select(run.c.id, run.c.details, run.c.finished_at)
         .where(
@@ -131,10 +131,10 @@ def _listed_otherwise(connection: Connection, range_date: str) -> list[int]:
     return [*connection.scalars(denying)]
 
 
-def _stored(data_root: UPath, kept: dict[str, Any]) -> Stored:
+def _stored(data_root: UPath, kept: dict[str, Any]) -> StoredResponses:
     """Return the stored answers of a step."""
     read_at = datetime.fromisoformat(kept.get("read_at", kept["seen_at"]))
-    return Stored(data_root / kept["raw"], kept["zone"], kept["range_date"], read_at)
+    return StoredResponses(data_root / kept["raw"], kept["zone"], kept["range_date"], read_at)
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
@@ -148,14 +148,14 @@ def _empty(connection: Connection, steps: list[int]) -> None:
 def _again(
     connection: Connection,
     data_root: UPath,
-    settings: Settings,
+    settings: FlowSettings,
     number: int,
     kept: dict[str, Any],
 ) -> None:
     unit = Unit.from_dict(kept)
     names = Languages(kept["language"], settings.language)
-    merging = Merging(connection, number, names, datetime.fromisoformat(kept["seen_at"]))
-    load = load_again(
+    merging = Loader(connection, number, names, datetime.fromisoformat(kept["seen_at"]))
+    load = reload(
         connection, merging, unit, _stored(data_root, kept), later=unit.accepts is not None
     )
     publish(load, merging, unit)
@@ -181,9 +181,9 @@ def main(arguments: list[str] | None = None) -> int:
     engine = database.connect(options.url)
     try:
         made = rebuild(
-            engine, storage.data_root(options.data_root), Settings.from_environment(), _show
+            engine, storage.data_root(options.data_root), FlowSettings.from_environment(), _show
         )
-    except (AnswersMissing, ListedOtherwise, WarehouseError) as error:
+    except (ResponsesMissing, ListedOtherwise, WarehouseError) as error:
         print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1
     finally:

@@ -33,13 +33,13 @@ def open_context() -> Iterator[FlowContext]:
     """Yield what the flows work with: warehouse, data root, settings."""
     from bms_flows.runtime import storage  # noqa: PLC0415 - only tasks need what these bring
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
-    from bms_flows.runtime.settings import Settings  # noqa: PLC0415
+    from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
-    place = FlowContext(database.connect(uri), data_root(), Settings.from_environment())
+    place = FlowContext(database.connect(uri), data_root(), FlowSettings.from_environment())
     try:
-        with storage.below(place.data_root):
+        with storage.explain_refusal(place.data_root):
             yield place
     finally:
         place.warehouse.dispose()
@@ -106,19 +106,19 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
 
 def asked_window() -> Window:
     """Return the days the current run is asked for: its params, else its data interval, else yesterday."""
-    from bms_flows.runtime.settings import Settings  # noqa: PLC0415
-    from bms_flows.runtime.windows import asked  # noqa: PLC0415
+    from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
+    from bms_flows.runtime.windows import requested_window  # noqa: PLC0415
 
     context = get_current_context()
     run = context["dag_run"]
-    return asked(
+    return requested_window(
         start_date=_day(context["params"].get("start_date")),
         end_date=_day(context["params"].get("end_date")),
         interval=(run.data_interval_start, run.data_interval_end)
         if run.data_interval_start and run.data_interval_end
         else None,
         run_after=run.run_after,
-        zone=Settings.from_environment().time_zone,
+        zone=FlowSettings.from_environment().time_zone,
     )
 
 

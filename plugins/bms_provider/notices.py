@@ -19,7 +19,7 @@ from airflow.sdk.log import mask_secret
 
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.channels import TIMEOUT, payload, require_accepted
-from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, to_each
+from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from bms_flows.runtime.context import FlowContext
-    from bms_flows.runtime.settings import Settings
+    from bms_flows.runtime.settings import FlowSettings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
 
 log = logging.getLogger(__name__)
 
 
-def links(settings: Settings) -> Links:
+def links(settings: FlowSettings) -> Links:
     """Return where messages lead: to this Airflow."""
     return Links.of(settings, conf.get("api", "base_url", fallback=""))
 
@@ -48,18 +48,18 @@ def deliver(flow: FlowContext) -> int:
     if not ways:
         log.warning("nobody is told: no connection %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
-    return alarms.deliver(flow.warehouse, to_each(ways), links(flow.settings))
+    return alarms.deliver(flow.warehouse, broadcast(ways), links(flow.settings))
 
 
 def send_to(to: str, notice: Notice) -> None:
     """Send a notice to an address, or to the webhook of the connection that `to` names; raise `NotTaken`."""
     if "@" in to:
-        to_each({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
+        broadcast({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
     else:
-        to_each({to: lambda each: _post(each, to)})(notice)
+        broadcast({to: lambda each: _post(each, to)})(notice)
 
 
-def channels(settings: Settings) -> dict[str, Send]:
+def channels(settings: FlowSettings) -> dict[str, Send]:
     """Return the channels that have a connection."""
     found: dict[str, Send] = {}
     if _connection(WEBHOOK_CONN_ID):

@@ -11,7 +11,7 @@ from bms_flows.onboarding.sending.apply import Applier, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.actors import RESTORED, Actors
 from proofs.simulation.clock import EPOCH, now, play
 from proofs.simulation.ledger import MemoryLedger
@@ -39,12 +39,14 @@ PATIENCE = 20
 """Tries until a run counts as stuck."""
 
 
-def applier(process: Process, settings: Settings) -> Applier:
+def applier(process: Process, settings: OnboardingSettings) -> Applier:
     """Return the engine in virtual time, for one worker."""
     return Applier(process, process, settings, sleep=process.sleep, ticks=process.ticks)
 
 
-async def to_the_end(ledger: MemoryLedger, service: SimulatedService, settings: Settings) -> bool:
+async def to_the_end(
+    ledger: MemoryLedger, service: SimulatedService, settings: OnboardingSettings
+) -> bool:
     """Apply until nothing is left to do, as retries would; return whether that came about."""
     for _ in range(PATIENCE):
         try:
@@ -69,7 +71,7 @@ def broken(seed: int, recorder: Recorder, *, lag: float = 1.0) -> list[str]:
 
 async def _run(random: Random, recorder: Recorder, lag: float) -> list[str]:
     settle = random.choice((3, 30))
-    settings = Settings(
+    settings = OnboardingSettings(
         settle_s=settle,
         create_timeout_s=60,
         lease_s=random.choice((10, 60)),
@@ -95,7 +97,7 @@ async def _run(random: Random, recorder: Recorder, lag: float) -> list[str]:
     return [*_wrong(actors, settings)] if ended else ["a row is stuck"]
 
 
-async def _between(actors: Actors, settings: Settings) -> None:
+async def _between(actors: Actors, settings: OnboardingSettings) -> None:
     """Let people and operators act while no worker is alive."""
     random = actors.random
     if actors.happens(0.3):
@@ -115,7 +117,7 @@ async def _between(actors: Actors, settings: Settings) -> None:
         actors.restore_service(now() - timedelta(seconds=random.choice((0, 100, 5000))))
 
 
-async def _decided(actors: Actors, settings: Settings) -> bool:
+async def _decided(actors: Actors, settings: OnboardingSettings) -> bool:
     """Apply and decide until nothing is left to do; return whether that came about."""
     for _ in range(PATIENCE):
         if not await to_the_end(actors.ledger, actors.service, settings):
@@ -127,7 +129,7 @@ async def _decided(actors: Actors, settings: Settings) -> bool:
 
 async def _workers(
     actors: Actors,
-    settings: Settings,
+    settings: OnboardingSettings,
     recorder: Recorder,
 ) -> None:
     """Let workers begin one after the other, each at whatever moment; wait for their ends."""
@@ -158,7 +160,7 @@ async def _workers(
             recorder.counts[f"workers ended by {type(end).__name__}"] += 1
 
 
-def _wrong(actors: Actors, settings: Settings) -> Iterator[str]:
+def _wrong(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     service = actors.service
     if doubles := service.doubles():
         yield f"{len(doubles)} created twice"
@@ -170,7 +172,7 @@ def _wrong(actors: Actors, settings: Settings) -> Iterator[str]:
     yield from hurried(actors.ledger, settings)
 
 
-def _unchecked(actors: Actors, settings: Settings) -> Iterator[str]:
+def _unchecked(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     """Yield each record that was created although an HR user's had been listed for long enough."""
     records = actors.service.records
     age = settings.check_max_age_s + settings.send_within_s + actors.service.latency
@@ -195,7 +197,7 @@ def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
         yield f"row {number} has a record and is {entry.state}"
 
 
-def hurried(ledger: MemoryLedger, settings: Settings) -> Iterator[str]:
+def hurried(ledger: MemoryLedger, settings: OnboardingSettings) -> Iterator[str]:
     """Yield each POST after one in doubt that came before two settle times of quiet."""
     quiet = {}
     for at, row, what, entry in ledger.history:

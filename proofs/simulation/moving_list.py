@@ -11,7 +11,7 @@ from bms.errors import NotFound
 from bms.records import ContactItem
 from bms.responses import Page
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import Reading
+from bms_flows.runtime.list_reader import ListReader
 
 LISTS = BY_NAME["list_contacts"]
 
@@ -138,7 +138,9 @@ async def take(page: Page[Any]) -> list[tuple[Key, bytes]]:
     return [(record.id, record.signal.encode()) for record in page.records]
 
 
-async def read(moving: MovingList, *, size: int = 10, passes: int = 3) -> tuple[Reading, set[Key]]:
+async def read(
+    moving: MovingList, *, size: int = 10, passes: int = 3
+) -> tuple[ListReader, set[Key]]:
     """Read the list; return the reading and all that was seen."""
     seen: set[Key] = set()
 
@@ -147,6 +149,6 @@ async def read(moving: MovingList, *, size: int = 10, passes: int = 3) -> tuple[
         seen.update(key for key, _ in rows)
         return rows
 
-    reading = Reading(moving.fetch, taken, size)
+    reading = ListReader(moving.fetch, taken, size)
     await reading.until_agreed(passes)
     return reading, seen

@@ -9,8 +9,8 @@ from random import Random
 from typing import Final
 
 from bms_flows.audit.planning import ServiceRecord, window_of
-from bms_flows.invoices.lookback import LONGEST_INTERVAL, Lookback, Looked, look_back
-from bms_flows.invoices.units import mappable, units
+from bms_flows.invoices.lookback import LONGEST_INTERVAL, LookbackPlan, ReadDay, plan_lookback
+from bms_flows.invoices.units import limit_units, split_into_units
 from bms_flows.runtime.windows import DAY, Window
 from proofs.simulation.recorder import Recorder, draws
 
@@ -46,7 +46,7 @@ def _extraction(random: Random, recorder: Recorder) -> Iterator[str]:
     for turn in range(random.randint(1, 6)):
         today = TODAY + turn * DAY
         asked = Window(today - random.choice((1, 1, 3)) * DAY, today - DAY)
-        found = look_back(
+        found = plan_lookback(
             asked,
             stored.values(),
             today=today,
@@ -63,18 +63,18 @@ def _extraction(random: Random, recorder: Recorder) -> Iterator[str]:
         for day in (day for window in found.windows for day in window):
             before = stored.get(day)
             changed = before is None or random.random() < 0.1  # noqa: PLR2004 - a share
-            stored[day] = Looked(
+            stored[day] = ReadDay(
                 day, today, today if changed or before is None else before.changed_on,
                 random.choice((0, 0, 1)),
             )  # fmt: skip
 
 
-def _history(random: Random) -> Iterator[Looked]:
+def _history(random: Random) -> Iterator[ReadDay]:
     for ago in range(1, random.choice((10, 60, 120))):
         if random.random() < 0.8:  # noqa: PLR2004 - a share of the days
             read = random.randint(0, 80)
             changed = read + random.choice((0, 1, 3, 20, 60))
-            yield Looked(
+            yield ReadDay(
                 TODAY - ago * DAY,
                 TODAY - read * DAY,
                 TODAY - changed * DAY,
@@ -83,7 +83,7 @@ def _history(random: Random) -> Iterator[Looked]:
 
 
 def _wrong(
-    asked: Window, stored: Sequence[Looked], found: Lookback, policy: Policy, today: date
+    asked: Window, stored: Sequence[ReadDay], found: LookbackPlan, policy: Policy, today: date
 ) -> Iterator[str]:
     """Yield the laws that one run's windows break."""
     read = {day for window in found.windows for day in window}
@@ -114,7 +114,7 @@ def _wrong(
         yield "more days are read than the budget allows"
 
 
-def _overdue(each: Looked, today: date) -> bool:
+def _overdue(each: ReadDay, today: date) -> bool:
     """Whether a day is due, said anew: as long again as it was quiet, 1 to 32 days after its last look."""
     quiet = (each.read_on - each.changed_on).days
     return (today - each.read_on).days >= min(max(quiet, 1), LONGEST_INTERVAL)
@@ -123,13 +123,13 @@ def _overdue(each: Looked, today: date) -> bool:
 def _shared_out(random: Random, windows: Sequence[Window]) -> Iterator[str]:
     """Yield the laws that the units of a run's windows break."""
     unit_days = random.choice((1, 7, 366))
-    planned = units(1, windows, unit_days=unit_days)
+    planned = split_into_units(1, windows, unit_days=unit_days)
     days = [day for unit in planned for window in unit.windows for day in window]
     if days != [day for window in windows for day in window]:
         yield "units don't hold the windows' days, once each, oldest first"
     if any(sum(window.days for window in unit.windows) > unit_days for unit in planned):
         yield "a unit is longer than BMS_UNIT_DAYS"
-    fewer = mappable(planned, MAPPED)
+    fewer = limit_units(planned, MAPPED)
     if len(fewer) > MAPPED:
         yield "more units than are mapped"
     if [day for unit in fewer for window in unit.windows for day in window] != days:

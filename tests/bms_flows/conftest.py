@@ -16,7 +16,7 @@ from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox, running
@@ -67,13 +67,13 @@ def extract(warehouse: Engine, client_settings: ClientSettings, tmp_path: Path) 
         *,
         id_entity: int = 1,
         language: Any = "FR",
-        settings: Settings | None = None,
+        settings: FlowSettings | None = None,
         base_path: str = "",
         **client: Any,
     ) -> dict[str, Any]:
         window = Window(date.fromisoformat(start), date.fromisoformat(end))
         base_url = client_settings.base_url + base_path
-        flow = FlowContext(warehouse, UPath(tmp_path), settings or Settings())
+        flow = FlowContext(warehouse, UPath(tmp_path), settings or FlowSettings())
         step = Step("invoice_extraction", "test", "extract", id_entity, window.start, window.end)
         return asyncio.run(
             extract_unit(

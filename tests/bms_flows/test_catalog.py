@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bms_flows.catalog import FLOWS, POOL_USERS
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA
 
 
@@ -19,7 +19,7 @@ def test_the_tables_of_a_flow_exist() -> None:
 
 
 def test_every_freshness_target_has_a_setting() -> None:
-    settings = {name for name in vars(Settings()) if name.startswith("fresh_hours_")}
+    settings = {name for name in vars(FlowSettings()) if name.startswith("fresh_hours_")}
     assert settings == {f"fresh_hours_{name}" for name, flow in FLOWS.items() if flow.freshness}
 
 

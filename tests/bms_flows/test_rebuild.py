@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.rebuild import AnswersMissing, main, rebuild
-from bms_flows.runtime.settings import Settings
+from bms_flows.rebuild import ResponsesMissing, main, rebuild
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 
 Extract = Callable[..., dict[str, Any]]
@@ -46,7 +46,7 @@ def test_the_same_tables_come_of_it(warehouse: Engine, tmp_path: Path) -> None:
     before = content(warehouse)
     with warehouse.begin() as connection:
         connection.execute(text("update bms.client_invoice set client_name = 'damaged'"))
-    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    made = rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert made.steps == 3
     assert made.before != made.after
     after = content(warehouse)
@@ -62,7 +62,7 @@ def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
         ended = "update bms.run set finished_at = cast(details->>'seen_at' as timestamptz)"
         connection.execute(text(f"{ended}, details = details - 'seen_at'"))
     before = content(warehouse)
-    rebuild(warehouse, UPath(tmp_path), Settings())
+    rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert content(warehouse) == before
 
 
@@ -103,7 +103,7 @@ def test_steps_are_loaded_again_in_their_order_whatever_the_workers_clocks_say(
     sandbox.edit_invoice(1, first["id_invoice"], invoice_subject="changed since")
     assert extract(*MARCH)["changed"] == 1
     before = content(warehouse)
-    assert rebuild(warehouse, UPath(tmp_path), Settings()).steps == 2
+    assert rebuild(warehouse, UPath(tmp_path), FlowSettings()).steps == 2
     assert content(warehouse) == before
 
 
@@ -127,7 +127,7 @@ def test_days_stay_those_that_the_loads_were_listed_by(
     silent: bool,
 ) -> None:
     """Run from a shell without the deployment's settings; of steps that don't say, it is refused."""
-    created = Settings(invoice_range_date="created_on")
+    created = FlowSettings(invoice_range_date="created_on")
     sandbox.set_dialect(range_date="created_on")
     early = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))[0]["id_invoice"]
     sandbox.edit_invoice(1, early, created_on="2026-03-04T00:30:00+01:00")
@@ -164,8 +164,8 @@ def test_a_missing_answer_leaves_all_as_it_is(
         shutil.rmtree(gone)
     else:
         gone.unlink()
-    with pytest.raises(AnswersMissing, match="steps 2 are gone"):
-        rebuild(warehouse, UPath(tmp_path), Settings())
+    with pytest.raises(ResponsesMissing, match="steps 2 are gone"):
+        rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
     assert "nothing was changed" in capsys.readouterr().err
     assert content(warehouse) == before

@@ -101,7 +101,7 @@ def test_what_is_no_regular_file_is_no_drop_and_is_not_read(
     assert discovery.look(UPath(shared)) == {}
     assert discovery.see(UPath(shared), "a.csv") is None
     with at_most(5):
-        for read in (discovery.head, discovery.being_written, storage.read, archive.digest):
+        for read in (discovery.head, discovery.being_written, storage.read_file, archive.digest):
             with pytest.raises(NotRegularFile):
                 read(UPath(path))
 
@@ -139,14 +139,16 @@ def test_a_report_folder_that_is_a_link_gets_no_report(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "000001-20260331T000000").symlink_to(elsewhere)
     with pytest.raises(NotADirectoryError):
-        storage.keep(UPath(tmp_path / "reports" / "000001-20260331T000000" / "a.csv"), b"personal")
+        storage.save_private(
+            UPath(tmp_path / "reports" / "000001-20260331T000000" / "a.csv"), b"personal"
+        )
     assert list(elsewhere.iterdir()) == []
 
 
 def test_a_report_replaces_a_link_of_its_name(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "a.csv").symlink_to(victim)
-    storage.keep(UPath(tmp_path / "reports" / "a.csv"), b"personal")
+    storage.save_private(UPath(tmp_path / "reports" / "a.csv"), b"personal")
     assert victim.read_bytes() == VICTIM
     assert (tmp_path / "reports" / "a.csv").read_bytes() == b"personal"
 

@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms
-from bms_flows.runtime.notice import Notice, NotTaken, to_each
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.notice import NotDelivered, Notice, broadcast
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider import notices
 from tests.certificates import self_signed, server_context
 from tests.listeners import webhook
 from tests.mail_server import Encryption, MailServer, mail_server
 
 NOTICE = Notice("Alarm: contact_sync (late)", ("Nothing since noon.", "Try first: look <here>."))
-TO = Settings(notice_to="ops@example.com, hr@example.com")
+TO = FlowSettings(notice_to="ops@example.com, hr@example.com")
 
 
 def test_without_a_connection_there_is_no_channel() -> None:
@@ -26,7 +26,7 @@ def test_without_a_connection_there_is_no_channel() -> None:
 
 def test_mail_needs_somebody_to_go_to(connect: Callable[..., None]) -> None:
     connect("bms_mail", conn_type="smtp", host="127.0.0.1")
-    assert notices.channels(Settings()) == {}
+    assert notices.channels(FlowSettings()) == {}
     assert set(notices.channels(TO)) == {"bms_mail"}
 
 
@@ -35,7 +35,7 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
         connect("bms_webhook", conn_type="http", host=chat.url)
         extra = {"disable_ssl": True, "disable_tls": True, "from_email": "airflow@example.com"}
         connect("bms_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
-        to_each(notices.channels(TO))(NOTICE)
+        broadcast(notices.channels(TO))(NOTICE)
     assert chat.texts == [NOTICE.text]
     (mail,) = server.taken
     assert (mail["Subject"], mail["From"]) == (NOTICE.title, "airflow@example.com")
@@ -50,7 +50,7 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
 
 def test_a_run_s_address_is_this_airflow_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
-    page = notices.links(Settings()).run("contact_sync", "manual__1")
+    page = notices.links(FlowSettings()).run("contact_sync", "manual__1")
     assert page == "https://airflow.example.com/dags/contact_sync/runs/manual__1"
 
 
@@ -62,8 +62,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def send(caplog: pytest.LogCaptureFixture) -> str:
     """Send the notice and return why it was not taken; the log must not hold the password."""
     try:
-        to_each(notices.channels(TO))(NOTICE)
-    except NotTaken as error:
+        broadcast(notices.channels(TO))(NOTICE)
+    except NotDelivered as error:
         return str(error)
     finally:
         assert "pass-word-1" not in caplog.text
@@ -202,11 +202,11 @@ def test_an_alarm_stays_to_be_sent_while_the_webhook_redirects(
 ) -> None:
     with warehouse.begin() as connection:
         alarms.raise_(connection, "failed", "contact_sync", detail="2 tries failed")
-    deliver = partial(alarms.deliver, warehouse, links=notices.links(Settings()))
+    deliver = partial(alarms.deliver, warehouse, links=notices.links(FlowSettings()))
     with webhook() as elsewhere, webhook(302, elsewhere.url) as found:
         connect("bms_webhook", conn_type="http", host=found.url)
-        with pytest.raises(NotTaken):
-            deliver(to_each(notices.channels(Settings())))
+        with pytest.raises(NotDelivered):
+            deliver(broadcast(notices.channels(FlowSettings())))
         connect("bms_webhook", conn_type="http", host=elsewhere.url)
-        assert deliver(to_each(notices.channels(Settings()))) == 1
+        assert deliver(broadcast(notices.channels(FlowSettings()))) == 1
     assert elsewhere.titles == ["Alarm: contact_sync (failed)"]

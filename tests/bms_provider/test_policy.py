@@ -6,7 +6,7 @@ from airflow.sdk import RetryDecision
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound, ServiceUnavailable
 from bms_flows.onboarding.sending.breaker import RETRY_S, CreatesPaused
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider import policy
 
 HOUR = 3600
@@ -33,7 +33,9 @@ def test_a_step_of_a_drop_is_retried_for_hours_during_an_outage_only(
 
 
 def test_the_retries_of_a_drop_outlast_an_outage_of_four_hours() -> None:
-    a_try = Settings().outage_wait_s / 2  # it ends when the next probe would come too late
+    a_try = (
+        OnboardingSettings().outage_wait_s / 2
+    )  # it ends when the next probe would come too late
     assert policy.CREATION["retries"] * (a_try + RETRY_S) >= 4 * HOUR
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows
@@ -63,7 +63,7 @@ Drop = Callable[..., Run]
 def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
     """Enter `FILE` as a drop in a warehouse of its own; the service's clock runs, so that lags end."""
 
-    def entered(settings: Settings = QUICK) -> Run:
+    def entered(settings: OnboardingSettings = QUICK) -> Run:
         sandbox.reset()
         sandbox.set_clock(datetime.now(UTC), frozen=False)
         sandbox.set_latency(0.05)  # a create is on its way for longer than a look at it takes

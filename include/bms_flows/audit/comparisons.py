@@ -14,7 +14,7 @@ from bms_flows.audit.invoices import InvoiceJudge
 from bms_flows.audit.lists import ListAudit
 from bms_flows.audit.mirrors import PartAudit, Source, StoredList, sources
 from bms_flows.audit.readings import Readings, read, requests
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.runtime import quarantine
@@ -29,7 +29,7 @@ class Comparisons:
 
     client: Client
     flow: FlowContext
-    settings: Settings
+    settings: AuditSettings
     today: date
     step: Step
     run_id: int
@@ -108,7 +108,7 @@ class Comparisons:
             history = warehouse.history(connection, id_entity)
             known = store.days(connection, id_entity, window)
             unfit = [key for key, row in listed.items() if row is None]
-            quarantined = quarantine.holds(
+            quarantined = quarantine.quarantined_keys(
                 connection, unfit, resource=INVOICES, id_entity=id_entity
             )
         judge.against_warehouse(

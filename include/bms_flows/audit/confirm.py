@@ -17,7 +17,7 @@ def settle_days(connection: Connection, id_entity: int) -> None:
     days = store.open_days(connection, id_entity)
     keys = _keys(days.values())
     held = warehouse.invoices(connection, id_entity, keys=keys)
-    unfit = quarantine.holds(connection, keys, resource=INVOICES, id_entity=id_entity)
+    unfit = quarantine.quarantined_keys(connection, keys, resource=INVOICES, id_entity=id_entity)
     for day, part in days.items():
         left = settled(part.rows, held, unfit)
         store.renew(connection, INVOICES, id_entity, part, left, day)
@@ -28,7 +28,9 @@ def settle_parts(connection: Connection, resource: Resource, id_entity: int) -> 
     parts = store.parts(connection, resource.name, id_entity)
     keys = _keys(parts)
     held = warehouse.mirrored(connection, resource, id_entity, keys)
-    unfit = quarantine.holds(connection, keys, resource=resource.name, id_entity=id_entity)
+    unfit = quarantine.quarantined_keys(
+        connection, keys, resource=resource.name, id_entity=id_entity
+    )
     for part in parts:
         left = settled(part.rows, held, unfit)
         store.renew(connection, resource.name, id_entity, part, left)

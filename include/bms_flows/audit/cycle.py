@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.step_log import Step
 from bms_warehouse.tables import client_invoice_day, run
@@ -61,7 +61,10 @@ def project(
 
 
 def ring(
-    connection: Connection, cycle: Mapping[str, Mapping[str, Any]], settings: Settings, step: Step
+    connection: Connection,
+    cycle: Mapping[str, Mapping[str, Any]],
+    settings: AuditSettings,
+    step: Step,
 ) -> None:
     """Raise an alarm for each resource whose cycle is longer than the setting allows."""
     for resource, found in cycle.items():

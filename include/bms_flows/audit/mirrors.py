@@ -90,7 +90,7 @@ class StoredList:
     def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
         """Return those of `keys` whose rows are in quarantine."""
         with self.engine.connect() as connection:
-            return quarantine.holds(
+            return quarantine.quarantined_keys(
                 connection, keys, resource=self.resource.name, id_entity=self.id_entity
             )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from bms_flows.audit.readings import requests
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import DAY, Window
 
 INVOICE_SHARE = 0.6
@@ -29,7 +29,7 @@ class ServiceRecord:
     """When an audit last began to compare each day."""
 
 
-def days_of(settings: Settings, known: ServiceRecord) -> int:
+def days_of(settings: AuditSettings, known: ServiceRecord) -> int:
     """Return how many days one window can have within the audit's requests and rows."""
     reads = int(INVOICE_SHARE * settings.audit_requests) // 2
     by_requests = reads - (requests(0))

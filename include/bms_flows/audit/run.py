@@ -12,19 +12,19 @@ from bms_flows.audit.cycle import Progress
 from bms_flows.audit.mirrors import sources
 from bms_flows.audit.planning import ServiceRecord
 from bms_flows.audit.readings import requests
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES
 from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import FlowContext, recorded
-from bms_flows.runtime.step_log import Counts, Step
+from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_flows.runtime.step_log import RowCounts, Step
 from bms_flows.runtime.windows import Window
 
 
 async def audit(
     client: Client,
     flow: FlowContext,
-    settings: Settings,
+    settings: AuditSettings,
     step: Step,
     *,
     entities: Sequence[int],
@@ -38,7 +38,7 @@ async def audit(
     where it names any: alarms of others are closed. Raises the client's first error once all
     that could be compared is stored.
     """
-    with recorded(flow, step, client.counters) as run_id:
+    with recorded_step(flow, step, client.counters) as run_id:
         work = Comparisons(client, flow, settings, today, step, run_id)
         work.settle(entities)
         progress: dict[str, Progress] = {}
@@ -61,7 +61,7 @@ async def audit(
                 connection,
                 run_id,
                 state="partial" if work.failure else "complete",
-                counts=Counts(),
+                counts=RowCounts(),
                 service=client.counters,
                 reason="Not every question was answered." if work.failure else None,
                 details=found,

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from bms_flows.runtime.settings import Settings as FlowSettings
+from bms_flows.runtime.settings import FlowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(FlowSettings):
+class AuditSettings(FlowSettings):
     """What the self-audit may be told, beside what all flows are."""
 
     audit_requests: int = 150

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from bms.records import Record
 from bms_flows.audit.compare import Held, Key, digest
 from bms_flows.mirror.resource import Resource
-from bms_flows.runtime.columns import frame
+from bms_flows.runtime.columns import typed_records
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import (
     CLIENT_INVOICE_FIELDS,
@@ -48,7 +48,9 @@ def digests(
     """
     if not records:
         return {}
-    framed = frame(records, [Column(name, each.type) for name, each in columns.items()], zone)
+    framed = typed_records(
+        records, [Column(name, each.type) for name, each in columns.items()], zone
+    )
     kept = [records[place].key for place in framed.kept]
     rows = framed.rows.select(list(columns)).to_pylist()
     for name in (name for name, column in columns.items() if isinstance(column.type, JSONB)):

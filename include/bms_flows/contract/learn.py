@@ -8,7 +8,7 @@ from bms_flows.contract.asking import Asker
 from bms_flows.contract.keep import keep
 from bms_flows.contract.probe import Probe
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import FlowContext, recorded
+from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.step_log import Step
 
 
@@ -19,7 +19,7 @@ async def learn(
 
     Raises `TokenRefused` and the client's other errors where not even a token could be had.
     """
-    with recorded(flow, step, asker.counters) as run_id:
+    with recorded_step(flow, step, asker.counters) as run_id:
         async with asker:
             findings = await Probe(asker, entities, flow.settings, today).run()
         with flow.warehouse.begin() as connection:

@@ -21,7 +21,7 @@ from bms_flows.contract.asking import Asker, Reply
 from bms_flows.contract.employees import ask_default_filter
 from bms_flows.contract.finding import Finding, cannot_tell
 from bms_flows.contract.tokens import expires_in_unit
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 
 CODES: Final = {
@@ -40,7 +40,7 @@ class Probe:
 
     asker: Asker
     entities: Sequence[int]
-    settings: Settings
+    settings: FlowSettings
     today: date
     findings: list[Finding] = field(default_factory=list)
     most: int = paging.LARGE

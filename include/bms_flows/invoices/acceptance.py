@@ -6,15 +6,15 @@ from typing import Any
 
 from sqlalchemy import select
 
-from bms_flows.invoices.leases import Lease, leased
-from bms_flows.invoices.load import RESOURCE, Languages, Merging
+from bms_flows.invoices.leases import Lease, lease_days
+from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.outcome import Outcome
-from bms_flows.invoices.planning import suspects
-from bms_flows.invoices.raw import AnswersMissing
-from bms_flows.invoices.repeats import Stored, load_again
+from bms_flows.invoices.planning import held_loads
+from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.invoices.repeats import StoredResponses, reload
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import FlowContext, recorded
+from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing
 from bms_warehouse.database import clock
 from bms_warehouse.tables import run
@@ -24,17 +24,17 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
     """Publish the held load `unit.accepts`, an operator having found it right; return its manifest.
 
     Days and invoices that were read again since are left as they are; None where that is all of it.
-    Raises `AnswersMissing` when answers about its days are gone, and `DaysTaken`.
+    Raises `ResponsesMissing` when answers about its days are gone, and `DaysTaken`.
     """
     with (
-        recorded(flow, step) as run_id,
-        leased(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
+        recorded_step(flow, step) as run_id,
+        lease_days(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
     ):
         # Another run may have published these days since; from here on none can.
-        held = suspects(flow.warehouse, [unit.id_entity], unit.days)
+        held = held_loads(flow.warehouse, [unit.id_entity], unit.days)
         left = next((each for each in held if each.accepts == unit.accepts), None)
         if left is None:
-            step_log.withdraw(flow.warehouse, run_id)
+            step_log.remove(flow.warehouse, run_id)
             return None
         return _publish(flow, left, run_id, lease)
 
@@ -46,9 +46,9 @@ def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[s
         ).one()
     date_of = kept.get("range_date", flow.settings.invoice_range_date)
     read_at = datetime.fromisoformat(kept["read_at"]) if "read_at" in kept else began
-    stored = Stored(flow.path(kept["raw"]), kept["zone"], date_of, read_at)
+    stored = StoredResponses(flow.path(kept["raw"]), kept["zone"], date_of, read_at)
     if stored.lacks(unit):
-        raise AnswersMissing(
+        raise ResponsesMissing(
             f"entity {unit.id_entity}, {unit.span}: raw answers of step {unit.accepts} are gone; "
             "run these days again"
         )
@@ -69,8 +69,8 @@ def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[s
         flow.warehouse.begin() as connection,
     ):
         lease.writes(connection)
-        merging = Merging(connection, run_id, names, clock(connection))
-        load = load_again(
+        merging = Loader(connection, run_id, names, clock(connection))
+        load = reload(
             before,
             merging,
             unit,

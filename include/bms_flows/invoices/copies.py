@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 
-def surplus(
+def duplicate_rows(
     ids: Sequence[int],
     days: Sequence[date | None],
     digests: Sequence[bytes],

@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
 )
 """The record's fields as columns; dates are texts until their format is known."""
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)
-NAMES = {
+CODE_NAMES = {
     "invoice_type_name": "invoice_type",
     "payment_mode_name": "payment_mode",
     "status_name": "status",
@@ -52,33 +52,33 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnarResponse:
     """The rows of one answer as columns, dates still as texts, and the answer as it came."""
 
     rows: pa.Table
     body: bytes = field(repr=False)
 
 
-Answer = Columns | Rows[ClientInvoice]
+Response = ColumnarResponse | Rows[ClientInvoice]
 
 
-class AnswerReader:
+class ResponseReader:
     """Reads answers of `list_client_invoices`; for one thread."""
 
     def __init__(self) -> None:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
-    def read(self, body: bytes) -> Answer:
+    def read(self, body: bytes) -> Response:
         """Return the answer as columns if it can be, else as records; `MalformedResponse` if neither."""
-        rows = columns(body)
-        return self.records(body) if rows is None else Columns(rows, body)
+        rows = read_columns(body)
+        return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
     def records(self, body: bytes) -> Rows[ClientInvoice]:
         """Return the answer as records, with what is wrong or new about each."""
         return self._records.rows(body)
 
 
-def columns(body: bytes) -> pa.Table | None:
+def read_columns(body: bytes) -> pa.Table | None:
     """Return the rows of an answer as columns named as on the wire, None if a closer look is due."""
     # Arrow takes an amount from a text as well. (Searched by Arrow, which lets other threads work.)
     if pc.match_substring_regex(pa.scalar(body, pa.binary()), QUOTED_MONEY).as_py():

@@ -10,10 +10,10 @@ MOST = 1 << 63
 FEW = 64
 """So many sorted arrays may stay unmerged where no identifier of one lies within another."""
 
-Ids: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+IdArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Seen:
+class DedupIndex:
     """A set of identifiers, as few sorted arrays.
 
     An array is merged with those before it that are less than twice as long. So an identifier is
@@ -22,7 +22,7 @@ class Seen:
     """
 
     def __init__(self) -> None:
-        self._sorted: list[Ids] = []
+        self._sorted: list[IdArray] = []
 
     def add(self, ids: Collection[int] | pa.Array) -> None:
         """Add identifiers."""
@@ -56,9 +56,9 @@ class Seen:
         return found
 
 
-def _array(ids: Collection[int] | pa.Array) -> Ids:
+def _array(ids: Collection[int] | pa.Array) -> IdArray:
     """Leave out what no column can hold: such a row is quarantined by itself."""
     if isinstance(ids, pa.Array):
-        array: Ids = ids.to_numpy()
+        array: IdArray = ids.to_numpy()
         return array
     return np.array([each for each in ids if -MOST <= each < MOST], np.int64)

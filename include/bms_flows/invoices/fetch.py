@@ -7,42 +7,42 @@ from typing import Literal
 
 from bms.client import Client
 from bms.errors import RangeRefused
-from bms_flows.invoices.decode import Answer, AnswerReader
+from bms_flows.invoices.decode import Response, ResponseReader
 from bms_flows.runtime.windows import Window
 
-Answered = tuple[Window, Answer]
+WindowResponse = tuple[Window, Response]
 
-LARGEST, HELD = 3_000_000, 9_000_000
+MAX_RESPONSE_BYTES, MAX_WAITING_BYTES = 3_000_000, 9_000_000
 """Bytes: of one answer, and of all that wait for the loader; as columns they take twice as much."""
 
 
-async def read(
+async def fetch(
     client: Client,
     id_entity: int,
     windows: Iterable[Window],
     *,
     language: Literal["EN", "FR"],
     ahead: int,
-) -> AsyncIterator[Answered]:
+) -> AsyncIterator[WindowResponse]:
     """Yield the windows' answers in the windows' order, `ahead` requests under way at most.
 
     What came so far tells how big a day is: windows are cut so that their answers stay below
-    `LARGEST`, and fewer requests are under way than allowed where answers would fill `HELD`.
+    `MAX_RESPONSE_BYTES`, and fewer requests are under way than allowed where answers would fill `MAX_WAITING_BYTES`.
     A range that the service refuses is halved, down to a day.
     """
     todo = deque(windows)
-    reader = AnswerReader()
-    under_way: deque[tuple[Window, asyncio.Task[list[Answered]]]] = deque()
+    reader = ResponseReader()
+    under_way: deque[tuple[Window, asyncio.Task[list[WindowResponse]]]] = deque()
     day = 0.0  # bytes, by the biggest answer
 
     def next_window() -> Window | None:
         """Return the next window to ask for, if there is room for its answer."""
         if not todo or len(under_way) >= (ahead if day else min(ahead, 2)):
             return None
-        fitting = max(1, int(LARGEST / day)) if day else todo[0].days
+        fitting = max(1, int(MAX_RESPONSE_BYTES / day)) if day else todo[0].days
         first, *rest = todo[0].cut(min(fitting, todo[0].days))
         waiting = sum(window.days for window, _ in under_way)
-        if under_way and day * (waiting + first.days) > HELD:
+        if under_way and day * (waiting + first.days) > MAX_WAITING_BYTES:
             return None
         todo.popleft()
         todo.extendleft(reversed(rest))
@@ -69,11 +69,11 @@ async def read(
 
 async def _answers(
     client: Client,
-    reader: AnswerReader,
+    reader: ResponseReader,
     id_entity: int,
     window: Window,
     language: Literal["EN", "FR"],
-) -> list[Answered]:
+) -> list[WindowResponse]:
     try:
         answer = await client.client_invoices(
             reader.read,

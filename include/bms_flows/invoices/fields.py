@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from bms.records import ClientInvoice
 from bms.responses import Rows
-from bms_flows.invoices.decode import NAMES
-from bms_flows.invoices.load import Merging
+from bms_flows.invoices.decode import CODE_NAMES
+from bms_flows.invoices.load import Loader
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.field_checks import FieldCounts, FieldFound
 from bms_warehouse.queries import fields as stored
@@ -26,7 +26,7 @@ FIELDS = tuple(
 )
 """Fields that may be empty; a row without one of the others is quarantined."""
 
-AROUND = timedelta(days=28)
+HISTORY_SPAN = timedelta(days=28)
 """Recent history of new invoices: so far from the unit's first day, and the rows seen last."""
 HISTORY_ROWS = 20
 GRACE_DAYS = 7
@@ -34,7 +34,7 @@ GRACE_DAYS = 7
 
 
 @dataclass
-class FieldTally:
+class FieldCounter:
     """Counts of the rows taken in so far."""
 
     rows: int = 0
@@ -66,15 +66,15 @@ class FieldTally:
                 (self.new_mistyped if is_new else self.mistyped).update(names)
 
 
-def compare(
-    before: Connection, tally: FieldTally, merging: Merging, unit: Unit
+def compare_fields(
+    before: Connection, tally: FieldCounter, merging: Loader, unit: Unit
 ) -> dict[str, FieldFound]:
     """Return what a load, all of it merged, holds in each field beside what the warehouse held.
 
     `before` reads what is committed. Names of codes are left out: they depend on the language. A
     load that changed no row, and one with a value in every field, cost no query.
     """
-    names = [name for name in FIELDS if name not in NAMES]
+    names = [name for name in FIELDS if name not in CODE_NAMES]
     missing = tally.counts.missing
     emptied = _emptied(merging, names)
     filled_before = _filled_before(merging, unit, emptied)
@@ -95,7 +95,7 @@ def compare(
     }
 
 
-def days_without(merging: Merging, names: Sequence[str]) -> dict[str, set[date]]:
+def days_without(merging: Loader, names: Sequence[str]) -> dict[str, set[date]]:
     """Return, for each field of `names`, the days of the rows written by a load without a value."""
     return {
         name: stored.days_without(
@@ -109,7 +109,7 @@ def days_without(merging: Merging, names: Sequence[str]) -> dict[str, set[date]]
     }
 
 
-def _emptied(merging: Merging, names: Sequence[str]) -> dict[str, int]:
+def _emptied(merging: Loader, names: Sequence[str]) -> dict[str, int]:
     if not merging.changed:
         return {}
     return stored.emptied(
@@ -121,7 +121,7 @@ def _emptied(merging: Merging, names: Sequence[str]) -> dict[str, int]:
     )
 
 
-def _filled_before(merging: Merging, unit: Unit, emptied: Mapping[str, int]) -> dict[str, int]:
+def _filled_before(merging: Loader, unit: Unit, emptied: Mapping[str, int]) -> dict[str, int]:
     """Return how many rows of the unit's days had a value before, of the fields that lost some."""
     if not emptied:
         return {}
@@ -136,7 +136,7 @@ def _filled_before(merging: Merging, unit: Unit, emptied: Mapping[str, int]) -> 
 
 
 def _usual(
-    before: Connection, merging: Merging, unit: Unit, names: Sequence[str]
+    before: Connection, merging: Loader, unit: Unit, names: Sequence[str]
 ) -> tuple[int, dict[str, int]]:
     """Return what recent invoices had in `names`, fields without values in new rows of the load."""
     if not names:
@@ -148,7 +148,7 @@ def _usual(
         client_invoice_version,
         names,
         id_entity=unit.id_entity,
-        days=(unit.span.start - AROUND, unit.span.start + AROUND),
+        days=(unit.span.start - HISTORY_SPAN, unit.span.start + HISTORY_SPAN),
         oldest_days=max(age, 0) + GRACE_DAYS,
         rows=HISTORY_ROWS,
     )

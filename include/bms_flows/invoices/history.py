@@ -9,21 +9,23 @@ from zoneinfo import ZoneInfo
 from holidays import country_holidays
 from sqlalchemy import Connection, func, select
 
-from bms_flows.invoices.lookback import Looked
+from bms_flows.invoices.lookback import ReadDay
 from bms_flows.invoices.units import Unit
-from bms_flows.invoices.validate import REACH, Held, History
+from bms_flows.invoices.validate import HISTORY_WEEKS, HeldDay, History
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, run
 
 
-def of(connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo) -> History:
+def load_history(
+    connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo
+) -> History:
     """Return what a check of `unit`, which read `days`, needs to know from before."""
     read = set(days)
     day = client_invoice_day.c
     counts = connection.execute(
         select(day.day, day.invoices).where(
             day.id_entity == unit.id_entity,
-            day.day.between(min(read) - 7 * REACH * DAY, max(read)),
+            day.day.between(min(read) - 7 * HISTORY_WEEKS * DAY, max(read)),
         )
     )
     known = connection.scalars(
@@ -53,7 +55,7 @@ def of(connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo)
     )
 
 
-def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[Held]]:
+def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[HeldDay]]:
     """Return how days came that were held for few invoices."""
     steps = connection.execute(
         select(run.c.details["few"], run.c.started_at).where(
@@ -63,10 +65,10 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
             run.c.details.has_key("few"),
         )
     )
-    held: dict[date, list[Held]] = defaultdict(list)
+    held: dict[date, list[HeldDay]] = defaultdict(list)
     for few, at in steps:
         for day, invoices in few.items():
-            held[date.fromisoformat(day)].append(Held(invoices, on(at, zone)))
+            held[date.fromisoformat(day)].append(HeldDay(invoices, local_date(at, zone)))
     return held
 
 
@@ -95,7 +97,7 @@ def _year(country: str, year: int) -> frozenset[date]:
     return frozenset(country_holidays(country, years=year))
 
 
-def looked(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Looked]:
+def read_days(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[ReadDay]:
     """Return every day that was read, in the company's days; not one that wasn't over then."""
     day = client_invoice_day.c
     rows = connection.execute(
@@ -104,12 +106,14 @@ def looked(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Looke
         )
     )
     return [
-        Looked(each, on(read_at, zone), on(changed_at or read_at, zone), open_invoices)
+        ReadDay(
+            each, local_date(read_at, zone), local_date(changed_at or read_at, zone), open_invoices
+        )
         for each, read_at, changed_at, open_invoices in rows
-        if on(read_at, zone) > each
+        if local_date(read_at, zone) > each
     ]
 
 
-def on(moment: datetime, zone: ZoneInfo) -> date:
+def local_date(moment: datetime, zone: ZoneInfo) -> date:
     """Return the company's day of a moment."""
     return moment.astimezone(zone).date()

@@ -70,7 +70,7 @@ class Lease:
 
 
 @contextmanager
-def leased(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Lease]:
+def lease_days(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Lease]:
     """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
 
     An earlier try of the same `task` is pushed aside: it can publish nothing any more.

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
-from bms_flows.invoices.decode import NAMES
+from bms_flows.invoices.decode import CODE_NAMES
 from bms_warehouse import loads
 from bms_warehouse.tables import client_invoice, client_invoice_version, code_name
 
 RESOURCE = client_invoice.name
 """The resource by its table's name, as quarantine, files and names of codes know it."""
-BATCH = 8_000
+BATCH_ROWS = 8_000
 """Rows merged at once: enough to be fast, few enough that the next are read meanwhile."""
 
 
@@ -24,7 +24,7 @@ class Languages:
 
 
 @dataclass
-class Merging:
+class Loader:
     """A load's rows on their way into the tables; nothing shows before the caller commits."""
 
     connection: Connection
@@ -48,7 +48,7 @@ class Merging:
             return
         loads.stage(self.connection, client_invoice, rows)
         self._staged += rows.rows
-        if self._staged >= BATCH:
+        if self._staged >= BATCH_ROWS:
             self.merge()
 
     def merge(self) -> None:
@@ -73,7 +73,7 @@ class Merging:
         """Give staged rows the names of their codes in the language shown, as far as known."""
         if self.names.read == self.names.shown:
             return
-        for name, code in NAMES.items():
+        for name, code in CODE_NAMES.items():
             self.connection.execute(
                 text(
                     f"update pg_temp.{loads.staging_name(client_invoice)} s set {name} = n.name "  # noqa: S608 - our own names

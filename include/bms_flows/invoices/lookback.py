@@ -19,7 +19,7 @@ LONGEST_INTERVAL = 32
 
 
 @dataclass(frozen=True)
-class Looked:
+class ReadDay:
     """A day in our store: when it was last read, when a read last changed it, what is open."""
 
     day: date
@@ -34,23 +34,23 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Lookback:
+class LookbackPlan:
     """What to read beside the days asked for: windows, and how many due days the budget left out."""
 
     windows: Sequence[Window]
     over_budget: int
 
 
-def look_back(
+def plan_lookback(
     asked: Window,
-    stored: Iterable[Looked],
+    stored: Iterable[ReadDay],
     *,
     today: date,
     lookback_days: int,
     budget: int,
     rotation: int,
     gap: int,
-) -> Lookback:
+) -> LookbackPlan:
     """Return the windows to read: the days asked for, the latest days, and older ones that are due.
 
     `lookback_days` before the end of `asked` are read always; of older days at most `budget` that
@@ -65,19 +65,19 @@ def look_back(
     share = math.ceil(len(older) / rotation)
     unread_today = [each.day for each in oldest_first if each.read_on < today]
     days = {*due[:budget], *unread_today[:share]}
-    return Lookback(
-        join([tail, *(Window(day, day) for day in days)], gap), max(0, len(due) - budget)
+    return LookbackPlan(
+        join_windows([tail, *(Window(day, day) for day in days)], gap), max(0, len(due) - budget)
     )
 
 
-def _never_read(older: Sequence[Looked], end: date) -> list[date]:
+def _never_read(older: Sequence[ReadDay], end: date) -> list[date]:
     """Return the days before `end` that are missing since the first of `older`."""
     read = {looked.day for looked in older}
     first = min(read, default=end)
     return [day for n in range((end - first).days) if (day := first + n * DAY) not in read]
 
 
-def join(windows: Iterable[Window], gap: int) -> list[Window]:
+def join_windows(windows: Iterable[Window], gap: int) -> list[Window]:
     """Join windows that overlap or are at most `gap` days apart, oldest first."""
     joined: list[Window] = []
     for window in sorted(windows):

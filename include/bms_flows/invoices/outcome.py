@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from bms.counters import Counters
 from bms_flows.invoices import report
-from bms_flows.invoices.load import RESOURCE, Merging
+from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.publish import publish
 from bms_flows.invoices.review import Review
-from bms_flows.invoices.transform import Load
+from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import quarantine, step_log
 from bms_flows.runtime.landing import Landing
@@ -37,8 +37,8 @@ class Outcome:
 
     def complete(
         self,
-        load: Load,
-        merging: Merging,
+        load: Transform,
+        merging: Loader,
         landing: Landing,
         company: ZoneInfo,
         counters: Counters | None = None,
@@ -52,8 +52,8 @@ class Outcome:
         connection, at = merging.connection, merging.at
         days = (self.unit.span.start.isoformat(), self.unit.span.end.isoformat())
         totals, history = landing.report("totals.csv"), landing.report("history.csv")
-        report.keep_totals(totals, self.unit.id_entity, days, load.tally.totals)
-        report.keep_history(connection, history, self.run_id, at, company)
+        report.write_totals(totals, self.unit.id_entity, days, load.tally.totals)
+        report.write_history(connection, history, self.run_id, at, company)
         accepted = {"fields_accepted": [*self.fields_accepted]} if self.fields_accepted else {}
         step_log.finish(
             connection,
@@ -72,10 +72,10 @@ class Outcome:
     def hold(
         self,
         connection: Connection,
-        load: Load,
+        load: Transform,
         review: Review,
         counters: Counters,
-        published: Load | None,
+        published: Transform | None,
     ) -> None:
         """Record the days of `load` that are held, within the caller's transaction.
 
@@ -88,8 +88,8 @@ class Outcome:
         if published is not None and passed is not None:
             run_id = step_log.begin_held(connection, self.run_id, passed.span.end)
             counts = counts.less(published.counts)
-            totals = step_log.less(totals, published.tally.totals)
-        quarantine.set_aside(
+            totals = step_log.subtract_totals(totals, published.tally.totals)
+        quarantine.save(
             connection,
             [bad for bad in review.bad if unit.days.issuperset(bad.days)],
             resource=RESOURCE,
@@ -97,7 +97,7 @@ class Outcome:
             run_id=run_id,
             at=load.read_at,
         )
-        step_log.keep_totals(connection, run_id, unit.id_entity, totals)
+        step_log.save_totals(connection, run_id, unit.id_entity, totals)
         step_log.finish(
             connection,
             run_id,
@@ -113,7 +113,7 @@ class Outcome:
             },
         )
 
-    def manifest(self, load: Load) -> dict[str, Any]:
+    def manifest(self, load: Transform) -> dict[str, Any]:
         """Return what goes into the XCom: numbers, days and paths."""
         return {
             "run_id": self.run_id,
@@ -125,7 +125,7 @@ class Outcome:
             "totals": {currency: each.as_dict() for currency, each in load.tally.totals.items()},
         }
 
-    def _details(self, unit: Unit, load: Load) -> dict[str, Any]:
+    def _details(self, unit: Unit, load: Transform) -> dict[str, Any]:
         return {
             **unit.as_dict(),
             "raw": self.raw,

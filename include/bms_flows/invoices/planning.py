@@ -7,30 +7,32 @@ from datetime import date
 from sqlalchemy import Engine, func, select
 
 from bms_flows.invoices import history
-from bms_flows.invoices.lookback import join, look_back
-from bms_flows.invoices.units import Unit, units
-from bms_flows.runtime.settings import Settings
+from bms_flows.invoices.lookback import join_windows, plan_lookback
+from bms_flows.invoices.units import Unit, split_into_units
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import run
 
 
-def exactly(entities: Iterable[int], asked: Window, settings: Settings) -> list[Unit]:
+def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSettings) -> list[Unit]:
     """Return the units of just the days asked for."""
     return [
-        unit for entity in entities for unit in units(entity, [asked], unit_days=settings.unit_days)
+        unit
+        for entity in entities
+        for unit in split_into_units(entity, [asked], unit_days=settings.unit_days)
     ]
 
 
-def with_look_back(
-    engine: Engine, entities: Iterable[int], asked: Window, settings: Settings, *, today: date
+def plan_with_lookback(
+    engine: Engine, entities: Iterable[int], asked: Window, settings: FlowSettings, *, today: date
 ) -> tuple[list[Unit], int]:
     """Return the units of the days asked for and of older ones, and how many days are over budget."""
     planned: list[Unit] = []
     over_budget = 0
     for entity in entities:
         with engine.connect() as connection:
-            stored = history.looked(connection, entity, settings.time_zone)
-        lookback = look_back(
+            stored = history.read_days(connection, entity, settings.time_zone)
+        lookback = plan_lookback(
             asked,
             stored,
             today=today,
@@ -40,11 +42,11 @@ def with_look_back(
             gap=settings.lookback_gap,
         )
         over_budget += lookback.over_budget
-        planned += units(entity, lookback.windows, unit_days=settings.unit_days)
+        planned += split_into_units(entity, lookback.windows, unit_days=settings.unit_days)
     return planned, over_budget
 
 
-def suspects(
+def held_loads(
     engine: Engine, entities: Iterable[int], asked: Iterable[date] | None = None
 ) -> list[Unit]:
     """Return the suspect loads of `entities` that stand as the last word.
@@ -79,6 +81,6 @@ def suspects(
         if wanted is not None:
             left &= wanted
         if left and not published:
-            windows = join((Window(day, day) for day in left), gap=0)
+            windows = join_windows((Window(day, day) for day in left), gap=0)
             found.append(Unit(unit.id_entity, tuple(windows), accepts=number))
     return found[::-1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bms.counters import Counters
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Progress:
     def __post_init__(self) -> None:
         self._begun = self._told = self.clock()
 
-    def taken(self, window: Window, counts: Counts) -> None:
+    def taken(self, window: Window, counts: RowCounts) -> None:
         """Count a window that was taken in; say how far that is if nothing was said for a while."""
         self.days += window.days
         if self.clock() - self._told >= EVERY:
@@ -45,7 +45,7 @@ class Progress:
                 self.clock() - self._begun,
             )
 
-    def ended(self, state: str, counts: Counts) -> None:
+    def ended(self, state: str, counts: RowCounts) -> None:
         """Say how the unit ended."""
         log.info(
             "entity %d, %s: %s; %d days, %d requests, %d rows: %d inserted, %d changed, "

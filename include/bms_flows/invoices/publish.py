@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.invoices.load import RESOURCE, Merging
-from bms_flows.invoices.transform import Load
+from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import quarantine, step_log
 from bms_warehouse import loads
@@ -18,18 +18,18 @@ from bms_warehouse.tables import (
 )
 
 
-class NotBalanced(RuntimeError):
+class UnbalancedCounts(RuntimeError):
     """Rows read and rows accounted for differ: another writer was at work; nothing was published."""
 
 
-def publish(load: Load, merging: Merging, unit: Unit) -> None:
+def publish(load: Transform, merging: Loader, unit: Unit) -> None:
     """Write all of `load` within the transaction of `merging`, and count what it did."""
     connection, run_id, at = merging.connection, merging.run_id, merging.at
     merging.merge()
     load.counts.inserted, load.counts.changed = merging.inserted, merging.changed
     load.counts.unchanged += merging.unchanged
     if not load.counts.balanced:
-        raise NotBalanced(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
+        raise UnbalancedCounts(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
     _name_codes(connection, load, merging.names.read, at)
     # One that another unit has found on a day of its own meanwhile stands under that day now.
     load.counts.vanished = loads.mark_vanished(
@@ -42,14 +42,14 @@ def publish(load: Load, merging: Merging, unit: Unit) -> None:
         observed_at=at,
     )
     _mark_days(connection, load, unit, run_id, at)
-    quarantine.set_aside(
+    quarantine.save(
         connection, load.bad, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id, at=at
     )
     quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
-    step_log.keep_totals(connection, run_id, unit.id_entity, load.tally.totals)
+    step_log.save_totals(connection, run_id, unit.id_entity, load.tally.totals)
 
 
-def _name_codes(connection: Connection, load: Load, language: str, at: datetime) -> None:
+def _name_codes(connection: Connection, load: Transform, language: str, at: datetime) -> None:
     """Keep the names of codes in the language they were read in."""
     if not load.names:
         return
@@ -74,7 +74,9 @@ def _name_codes(connection: Connection, load: Load, language: str, at: datetime)
     )
 
 
-def _mark_days(connection: Connection, load: Load, unit: Unit, run_id: int, at: datetime) -> None:
+def _mark_days(
+    connection: Connection, load: Transform, unit: Unit, run_id: int, at: datetime
+) -> None:
     """Move the watermark: every day that was over when it was read, and whether it changed."""
     # Versions are only ever added: the index by time leads to a run's own, however long the history.
     versions = client_invoice_version.c

@@ -7,14 +7,14 @@ for one invoice, only for days: those that a date is likely to be moved to are r
 from collections.abc import Collection
 from datetime import date
 
-from bms_flows.invoices.lookback import join
+from bms_flows.invoices.lookback import join_windows
 from bms_flows.runtime.windows import DAY, Window
 
 REACH = 31 * DAY
 """A date is moved by so much at most, or to a day from the look back to as far in the future."""
 
 
-def nearby(
+def search_windows(
     missing: Collection[Window],
     read: Collection[date],
     *,
@@ -37,4 +37,4 @@ def nearby(
         if day not in recent
     }
     days = {*recent, *sorted(around.difference(read))[-most:]} - {*read}
-    return join((Window(day, day) for day in days), gap=0)
+    return join_windows((Window(day, day) for day in days), gap=0)

@@ -9,15 +9,15 @@ from typing import Any
 from sqlalchemy import Connection
 from upath import UPath
 
-from bms_flows.invoices.load import Merging
-from bms_flows.invoices.raw import answered, replay, replay_nearby
-from bms_flows.invoices.transform import Load
+from bms_flows.invoices.load import Loader
+from bms_flows.invoices.raw import stored_days, stored_moved_responses, stored_responses
+from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.landing import parquet_file
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredResponses:
     """Answers of a step, and how they are to be read."""
 
     raw: UPath
@@ -28,26 +28,26 @@ class Stored:
 
     def lacks(self, unit: Unit) -> bool:
         """Return whether the answer for a day of `unit` is gone."""
-        return not unit.days <= answered(self.raw)
+        return not unit.days <= stored_days(self.raw)
 
 
-def load_again(
+def reload(
     before: Connection,
-    merging: Merging,
+    merging: Loader,
     unit: Unit,
-    stored: Stored,
+    stored: StoredResponses,
     *,
     later: bool,
     parquet: UPath | None = None,
     renew: Callable[[], None] = lambda: None,
-) -> Load:
+) -> Transform:
     """Merge the days of `unit` from stored answers; return what they hold. Nothing is published yet.
 
     `before` reads what was committed before. With `later`, other loads may have been published since
     the answers were read: what these have learned stays. The rows go to the file `parquet`.
     """
-    without = answered(stored.raw) - unit.days
-    load = Load(
+    without = stored_days(stored.raw) - unit.days
+    load = Transform(
         before,
         unit.id_entity,
         stored.zone,
@@ -58,7 +58,7 @@ def load_again(
     )
     with ExitStack() as files:
         writer: Any = None
-        for window, answer in replay(stored.raw):
+        for window, answer in stored_responses(stored.raw):
             taken = load.take(window, answer)
             if parquet is not None and writer is None:
                 writer = files.enter_context(parquet_file(parquet, taken.rows.schema))
@@ -66,6 +66,6 @@ def load_again(
                 writer.write_table(taken.rows)
             merging.add(taken.differing)
             renew()
-    for answer in replay_nearby(stored.raw):
+    for answer in stored_moved_responses(stored.raw):
         merging.add(load.follow(answer))
     return load

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 from upath import UPath
 
 from bms_flows.runtime.excel_csv import csv_file
-from bms_flows.runtime.step_log import AMOUNTS, Total
-from bms_flows.runtime.storage import whole
+from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
+from bms_flows.runtime.storage import atomic_file
 
 TOTALS = ("id_entity", "first_day", "last_day", "currency", "invoices", *AMOUNTS)
 HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number", "currency")
@@ -35,8 +35,8 @@ EVENTS = """
 """
 
 
-def keep_totals(
-    path: UPath, id_entity: int, days: Sequence[str], totals: Mapping[str, Total]
+def write_totals(
+    path: UPath, id_entity: int, days: Sequence[str], totals: Mapping[str, CurrencyTotal]
 ) -> None:
     """Write the control totals of a load, a line for each currency."""
     lines = [
@@ -46,7 +46,7 @@ def keep_totals(
     _keep(path, TOTALS, lines)
 
 
-def keep_history(
+def write_history(
     connection: Connection, path: UPath, run_id: int, at: datetime, zone: ZoneInfo
 ) -> int:
     """Write what step `run_id` found to have happened to invoices; return how many lines."""
@@ -57,5 +57,5 @@ def keep_history(
 
 
 def _keep(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(csv_file(header, lines))

@@ -8,14 +8,14 @@ from sqlalchemy import Connection
 
 from bms.client import Client
 from bms_flows.invoices import fields, history
-from bms_flows.invoices.load import RESOURCE, Merging
-from bms_flows.invoices.transform import Load
+from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.invoices.validate import Tolerance, Violation, among, check, empty_end
+from bms_flows.invoices.validate import Tolerance, Violation, contains_day, empty_end, validate
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.field_checks import check_fields
-from bms_flows.runtime.quarantine import Bad
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.quarantine import InvalidRow
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 
 
@@ -29,7 +29,7 @@ class Review:
     """Fields that lost their values."""
     few: dict[date, int]
     """Invoices of the days that have far fewer than usual."""
-    bad: Sequence[Bad]
+    bad: Sequence[InvalidRow]
     """Quarantined rows that nobody has accepted."""
 
     @property
@@ -60,23 +60,23 @@ class Review:
         )
 
 
-async def review(
+async def review_load(
     client: Client,
     before: Connection,
-    load: Load,
-    merging: Merging,
+    load: Transform,
+    merging: Loader,
     unit: Unit,
-    settings: Settings,
+    settings: FlowSettings,
     tolerance: Tolerance,
 ) -> Review:
     """Check a load, all of it merged and nothing committed; may ask the service for one day more."""
     merging.merge()
-    known = history.of(before, unit, load.tally.days, settings.time_zone)
+    known = history.load_history(before, unit, load.tally.days, settings.time_zone)
     holidays = history.holidays(settings.holidays, load.tally.days)
     bad = quarantine.not_accepted(before, load.bad, resource=RESOURCE, id_entity=unit.id_entity)
     found = load.found(bad)
-    today = history.on(load.read_at, settings.time_zone)
-    violations = check(found, known, holidays=holidays, today=today, tolerance=tolerance)
+    today = history.local_date(load.read_at, settings.time_zone)
+    violations = validate(found, known, holidays=holidays, today=today, tolerance=tolerance)
     few = [each for each in violations if each.code == "fewer_than_usual"]
     lost = _fields(before, load, merging, unit, settings)
     end = empty_end(found, holidays)
@@ -93,12 +93,12 @@ async def review(
 
 
 def _fields(
-    before: Connection, load: Load, merging: Merging, unit: Unit, settings: Settings
+    before: Connection, load: Transform, merging: Loader, unit: Unit, settings: FlowSettings
 ) -> dict[str, Violation]:
     """Return the fields that lost their values, but for those that an operator has accepted so."""
     since = merging.at - settings.lookback_rotation * DAY
     accepted = history.accepted_fields(before, unit.id_entity, since)
-    found = check_fields(fields.compare(before, load.fields, merging, unit))
+    found = check_fields(fields.compare_fields(before, load.fields, merging, unit))
     lost = [each for each in found if each.field not in accepted]
     days = fields.days_without(merging, [each.field for each in lost])
     return {
@@ -109,10 +109,10 @@ def _fields(
     }
 
 
-async def _left_out(client: Client, id_entity: int, day: date, settings: Settings) -> bool:
+async def _left_out(client: Client, id_entity: int, day: date, settings: FlowSettings) -> bool:
     """Ask for one day more: return whether that brings invoices of `day`, which came without any."""
     answer = await client.list_client_invoices(
         id_entity=id_entity, start_date=day, end_date=day + DAY
     )
     dates = (getattr(each, settings.invoice_range_date) for each in answer.records)
-    return among(day, dates, client.settings.time_zone)
+    return contains_day(day, dates, client.settings.time_zone)

@@ -10,18 +10,18 @@ import pyarrow as pa
 from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms.responses import Rows
-from bms_flows.invoices.decode import NAMES, Answer, AnswerReader, Columns
+from bms_flows.invoices.decode import CODE_NAMES, ColumnarResponse, Response, ResponseReader
 from bms_flows.invoices.totals import listed_days
-from bms_flows.runtime.columns import digests, frame, typed
+from bms_flows.runtime.columns import row_hashes, typed_columns, typed_records
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
 _COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
 _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
-_HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in NAMES] + ["_extra"]
+_HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + ["_extra"]
 
 
 @dataclass(frozen=True)
-class Invalid:
+class InvalidRecord:
     """A row that can't be loaded: its key or None, what is wrong, its bytes, its day if that is known."""
 
     key: int | str | None
@@ -32,14 +32,14 @@ class Invalid:
 
 
 @dataclass(frozen=True)
-class AnswerRows:
+class ResponseRows:
     """The rows of an answer: those that can be loaded, and the others."""
 
     table: pa.Table
     """Fields of the interface, `_extra`, `_day` and `_row_hash`."""
     places: Sequence[int]
     """Where in the answer each row of `table` stands, rejected rows not counted."""
-    invalid: Sequence[Invalid]
+    invalid: Sequence[InvalidRecord]
     records: Rows[ClientInvoice] | None
     """The answer row by row, None where every value was as described."""
 
@@ -53,40 +53,40 @@ class RowReader:
     """Zone of the service's date-times that carry none."""
     range_date: str
     """The date that the service's range filters."""
-    _reader: AnswerReader = field(default_factory=AnswerReader)
+    _reader: ResponseReader = field(default_factory=ResponseReader)
 
-    def read(self, answer: Answer) -> AnswerRows:
+    def read(self, answer: Response) -> ResponseRows:
         """Return the rows of an answer: as columns at once if every value fits, else row by row."""
-        if isinstance(answer, Columns):
-            rows = typed(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+        if isinstance(answer, ColumnarResponse):
+            rows = typed_columns(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
             if rows is not None:
                 table = self._completed(rows, pa.nulls(rows.num_rows, pa.string()))
-                return AnswerRows(table, range(rows.num_rows), (), None)
+                return ResponseRows(table, range(rows.num_rows), (), None)
         records = self._records(answer)
-        framed = frame(records.records, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+        framed = typed_records(records.records, _COLUMNS, self.zone, {"id_entity": self.id_entity})
         invalid = [
-            Invalid(each.key, each.code, each.field, each.raw, self._day_of(each.raw))
+            InvalidRecord(each.key, each.code, each.field, each.raw, self._day_of(each.raw))
             for each in records.rejected
         ]
         for cell in framed.bad:
             raw, key = _as_json(records, cell.index), records.records[cell.index].key
-            invalid.append(Invalid(key, cell.code, cell.field, raw, self._day_of(raw)))
+            invalid.append(InvalidRecord(key, cell.code, cell.field, raw, self._day_of(raw)))
         extra = [_json(records.extra.get(place)) for place in framed.kept]
         table = self._completed(framed.rows, pa.array(extra, pa.string()))
-        return AnswerRows(table, framed.kept, invalid, records)
+        return ResponseRows(table, framed.kept, invalid, records)
 
-    def as_json(self, answer: Answer, read: AnswerRows, rows: Sequence[int]) -> list[bytes]:
+    def as_json(self, answer: Response, read: ResponseRows, rows: Sequence[int]) -> list[bytes]:
         """Return rows of the table as JSON, equal where their values are."""
         records = read.records or self._records(answer)
         return [_as_json(records, read.places[row]) for row in rows]
 
-    def _records(self, answer: Answer) -> Rows[ClientInvoice]:
-        return self._reader.records(answer.body) if isinstance(answer, Columns) else answer
+    def _records(self, answer: Response) -> Rows[ClientInvoice]:
+        return self._reader.records(answer.body) if isinstance(answer, ColumnarResponse) else answer
 
     def _completed(self, rows: pa.Table, extra: pa.Array) -> pa.Table:
         rows = rows.append_column("_extra", extra)
         rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
-        return rows.append_column("_row_hash", digests(rows, _HASHED))
+        return rows.append_column("_row_hash", row_hashes(rows, _HASHED))
 
     def _day_of(self, raw: bytes) -> date | None:
         """Return the day that a row is listed under, None where that can't be read."""

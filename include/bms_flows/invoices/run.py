@@ -13,27 +13,27 @@ from sqlalchemy import Connection
 
 from bms.client import Client
 from bms_flows.invoices import history
-from bms_flows.invoices.fetch import Answered, read
-from bms_flows.invoices.leases import Lease, leased
-from bms_flows.invoices.load import RESOURCE, Languages, Merging
+from bms_flows.invoices.fetch import WindowResponse, fetch
+from bms_flows.invoices.leases import Lease, lease_days
+from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.progress import Progress
-from bms_flows.invoices.raw import NEARBY, raw_name
-from bms_flows.invoices.redated import nearby
-from bms_flows.invoices.repeats import Stored, load_again
-from bms_flows.invoices.review import Review, review
-from bms_flows.invoices.transform import Load
+from bms_flows.invoices.raw import NEARBY, raw_file_name
+from bms_flows.invoices.redated import search_windows
+from bms_flows.invoices.repeats import StoredResponses, reload
+from bms_flows.invoices.review import Review, review_load
+from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.invoices.validate import Tolerance
 from bms_flows.runtime import step_log
 from bms_flows.runtime.background import BackgroundWriter
-from bms_flows.runtime.context import FlowContext, recorded
-from bms_flows.runtime.landing import Landing, keep_raw, parquet_file
+from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_flows.runtime.landing import Landing, parquet_file, save_raw
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 
 
-class Suspect(RuntimeError):
+class LoadHeld(RuntimeError):
     """Days of a load are held for review; the others are published."""
 
     retriable = False
@@ -62,11 +62,11 @@ class Extraction:
         zone, date_of = self.client.settings.time_zone, self.flow.settings.invoice_range_date
         return Outcome(self.unit, self.run_id, *files, self.language, zone, date_of)
 
-    def merging(self, connection: Connection, at: datetime) -> Merging:
+    def merging(self, connection: Connection, at: datetime) -> Loader:
         """Return what merges into the tables by `connection`, within its transaction."""
         self.lease.writes(connection)
         names = Languages(self.language, self.flow.settings.language)
-        return Merging(connection, self.run_id, names, at)
+        return Loader(connection, self.run_id, names, at)
 
 
 async def extract_unit(
@@ -81,15 +81,15 @@ async def extract_unit(
     """Read and load one unit, and return a manifest without a row in it.
 
     The manifest holds the step's number, the entity, the days, the counts, the totals and where
-    the files are. All is published at once, or nothing. Raises `Suspect` when days are held for
+    the files are. All is published at once, or nothing. Raises `LoadHeld` when days are held for
     review, with the others published; `DaysTaken` when another run works on some of the days, and
     the client's and the warehouse's errors, with nothing published.
     """
     autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")
     async with client:
         with (
-            recorded(flow, step, client.counters) as run_id,
-            leased(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
+            recorded_step(flow, step, client.counters) as run_id,
+            lease_days(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
             autocommit.connect() as before,
             flow.warehouse.connect() as writing,
         ):
@@ -101,24 +101,26 @@ async def extract_unit(
                 _publish_passed(work, before, writing, load, reviewed)
     if reviewed.held:
         progress.ended("suspect", load.counts)
-        raise Suspect(reviewed.told)
+        raise LoadHeld(reviewed.told)
     progress.ended("complete", load.counts)
     return work.outcome.manifest(load)
 
 
 async def _load(
     work: Extraction, before: Connection, writing: Connection, tolerance: Tolerance
-) -> tuple[Load, Review]:
+) -> tuple[Transform, Review]:
     """Load all of the unit in one transaction; commit unless days are to be held."""
     settings, outcome = work.flow.settings, work.outcome
     at = clock(before)
-    load = Load(before, work.unit.id_entity, outcome.zone, outcome.range_date, at)
+    load = Transform(before, work.unit.id_entity, outcome.zone, outcome.range_date, at)
     with writing.begin() as transaction:
         merging = work.merging(writing, at)
         windows = [part for each in work.unit.windows for part in each.cut(settings.window_days)]
         await _take_in(work, _read(work, windows), load, merging)
         await _follow(work, load, merging)
-        reviewed = await review(work.client, before, load, merging, work.unit, settings, tolerance)
+        reviewed = await review_load(
+            work.client, before, load, merging, work.unit, settings, tolerance
+        )
         if reviewed.held:
             transaction.rollback()
         else:
@@ -129,7 +131,7 @@ async def _load(
 
 
 def _publish_passed(
-    work: Extraction, before: Connection, writing: Connection, load: Load, reviewed: Review
+    work: Extraction, before: Connection, writing: Connection, load: Transform, reviewed: Review
 ) -> None:
     """Load the days that passed again, from the stored answers, and record those that are held."""
     outcome, counters, company = work.outcome, work.client.counters, work.flow.settings.time_zone
@@ -137,8 +139,8 @@ def _publish_passed(
     with writing.begin():
         if passed := reviewed.passed:
             merging = work.merging(writing, load.read_at)
-            stored = Stored(work.landing.raw, load.zone, load.range_date, load.read_at)
-            published = load_again(
+            stored = StoredResponses(work.landing.raw, load.zone, load.range_date, load.read_at)
+            published = reload(
                 before,
                 merging,
                 passed,
@@ -153,14 +155,14 @@ def _publish_passed(
         outcome.hold(writing, load, reviewed, counters, published)
 
 
-def _read(work: Extraction, windows: list[Window]) -> AsyncIterator[Answered]:
+def _read(work: Extraction, windows: list[Window]) -> AsyncIterator[WindowResponse]:
     ahead = work.client.settings.concurrency
     entity, language = work.unit.id_entity, work.language
-    return read(work.client, entity, windows, language=language, ahead=ahead)
+    return fetch(work.client, entity, windows, language=language, ahead=ahead)
 
 
 async def _take_in(
-    work: Extraction, answers: AsyncIterator[Answered], load: Load, merging: Merging
+    work: Extraction, answers: AsyncIterator[WindowResponse], load: Transform, merging: Loader
 ) -> None:
     """Load each answer, and store it as it came and as columns.
 
@@ -170,7 +172,7 @@ async def _take_in(
     parquet: Any = None
 
     def store(window: Window, body: bytes, rows: pa.Table) -> None:
-        keep_raw(work.landing.raw / raw_name(load.id_entity, window), body)
+        save_raw(work.landing.raw / raw_file_name(load.id_entity, window), body)
         parquet.write_table(rows)
 
     with ExitStack() as writer, BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
@@ -187,13 +189,13 @@ async def _take_in(
         await tables.done()
 
 
-async def _follow(work: Extraction, load: Load, merging: Merging) -> None:
+async def _follow(work: Extraction, load: Transform, merging: Loader) -> None:
     """Look for invoices that are missing from their day on others, which a new date may have moved them to."""
     settings = work.flow.settings
-    windows = nearby(
+    windows = search_windows(
         [each.window for each in load.windows if each.missing.intersection(load.missing)],
         load.tally.days,
-        today=history.on(load.read_at, settings.time_zone),
+        today=history.local_date(load.read_at, settings.time_zone),
         lookback_days=settings.lookback_days,
         most=settings.lookback_budget,
     )
@@ -201,6 +203,6 @@ async def _follow(work: Extraction, load: Load, merging: Merging) -> None:
     async for window, answer in _read(work, pieces):
         found = load.follow(answer)
         if found.rows:
-            keep_raw(work.landing.raw / raw_name(load.id_entity, window, NEARBY), answer.body)
+            save_raw(work.landing.raw / raw_file_name(load.id_entity, window, NEARBY), answer.body)
             merging.add(found)
         work.lease.renew(load.connection)

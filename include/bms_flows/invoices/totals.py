@@ -8,14 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bms_flows.runtime.step_log import AMOUNTS, Total
+from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
 from bms_flows.runtime.windows import Window
 
 CENT = Decimal("0.01")
 
 
 @dataclass
-class Day:
+class DayCounts:
     """Invoices of a day, and how many of them are open."""
 
     invoices: int = 0
@@ -23,13 +23,13 @@ class Day:
 
 
 @dataclass
-class Tally:
+class ControlTotals:
     """Sums over all rows taken in."""
 
-    totals: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    totals: dict[str, CurrencyTotal] = field(default_factory=lambda: defaultdict(CurrencyTotal))
     currencies: dict[str, set[date]] = field(default_factory=lambda: defaultdict(set))
     """Days of each currency."""
-    days: dict[date, Day] = field(default_factory=lambda: defaultdict(Day))
+    days: dict[date, DayCounts] = field(default_factory=lambda: defaultdict(DayCounts))
 
     def add(self, rows: pa.Table, window: Window) -> None:
         """Add the rows of one window's answer, with `_day` and `_filed`; each of its days counts as read."""

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
-from bms_flows.invoices.copies import surplus
-from bms_flows.invoices.decode import NAMES, Answer
-from bms_flows.invoices.dedup import Seen
-from bms_flows.invoices.fields import FieldTally
-from bms_flows.invoices.rows import AnswerRows, Invalid, RowReader
-from bms_flows.invoices.totals import Day, Tally, amounts_differ
-from bms_flows.invoices.validate import Found, WindowFound
-from bms_flows.runtime.quarantine import COPY, Bad
-from bms_flows.runtime.step_log import Counts
+from bms_flows.invoices.copies import duplicate_rows
+from bms_flows.invoices.decode import CODE_NAMES, Response
+from bms_flows.invoices.dedup import DedupIndex
+from bms_flows.invoices.fields import FieldCounter
+from bms_flows.invoices.rows import InvalidRecord, ResponseRows, RowReader
+from bms_flows.invoices.totals import ControlTotals, DayCounts, amounts_differ
+from bms_flows.invoices.validate import LoadSummary, WindowSummary
+from bms_flows.runtime.quarantine import COPY, InvalidRow
+from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
 from bms_warehouse.queries.invoices import changed_since
@@ -25,7 +25,7 @@ from bms_warehouse.tables import client_invoice
 
 
 @dataclass(frozen=True)
-class Taken:
+class TransformedResponse:
     """An answer's rows that can be loaded, and those that are new or differ, ready to be merged."""
 
     rows: pa.Table
@@ -33,7 +33,7 @@ class Taken:
 
 
 @dataclass
-class Compared:
+class WindowComparison:
     """A window's answer, compared with the invoices stored for its days."""
 
     window: Window
@@ -45,7 +45,7 @@ class Compared:
 
 
 @dataclass
-class Load:
+class Transform:
     """A unit's answers so far: what they hold, and how that compares."""
 
     connection: Connection
@@ -61,33 +61,33 @@ class Load:
     """Days whose rows are left out: of stored answers, those that are held or were read again since."""
     stored: bool = False
     """Whether the answers were stored before: what the warehouse has learned since is left as it is."""
-    counts: Counts = field(default_factory=Counts)
-    tally: Tally = field(default_factory=Tally)
-    fields: FieldTally = field(default_factory=FieldTally)
+    counts: RowCounts = field(default_factory=RowCounts)
+    tally: ControlTotals = field(default_factory=ControlTotals)
+    fields: FieldCounter = field(default_factory=FieldCounter)
     names: set[tuple[str, str, str]] = field(default_factory=set)
     """Field, code and name, in the language asked for."""
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[InvalidRow] = field(default_factory=list)
     """Rows to be quarantined."""
-    windows: list[Compared] = field(default_factory=list)
+    windows: list[WindowComparison] = field(default_factory=list)
     amounts_differ: list[date] = field(default_factory=list)
     """Days of the new or changed rows whose amounts don't add up; the others were checked before."""
-    seen: Seen = field(default_factory=Seen)
+    seen: DedupIndex = field(default_factory=DedupIndex)
     invalid: set[int] = field(default_factory=set)
     """Identifiers of rows that can't be loaded."""
 
     def __post_init__(self) -> None:
         self._reader = RowReader(self.id_entity, self.zone, self.range_date)
 
-    def take(self, window: Window, answer: Answer) -> Taken:
+    def take(self, window: Window, answer: Response) -> TransformedResponse:
         """Take one window's answer in."""
         read = self._reader.read(answer)
         self.counts.rows_read += read.table.num_rows + len(read.invalid)
         for invalid in read.invalid:
             self._quarantine(invalid, window)
         rows = self._once(answer, read, window)
-        rows = self._rest(rows.append_column("_filed", filed(rows.column("_day"), window)))
+        rows = self._rest(rows.append_column("_filed", counted_days(rows.column("_day"), window)))
         self.tally.add(rows, window)
-        for name, code in NAMES.items():
+        for name, code in CODE_NAMES.items():
             pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
             found = pairs.aggregate([]).drop_null().to_pylist()
             self.names |= {(code, pair[code], pair[name]) for pair in found}
@@ -95,9 +95,11 @@ class Load:
         differing = rows.filter(differs)
         self.amounts_differ += differing.filter(amounts_differ(differing))["_filed"].to_pylist()
         self.fields.add(rows, differing, new.filter(differs), read.records)
-        return Taken(rows.drop_columns("_filed"), loads.sheet(differing.drop_columns("_filed")))
+        return TransformedResponse(
+            rows.drop_columns("_filed"), loads.sheet(differing.drop_columns("_filed"))
+        )
 
-    def follow(self, answer: Answer) -> loads.Sheet:
+    def follow(self, answer: Response) -> loads.Sheet:
         """Take in, of an answer for other days, the invoices that are missing from theirs.
 
         They were dated anew. Nothing else of the answer counts, and its days don't count as read.
@@ -107,7 +109,7 @@ class Load:
         rows = read.table.filter(pc.is_in(read.table.column("id_invoice"), value_set=wanted))
         self.invalid.update(each.key for each in read.invalid if isinstance(each.key, int))
         ids, days, digests = (rows.column(name).to_pylist() for name in _IDENTITY)
-        again = {*surplus(ids, days, digests, ())}
+        again = {*duplicate_rows(ids, days, digests, ())}
         self.seen.add(rows.column("id_invoice").combine_chunks())
         newer = self._changed_since(ids)
         wanted = [place not in again and key not in newer for place, key in enumerate(ids)]
@@ -115,10 +117,10 @@ class Load:
         self.counts.rows_read += rows.num_rows
         return loads.sheet(rows)
 
-    def found(self, bad: Sequence[Bad]) -> Found:
+    def found(self, bad: Sequence[InvalidRow]) -> LoadSummary:
         """Return what a check needs to know; `bad` are the quarantined rows that nobody has accepted."""
         missing = {*self.missing}
-        return Found(
+        return LoadSummary(
             rows_read=self.counts.rows_read,
             quarantined=self.counts.quarantined,
             not_accepted=[frozenset(each.days) for each in bad],
@@ -126,7 +128,7 @@ class Load:
             amounts_differ=[frozenset([day]) for day in self.amounts_differ],
             days={day: each.invoices for day, each in self.days_over.items()},
             windows=[
-                WindowFound(each.window, each.stored, len(each.missing & missing), each.outside)
+                WindowSummary(each.window, each.stored, len(each.missing & missing), each.outside)
                 for each in self.windows
             ],
             currencies=self.tally.currencies,
@@ -134,7 +136,7 @@ class Load:
         )
 
     @property
-    def days_over(self) -> dict[date, Day]:
+    def days_over(self) -> dict[date, DayCounts]:
         """The days that were over, where the service is, when reading began.
 
         Invoices of today and of days to come are loaded, but such a day is not known to be read.
@@ -152,7 +154,7 @@ class Load:
         """Return the invoices to be marked as vanished: missing, and not found anew since."""
         return sorted({*self.missing} - self._changed_since(self.missing))
 
-    def _once(self, answer: Answer, read: AnswerRows, window: Window) -> pa.Table:
+    def _once(self, answer: Response, read: ResponseRows, window: Window) -> pa.Table:
         """Quarantine the rows that repeat an identifier; return the others."""
         rows = read.table
         keys = rows.column("id_invoice").combine_chunks()
@@ -161,11 +163,13 @@ class Load:
             self.seen.add(keys)
             return rows
         ids, days, digests = (rows.column(name).to_pylist() for name in _IDENTITY)
-        again = surplus(ids, days, digests, loaded)
+        again = duplicate_rows(ids, days, digests, loaded)
         for place, raw in zip(again, self._reader.as_json(answer, read, again), strict=True):
             # Named by content, so that each copy is one row of the quarantine, whatever its order.
             name = f"{ids[place]}{COPY}{digests[place].hex()[:16]}"
-            self._quarantine(Invalid(name, "duplicate_id", "id_invoice", raw, days[place]), window)
+            self._quarantine(
+                InvalidRecord(name, "duplicate_id", "id_invoice", raw, days[place]), window
+            )
         left = {*again}
         rows = rows.filter(pa.array([each not in left for each in range(len(ids))], pa.bool_()))
         self.seen.add(rows.column("id_invoice").combine_chunks())
@@ -208,7 +212,7 @@ class Load:
         missing = {*listed} - {*ids}
         missing -= self.seen.among(missing)
         outside_changed = pc.sum(pc.and_(outside, changed)).as_py() or 0
-        self.windows.append(Compared(window, len(listed), missing, outside_changed))
+        self.windows.append(WindowComparison(window, len(listed), missing, outside_changed))
         return changed, pa.array([key not in known for key in ids], pa.bool_())
 
     def _elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
@@ -228,12 +232,12 @@ class Load:
             return set()
         return changed_since(self.connection, self.id_entity, ids, self.read_at)
 
-    def _quarantine(self, row: Invalid, window: Window) -> None:
+    def _quarantine(self, row: InvalidRecord, window: Window) -> None:
         if isinstance(row.key, int):
             self.invalid.add(row.key)
         known = row.day is not None and row.day in window
         first, last = (row.day, row.day) if known and row.day else (window.start, window.end)
-        bad = Bad.of(row.key, row.code, row.field, row.raw, first, last)
+        bad = InvalidRow.of(row.key, row.code, row.field, row.raw, first, last)
         if all(day in self.without for day in bad.days):
             self.counts.rows_read -= 1
             return
@@ -244,7 +248,7 @@ class Load:
 _IDENTITY = ("id_invoice", "_day", "_row_hash")
 
 
-def filed(days: pa.ChunkedArray, window: Window) -> pa.ChunkedArray:
+def counted_days(days: pa.ChunkedArray, window: Window) -> pa.ChunkedArray:
     """Return the day that each row of a window's answer counts under.
 
     That is its own if it belongs to the window; else the window's first, so that a row without a

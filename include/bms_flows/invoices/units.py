@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from bms_flows.runtime.mapping import MAPPED
+from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_flows.runtime.windows import DAY, Window
 
 
@@ -48,7 +48,7 @@ class Unit:
         return cls(given["id_entity"], windows, given.get("accepts"))
 
 
-def units(entity: int, windows: Sequence[Window], *, unit_days: int) -> list[Unit]:
+def split_into_units(entity: int, windows: Sequence[Window], *, unit_days: int) -> list[Unit]:
     """Share an entity's `windows` out into units of at most `unit_days` days, oldest first."""
     groups: list[list[Window]] = []
     for piece in (piece for window in sorted(windows) for piece in window.cut(unit_days)):
@@ -59,7 +59,7 @@ def units(entity: int, windows: Sequence[Window], *, unit_days: int) -> list[Uni
     return [Unit(entity, tuple(group)) for group in groups]
 
 
-def mappable(planned: Sequence[Unit], most: int = MAPPED) -> list[Unit]:
+def limit_units(planned: Sequence[Unit], most: int = MAX_MAPPED_TASKS) -> list[Unit]:
     """Return the units; where there are more than `most`, neighbours of an entity joined.
 
     Memory is bounded by a request's window, not by a unit: a long one only takes longer. More

@@ -13,12 +13,12 @@ from datetime import date, timedelta
 from statistics import median
 
 from bms.dates import parse_date
-from bms_flows.runtime.reasons import BREACHES
+from bms_flows.runtime.reasons import VIOLATIONS
 from bms_flows.runtime.windows import DAY, Window
 
-WEEKS = 8
+USUAL_WEEKS = 8
 """Working days of the same weekday that say what is usual."""
-REACH = 2 * WEEKS
+HISTORY_WEEKS = 2 * USUAL_WEEKS
 """Weeks in which they are looked up: days that were held for review, and holidays, are missing."""
 SATURDAY = 5
 SCATTER = 0.2
@@ -44,7 +44,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class WindowFound:
+class WindowSummary:
     """One window's answer, compared with the invoices stored for its days."""
 
     window: Window
@@ -55,7 +55,7 @@ class WindowFound:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class LoadSummary:
     """What a load holds, as far as a check needs it; of single rows the days that each may belong to."""
 
     rows_read: int
@@ -68,7 +68,7 @@ class Found:
     """New or changed rows whose amounts don't add up."""
     days: Mapping[date, int] = field(default_factory=dict)
     """Invoices of each day that was over when it was read."""
-    windows: Sequence[WindowFound] = ()
+    windows: Sequence[WindowSummary] = ()
     currencies: Mapping[str, Collection[date]] = field(default_factory=dict)
     """Days of each currency."""
     invalid: Collection[date] = ()
@@ -76,7 +76,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldDay:
     """How a day came when it was held for few invoices."""
 
     invoices: int
@@ -92,25 +92,25 @@ class History:
     currencies: frozenset[str] = frozenset()
     stored_currencies: Mapping[str, Mapping[date, int]] = field(default_factory=dict)
     """Stored invoices by currency and day."""
-    held: Mapping[date, Sequence[Held]] = field(default_factory=dict)
+    held: Mapping[date, Sequence[HeldDay]] = field(default_factory=dict)
     """How days came that were held for few invoices."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A failed check: its code in `reasons.BREACHES`, where it shows, the days that it concerns."""
+    """A failed check: its code in `reasons.VIOLATIONS`, where it shows, the days that it concerns."""
 
     code: str
     where: str
     days: frozenset[date]
 
     def __str__(self) -> str:
-        reason = BREACHES[self.code]
+        reason = VIOLATIONS[self.code]
         return f"{self.code} ({self.where}): {reason.meaning} {reason.remedy}"
 
 
-def check(
-    found: Found,
+def validate(
+    found: LoadSummary,
     history: History,
     *,
     holidays: Collection[date],
@@ -126,7 +126,7 @@ def check(
     ]
 
 
-def _rows(found: Found, tolerance: Tolerance) -> Iterator[Violation]:
+def _rows(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violation]:
     """Yield violations that single rows show."""
     for code, rows in (
         ("amounts_differ", found.amounts_differ),
@@ -144,7 +144,7 @@ def _rows(found: Found, tolerance: Tolerance) -> Iterator[Violation]:
         yield Violation("many_quarantined", where, frozenset().union(*found.not_accepted))
 
 
-def _missing(found: Found, history: History, tolerance: Tolerance) -> Iterator[Violation]:
+def _missing(found: LoadSummary, history: History, tolerance: Tolerance) -> Iterator[Violation]:
     """Yield windows that lost too many of their invoices, and days that lost all."""
     for each in found.windows:
         limit = tolerance.drop_share * each.stored
@@ -159,7 +159,7 @@ def _missing(found: Found, history: History, tolerance: Tolerance) -> Iterator[V
 
 
 def _few(
-    found: Found,
+    found: LoadSummary,
     history: History,
     holidays: Collection[date],
     today: date,
@@ -175,14 +175,14 @@ def _few(
             for held in history.held.get(day, ())
         ):
             continue
-        if at_most(invoices, usual) < tolerance.chance:
+        if probability_at_most(invoices, usual) < tolerance.chance:
             where = f"{invoices} on {day}, usually about {usual:g}"
             yield Violation("fewer_than_usual", where, frozenset([day]))
 
 
-def _currencies(found: Found, history: History, tolerance: Tolerance) -> Iterator[Violation]:
+def _currencies(found: LoadSummary, history: History, tolerance: Tolerance) -> Iterator[Violation]:
     """Yield currencies that are new to the entity, and those that are gone from its days."""
-    if len(history.days) >= WEEKS * 7:
+    if len(history.days) >= USUAL_WEEKS * 7:
         for currency in sorted(found.currencies.keys() - history.currencies):
             yield Violation("currency_new", currency, frozenset(found.currencies[currency]))
     for currency, days in sorted(history.stored_currencies.items()):
@@ -190,7 +190,7 @@ def _currencies(found: Found, history: History, tolerance: Tolerance) -> Iterato
             yield Violation("currency_gone", currency, frozenset(days))
 
 
-def empty_end(found: Found, holidays: Collection[date]) -> date | None:
+def empty_end(found: LoadSummary, holidays: Collection[date]) -> date | None:
     """Return the last working day that ends a window, where all of these are empty; else None.
 
     That is how a service looks that leaves end_date out of the range while we take it in.
@@ -206,7 +206,7 @@ def empty_end(found: Found, holidays: Collection[date]) -> date | None:
     return None if came else max(ends, default=None)
 
 
-def among(day: date, dates: Iterable[str | None], zone: str) -> bool:
+def contains_day(day: date, dates: Iterable[str | None], zone: str) -> bool:
     """Return whether `dates`, as they came, name a day; one that can't be read names none."""
 
     def names(given: str | None) -> bool:
@@ -226,12 +226,12 @@ def usual_count(day: date, history: Mapping[date, int], holidays: Collection[dat
     """
     if day.weekday() >= SATURDAY or day in holidays:
         return None
-    before = [day - 7 * week * DAY for week in range(1, REACH + 1)]
+    before = [day - 7 * week * DAY for week in range(1, HISTORY_WEEKS + 1)]
     working = [history[each] for each in before if each in history and each not in holidays]
-    return median(working[:WEEKS]) if len(working) >= WEEKS else None
+    return median(working[:USUAL_WEEKS]) if len(working) >= USUAL_WEEKS else None
 
 
-def at_most(count: int, mean: float) -> float:
+def probability_at_most(count: int, mean: float) -> float:
     """Return how likely at most `count` is where `mean` is usual.
 
     Days of a business scatter more than pure chance (Poisson) would have it, so the mean itself

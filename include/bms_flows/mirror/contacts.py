@@ -3,7 +3,7 @@
 from bms.client import Client, ContactFilter
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.resource import Resource, Source
-from bms_flows.runtime.list_reader import Fetch
+from bms_flows.runtime.list_reader import FetchPage
 from bms_warehouse.tables import contact, contact_version
 
 CONTACTS = Resource(
@@ -25,7 +25,7 @@ def contacts(
 ) -> Source:
     """Return where contacts are read; a run restricted in any way says nothing of the others."""
 
-    def listed(state: ContactFilter) -> Fetch:
+    def listed(state: ContactFilter) -> FetchPage:
         return lambda number, size: client.list_contacts(
             filter=state, page_number=number, page_size=size, id_client=id_client, is_lead=is_lead
         )

@@ -15,8 +15,8 @@ from bms_flows.mirror.responses import Answers
 from bms_flows.mirror.rows import Extra, Listed, digest_of, rename
 from bms_flows.mirror.staging import Unfit
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import Rows
-from bms_flows.runtime.quarantine import Bad
+from bms_flows.runtime.list_reader import KeyedRows
+from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
 """Items handed on to staging at once."""
@@ -53,7 +53,7 @@ class Intake:
     """Of the rows seen, those that can't be loaded."""
     unread: set[Key] = field(default_factory=set)
     """Rows whose details were read and can't be loaded."""
-    aside: dict[str, Bad] = field(default_factory=dict)
+    aside: dict[str, InvalidRow] = field(default_factory=dict)
     """What is set aside, by the row's key, or its digest where it has no key."""
     changed: dict[Key, None] = field(default_factory=dict)
     """New or different rows, in the order they came."""
@@ -66,7 +66,7 @@ class Intake:
     _deleted: set[Key] = field(default_factory=set)
     _waiting: dict[Key, Listed] = field(default_factory=dict)
 
-    async def take(self, page: Page[Any], *, deleted: bool = False) -> Rows:
+    async def take(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:
         """Take a page in; return the key and digest of each row that can be read."""
         rows: list[tuple[Key, bytes]] = []
         news = bool(page.rejected)
@@ -141,7 +141,7 @@ class Intake:
 
     def _set_aside(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
         """Put what can't be loaded, a whole row or its detail, among what goes to quarantine."""
-        bad = Bad.of(key, code, name, self.resource.public(raw), self.day)
+        bad = InvalidRow.of(key, code, name, self.resource.public(raw), self.day)
         self.aside[bad.row_key] = bad
 
     def refuse(self, unfit: Unfit) -> None:

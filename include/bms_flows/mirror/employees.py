@@ -4,7 +4,7 @@ from bms.client import Client, EmployeeFilter
 from bms.records import Employee, EmployeeItem
 from bms.responses import Page
 from bms_flows.mirror.resource import Private, Resource, Source
-from bms_flows.runtime.list_reader import Fetch
+from bms_flows.runtime.list_reader import FetchPage
 from bms_warehouse.tables import (
     EMPLOYEE_PRIVATE_FIELDS,
     employee,
@@ -31,7 +31,7 @@ EMPLOYEES = Resource(
 def employees(client: Client, *, id_entity: int) -> Source:
     """Return where the employees of an entity are read: a bare array is a list of one page."""
 
-    def listed(state: EmployeeFilter) -> Fetch:
+    def listed(state: EmployeeFilter) -> FetchPage:
         async def rows(number: int, size: int) -> Page[EmployeeItem]:
             answer = await client.list_employees(id_entity=id_entity, filter=state)
             return answer.as_page(number, size)

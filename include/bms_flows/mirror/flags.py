@@ -7,7 +7,7 @@ from typing import Any
 from bms.responses import Page
 from bms_flows.mirror.rows import digest_of
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import Fetch, Reading, Rows
+from bms_flows.runtime.list_reader import FetchPage, KeyedRows, ListReader
 
 Flag = Callable[[Key], bool | None]
 """Returns a row's flag; None where no list was read that says."""
@@ -22,7 +22,7 @@ def always(_: Key) -> bool:
 class FlagList:
     """A filtered list: the rows that it has carry the flag."""
 
-    reading: Reading
+    reading: ListReader
     had: Collection[Key]
     """The present rows that carried the flag before this run."""
     seen: set[Key] = field(default_factory=set)
@@ -32,16 +32,16 @@ class FlagList:
     """Rows whose flag was another before the list was proven."""
 
     @classmethod
-    def of(cls, fetch: Fetch, size: int, name: str, had: Collection[Key]) -> "FlagList":
+    def of(cls, fetch: FetchPage, size: int, name: str, had: Collection[Key]) -> "FlagList":
         """Return the list that `fetch` asks for, on pages of `size` rows, before it is read."""
         seen: set[Key] = set()
 
-        async def take(page: Page[Any]) -> Rows:
+        async def take(page: Page[Any]) -> KeyedRows:
             rows = [(record.key, digest_of(record, None, b"")) for record in page.records]
             seen.update(key for key, _ in rows)
             return rows
 
-        return cls(Reading(fetch, take, size, name, least=1), had, seen)
+        return cls(ListReader(fetch, take, size, name, least=1), had, seen)
 
     def __call__(self, key: Key) -> bool:
         """Return a row's flag; a row keeps its flag while nothing proves that the list lacks the row."""

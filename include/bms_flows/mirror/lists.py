@@ -8,7 +8,7 @@ from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.flags import FlagList
 from bms_flows.mirror.resource import Source
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import Reading
+from bms_flows.runtime.list_reader import ListReader
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ async def read_lists(source: Source, intake: Intake, passes: int, name: str) -> 
     """
     deleted = source.given.get("deleted", False)
     take = partial(intake.take, deleted=deleted)
-    reading = Reading(source.rows, take, source.page_size, f"{name}, list")
+    reading = ListReader(source.rows, take, source.page_size, f"{name}, list")
     flags = [flag for flag in intake.flags.values() if isinstance(flag, FlagList)]
     for flag in flags:
         await flag.reading.one_pass()
@@ -47,7 +47,7 @@ async def read_lists(source: Source, intake: Intake, passes: int, name: str) -> 
         # The service leaves deleted rows out of ALL, or there are none.
         take = partial(intake.take, deleted=True)
         label = f"{name}, list of deleted"
-        others = Reading(source.deleted, take, source.page_size, label, least=1)
+        others = ListReader(source.deleted, take, source.page_size, label, least=1)
         await others.until_agreed(passes)
         readings.append(others)
     await intake.end()
@@ -58,14 +58,16 @@ async def read_lists(source: Source, intake: Intake, passes: int, name: str) -> 
     )
 
 
-async def _prove(flags: Sequence[FlagList], intake: Intake, passes: int, reading: Reading) -> int:
+async def _prove(
+    flags: Sequence[FlagList], intake: Intake, passes: int, reading: ListReader
+) -> int:
     """Prove the flags' lists; return from which pass over the main list on rows have proven flags."""
     for flag in flags:
         await flag.prove(intake.changed, passes)
     return len(reading.passes)
 
 
-def _told(flags: Sequence[FlagList], intake: Intake, reading: Reading, proven_at: int) -> bool:
+def _told(flags: Sequence[FlagList], intake: Intake, reading: ListReader, proven_at: int) -> bool:
     """Return whether every row was taken in with the flags that the lists prove."""
     taken = set[Key]().union(*(each.keys for each in reading.passes[proven_at:]))
     return all(

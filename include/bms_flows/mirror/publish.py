@@ -11,8 +11,8 @@ from bms_flows.mirror.diff import Intake
 from bms_flows.mirror.resource import Resource
 from bms_flows.runtime import quarantine, step_log
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.reasons import MIRROR
-from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.reasons import MIRROR_REASONS
+from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
 
@@ -38,7 +38,7 @@ class Outcome:
     whole: bool
     private: bool
     details: dict[str, Any]
-    counts: Counts = field(default_factory=Counts)
+    counts: RowCounts = field(default_factory=RowCounts)
 
     @property
     def state(self) -> str:
@@ -52,7 +52,7 @@ class Outcome:
         """What a person reads of a run that isn't complete."""
         if self.state == "complete":
             return None
-        reason = MIRROR["unstable" if not self.agreed else "many_gone"]
+        reason = MIRROR_REASONS["unstable" if not self.agreed else "many_gone"]
         many = f" Gone: {self.asks}." if self.asks else ""
         return f"{reason.meaning}{many} {reason.remedy}"
 
@@ -103,7 +103,7 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
         observed_at=at,
     )
     outcome.counts = counts
-    quarantine.set_aside(
+    quarantine.save(
         connection,
         intake.aside.values(),
         resource=resource.name,
@@ -131,7 +131,7 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
     )
 
 
-def _counts(outcome: Outcome, inserted: int, changed: int) -> Counts:
+def _counts(outcome: Outcome, inserted: int, changed: int) -> RowCounts:
     """Count rows: each that a list or a detail returned is loaded, as it stood, or set aside."""
     intake = outcome.intake
     lost = intake.changed.keys() - outcome.staged - intake.bad
@@ -140,7 +140,7 @@ def _counts(outcome: Outcome, inserted: int, changed: int) -> Counts:
     returned = intake.seen | outcome.staged
     quarantined = len(intake.bad) + intake.keyless
     read = len(returned) + intake.keyless
-    return Counts(
+    return RowCounts(
         rows_read=read,
         inserted=inserted,
         changed=changed,

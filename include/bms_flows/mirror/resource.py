@@ -11,7 +11,7 @@ from sqlalchemy import Column, Table
 from bms.records import Record
 from bms.responses import Detail
 from bms_flows.mirror.responses import only, without
-from bms_flows.runtime.list_reader import Fetch
+from bms_flows.runtime.list_reader import FetchPage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +98,11 @@ class Private:
 class Source:
     """Where a run reads a resource: its lists and its details."""
 
-    rows: Fetch
+    rows: FetchPage
     """The list of all rows that the run is asked for."""
-    members: Mapping[str, Fetch] = field(default_factory=dict)
+    members: Mapping[str, FetchPage] = field(default_factory=dict)
     """By flag's column, the list that has the rows it is true for."""
-    deleted: Fetch | None = None
+    deleted: FetchPage | None = None
     """The list of deleted rows, for a service that leaves them out of the other."""
     detail: Callable[[Any], Awaitable[Detail[Any]]]
     page_size: int = 100

@@ -9,7 +9,7 @@ import pyarrow as pa
 from upath import UPath
 
 from bms.decoding import exact
-from bms_flows.runtime.storage import whole
+from bms_flows.runtime.storage import atomic_file
 
 _READ = msgspec.json.Decoder(float_hook=exact)
 _WRITE = msgspec.json.Encoder(decimal_format="number")
@@ -27,7 +27,7 @@ class Answers:
     def keep(self, name: str, body: bytes) -> None:
         """Append an answer to file `name`."""
         if name not in self._streams:
-            file = self._stack.enter_context(whole(self.folder / f"{name}.json.zst"))
+            file = self._stack.enter_context(atomic_file(self.folder / f"{name}.json.zst"))
             packed = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
             self._streams[name] = self._stack.enter_context(packed)
         self._streams[name].write(body.strip() + b"\n")

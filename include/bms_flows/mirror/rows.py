@@ -14,7 +14,7 @@ from bms.field_values import field_value
 from bms.records import Record
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import Resource
-from bms_flows.runtime.columns import BadCell, digests, frame
+from bms_flows.runtime.columns import InvalidCell, row_hashes, typed_records
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
 _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
@@ -51,7 +51,7 @@ class Framed:
 
     rows: pa.Table
     kept: Sequence[int]
-    bad: Sequence[BadCell] = field(default_factory=list)
+    bad: Sequence[InvalidCell] = field(default_factory=list)
 
 
 def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def listed_rows(
     rows = _with_flags(rows, resource, kept)
     extras = [item.extra for item in kept]
     rows = rows.append_column("_extra", _jsons(extras))
-    first = digests(rows, [*_shared(resource), "_extra"])
+    first = row_hashes(rows, [*_shared(resource), "_extra"])
     rows = rows.append_column("_row_hash", first)
     rows = rows.append_column("_list_hash", pa.array([item.digest for item in kept], pa.binary()))
     rows = rows.append_column("_detailed", pa.repeat(False, rows.num_rows))
@@ -109,9 +109,9 @@ def detailed_rows(
     rows = _with_constants(framed.rows, resource, constants)
     rows = _with_flags(rows, resource, kept)
     listed = rows.append_column("_extra", _jsons([each.list_extra for each in kept]))
-    first = digests(listed, [*_shared(resource), "_extra"])
+    first = row_hashes(listed, [*_shared(resource), "_extra"])
     read = rows.append_column("_extra", _jsons([each.extra for each in kept]))
-    second = digests(read, [*resource.only_read, "_extra"])
+    second = row_hashes(read, [*resource.only_read, "_extra"])
     both = [{**(each.list_extra or {}), **each.extra} for each in kept]
     rows = rows.append_column("_extra", _jsons(both))
     rows = rows.append_column("_row_hash", pc.binary_join_element_wise(first, second, b""))
@@ -124,7 +124,7 @@ def detailed_rows(
 
 def private_rows(
     resource: Resource, details: Sequence[Detailed], zone: str
-) -> tuple[pa.Table, Sequence[BadCell]]:
+) -> tuple[pa.Table, Sequence[InvalidCell]]:
     """Return what of details is kept apart, unknown fields included."""
     private = resource.private
     if private is None:
@@ -133,7 +133,7 @@ def private_rows(
     framed = _frame([each.record for each in details], columns, zone)
     extras = [details[place].extra for place in framed.kept]
     rows = framed.rows.append_column("_extra", _jsons(extras))
-    first = digests(rows, [*columns, "_extra"])
+    first = row_hashes(rows, [*columns, "_extra"])
     return rows.append_column("_row_hash", first), framed.bad
 
 
@@ -141,7 +141,7 @@ def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str)
     read = [Column(name, column.type) for name, column in columns.items()]
     if records and "deleted" in records[0].__struct_fields__:
         read.append(Column("deleted", Boolean()))
-    framed = frame(records, read, zone)
+    framed = typed_records(records, read, zone)
     names = [columns[name].name if name in columns else name for name in framed.rows.column_names]
     return Framed(framed.rows.rename_columns(names), framed.kept, framed.bad)
 

@@ -30,7 +30,7 @@ from bms_flows.mirror.resource import Asked, Resource, Source
 from bms_flows.mirror.responses import Answers, answers
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import FlowContext, recorded
+from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.landing import Landing
 
@@ -57,7 +57,7 @@ async def sync(
     where another run is at work, and the client's and the warehouse's errors.
     """
     with (
-        recorded(flow, step, client.counters) as run_id,
+        recorded_step(flow, step, client.counters) as run_id,
         flow.warehouse.connect() as connection,
         store.held(connection, resource, source.constants.get("_entity")),
         ExitStack() as files,

@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 
 from bms_flows.runtime.notice import ChannelError, Notice, Send
-from bms_flows.runtime.settings import BadSetting, Settings
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 TIMEOUT = 10
 """Seconds that a channel may take."""
@@ -19,21 +19,23 @@ PLAIN_TEXT = "tls=off"
 """Query of `BMS_NOTICE_SMTP` that allows a mail server without TLS."""
 
 
-def channels(settings: Settings) -> dict[str, Send]:
-    """Return the channels that the settings name; raise `BadSetting` for an incomplete one."""
+def channels(settings: FlowSettings) -> dict[str, Send]:
+    """Return the channels that the settings name; raise `InvalidSetting` for an incomplete one."""
     found: dict[str, Send] = {}
     if settings.notice_webhook:
         if urlsplit(settings.notice_webhook).scheme not in ("http", "https"):
-            raise BadSetting("BMS_NOTICE_WEBHOOK takes an address, http://… or https://…")
+            raise InvalidSetting("BMS_NOTICE_WEBHOOK takes an address, http://… or https://…")
         found["webhook"] = lambda notice: post(settings.notice_webhook, notice)
     if settings.notice_smtp:
         parts = urlsplit(settings.notice_smtp)
         if parts.scheme not in PORTS:
-            raise BadSetting("BMS_NOTICE_SMTP takes smtp://user:password@host:587 or smtps://…")
+            raise InvalidSetting("BMS_NOTICE_SMTP takes smtp://user:password@host:587 or smtps://…")
         if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
-            raise BadSetting(f"BMS_NOTICE_SMTP takes one option: ?{PLAIN_TEXT}, with smtp://")
+            raise InvalidSetting(f"BMS_NOTICE_SMTP takes one option: ?{PLAIN_TEXT}, with smtp://")
         if not (settings.notice_to and settings.notice_from):
-            raise BadSetting("BMS_NOTICE_SMTP needs BMS_NOTICE_TO and BMS_NOTICE_FROM beside it")
+            raise InvalidSetting(
+                "BMS_NOTICE_SMTP needs BMS_NOTICE_TO and BMS_NOTICE_FROM beside it"
+            )
         found["mail"] = lambda notice: mail(settings, notice)
     return found
 
@@ -80,7 +82,7 @@ def post(url: str, notice: Notice) -> None:
     require_accepted(status)
 
 
-def mail(settings: Settings, notice: Notice) -> None:
+def mail(settings: FlowSettings, notice: Notice) -> None:
     """Mail a notice over TLS with a verified certificate, or in plain text where the setting allows it.
 
     Raises `ChannelError` where the server offers no TLS, before a password or the notice is sent;

@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 from sqlalchemy import Connection, text
 
 from bms_flows.catalog import FLOWS, Flow
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 
 Incomplete = Literal["partial", "unstable", "suspect", "failed"]
 State = Literal["fresh", "late"] | Incomplete
@@ -101,7 +101,7 @@ class Freshness:
         return min((each.due_at for each in self.late if each.due_at), default=self.at)
 
 
-def limit_of(flow: Flow, settings: Settings) -> timedelta | None:
+def limit_of(flow: Flow, settings: FlowSettings) -> timedelta | None:
     """Return the maximum age of a flow's last complete load, None if the target is switched off."""
     hours: float | None = getattr(settings, f"fresh_hours_{flow.dag_id}")
     return None if hours is None else timedelta(hours=hours)
@@ -120,7 +120,7 @@ def evaluate(history: LoadHistory, limit: timedelta | None, now: datetime) -> En
 
 
 def evaluate_all(
-    histories: Iterable[LoadHistory], settings: Settings, now: datetime
+    histories: Iterable[LoadHistory], settings: FlowSettings, now: datetime
 ) -> dict[str, Freshness]:
     """Return the freshness of every flow that has a target, by DAG id. Pure."""
     by_flow: dict[str, list[LoadHistory]] = {}
@@ -135,7 +135,7 @@ def evaluate_all(
 
 
 def read_freshness(
-    connection: Connection, settings: Settings, now: datetime | None = None
+    connection: Connection, settings: FlowSettings, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Read the load histories; return the freshness of every flow that has a target, by DAG id."""
     flows = {"flows": [flow.dag_id for flow in WITH_TARGET]}
@@ -150,7 +150,7 @@ def read_freshness(
 
 
 def _histories(
-    connection: Connection, flow: Flow, settings: Settings, last: datetime
+    connection: Connection, flow: Flow, settings: FlowSettings, last: datetime
 ) -> list[LoadHistory]:
     """Return a flow's load histories; `last` is its last scheduled start."""
     parameters = {

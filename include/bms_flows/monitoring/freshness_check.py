@@ -13,12 +13,12 @@ from bms_flows.monitoring import alarms, drop_alarms
 from bms_flows.monitoring.alarms import Alarm, Extent, span
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
 from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables import run
 
 
 def check_targets(
-    connection: Connection, settings: Settings, links: Links, now: datetime | None = None
+    connection: Connection, settings: FlowSettings, links: Links, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Raise and recover alarms within the caller's transaction; return the freshness by DAG id."""
     found = read_freshness(connection, settings, now or datetime.now(UTC))

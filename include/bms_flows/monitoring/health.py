@@ -22,9 +22,9 @@ from bms_flows.monitoring.alarms import span
 from bms_flows.monitoring.channels import channels
 from bms_flows.monitoring.freshness import Freshness, read_freshness
 from bms_flows.monitoring.freshness_check import check_targets
-from bms_flows.runtime.notice import Links, Notice, NotTaken, Send, to_each
+from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send, broadcast
 from bms_flows.runtime.reasons import ALARMS
-from bms_flows.runtime.settings import BadSetting, Settings
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 from bms_warehouse import database
 from bms_warehouse.__main__ import URL_VARIABLE
 from bms_warehouse.errors import WarehouseError
@@ -34,7 +34,7 @@ UNREACHABLE = "warehouse_unreachable"
 
 
 def report(
-    connection: Connection, settings: Settings, now: datetime | None = None
+    connection: Connection, settings: FlowSettings, now: datetime | None = None
 ) -> dict[str, Any]:
     """Return the state of every flow and the open alarms, ready for JSON; times in UTC."""
     now = now or datetime.now(UTC)
@@ -114,7 +114,7 @@ class Memory:
         self._file.unlink()
 
 
-def check(warehouse: Engine, settings: Settings, *, notify: bool) -> tuple[dict[str, Any], int]:
+def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[dict[str, Any], int]:
     """Return the report and the exit code; with `notify`, raise and recover what it says."""
     now = datetime.now(UTC)
     try:
@@ -129,7 +129,7 @@ def check(warehouse: Engine, settings: Settings, *, notify: bool) -> tuple[dict[
     return answer, WELL if answer["state"] == "well" else ALARM
 
 
-def tell(warehouse: Engine, settings: Settings, send: Send, memory: Memory, code: int) -> None:
+def tell(warehouse: Engine, settings: FlowSettings, send: Send, memory: Memory, code: int) -> None:
     """Tell what is to be told after a check that ended with `code`; raise what `send` raises."""
     now, links = datetime.now(UTC), Links.of(settings)
     if code == UNKNOWN:
@@ -171,24 +171,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (BadSetting, NotTaken) as error:
+    except (InvalidSetting, NotDelivered) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return UNKNOWN
 
 
 def _run(options: argparse.Namespace) -> int:
     if not options.url:
-        raise BadSetting(f"name the warehouse: --url postgresql://… or {URL_VARIABLE}")
-    settings = Settings.from_environment()
+        raise InvalidSetting(f"name the warehouse: --url postgresql://… or {URL_VARIABLE}")
+    settings = FlowSettings.from_environment()
     ways = channels(settings)
     if options.notify and not ways:
-        raise BadSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
+        raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
     engine = database.connect(_address(options.url))
     try:
         answer, code = check(engine, settings, notify=options.notify)
         print(json.dumps(answer, indent=2))  # noqa: T201
         if options.notify:
-            tell(engine, settings, to_each(ways), Memory(options.memory), code)
+            tell(engine, settings, broadcast(ways), Memory(options.memory), code)
     finally:
         engine.dispose()
     return code
@@ -200,7 +200,7 @@ def _address(given: str) -> str:
         url = make_url(given)
     except (ArgumentError, ValueError):
         # Without its cause: SQLAlchemy's text quotes what it read, a password perhaps.
-        raise BadSetting(
+        raise InvalidSetting(
             "the URI of the warehouse can't be read: give postgresql://user:password@host:port/database"
         ) from None
     patient = url.set(query={"connect_timeout": "10", **url.query})

@@ -12,7 +12,7 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.apply import Applier
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class OnboardingContext:
     warehouse: Engine
     remote: Remote
     rules: Rules
-    settings: Settings
+    settings: OnboardingSettings
     entities: Collection[int] = ()
     """The entities of the connection: employees are compared across all of them."""
 

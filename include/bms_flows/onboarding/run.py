@@ -25,7 +25,7 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import audit
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending import drop_snapshot
-from bms_flows.runtime.mapping import MAPPED
+from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ async def chunks_of(
         [key for key in [*sorted(managers), *keys] if key in entries],
         manager_of,
         onboarding.settings.chunk_rows,
-        MAPPED,
+        MAX_MAPPED_TASKS,
     )
     return [[entries[key].id for key in chunk] for chunk in cut]
 

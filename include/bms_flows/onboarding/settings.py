@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from bms_flows.runtime.settings import LONGEST, BadSetting
-from bms_flows.runtime.settings import Settings as FlowSettings
+from bms_flows.runtime.settings import MAX_DIGITS, FlowSettings, InvalidSetting
 
 Approval = Literal["always", "never"] | int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(FlowSettings):
+class OnboardingSettings(FlowSettings):
     """What the creation of records may be told, beside what all flows are."""
 
     approval: Approval = 20
@@ -83,8 +82,8 @@ class Settings(FlowSettings):
         return _statuses("BMS_CREATE_STOPPED_BY", self.create_stopped_by)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "OnboardingSettings":
+        """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
         given = dict(os.environ if environment is None else environment)
         own: dict[str, Any] = {}
         for name in NUMBERS:
@@ -114,7 +113,7 @@ def _number(variable: str, text: str) -> float:
     except ValueError:
         number = -1
     if not 0 < number < float("inf"):
-        raise BadSetting(f"{variable} holds {text!r}; it takes a number, more than 0")
+        raise InvalidSetting(f"{variable} holds {text!r}; it takes a number, more than 0")
     return number
 
 
@@ -122,7 +121,7 @@ def _statuses(variable: str, text: str) -> frozenset[int]:
     parts = [] if text == "none" else text.split(",")
     if all(len(part) == len("404") and part.isdecimal() and part[0] == "4" for part in parts):
         return frozenset(map(int, parts))
-    raise BadSetting(f"{variable} holds {text!r}; it takes statuses as 403,404,405 or none")
+    raise InvalidSetting(f"{variable} holds {text!r}; it takes statuses as 403,404,405 or none")
 
 
 def _approval(text: str) -> Approval:
@@ -130,6 +129,6 @@ def _approval(text: str) -> Approval:
         return "always"
     if text == "never":
         return "never"
-    if text.isdecimal() and len(text) <= LONGEST:
+    if text.isdecimal() and len(text) <= MAX_DIGITS:
         return int(text)
-    raise BadSetting(f"BMS_APPROVAL holds {text!r}; it takes always, never or a number of rows")
+    raise InvalidSetting(f"BMS_APPROVAL holds {text!r}; it takes always, never or a number of rows")

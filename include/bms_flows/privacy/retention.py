@@ -11,7 +11,7 @@ from typing import Any
 from upath import UPath
 
 from bms_flows.catalog import FLOWS
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.storage import LOCAL, PART
 
 RECEIPT = "receipt.json"
@@ -28,7 +28,7 @@ class Deleted:
     bytes: int = 0
 
 
-def retention_days(settings: Settings) -> dict[str, int]:
+def retention_days(settings: FlowSettings) -> dict[str, int]:
     """Return the retention of each kind of file; a kind is a folder of the data root."""
     mirrors = [flow for flow in FLOWS.values() if flow.unpause_group == "mirrors"]
     return {

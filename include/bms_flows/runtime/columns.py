@@ -30,7 +30,7 @@ ArrayOf = Callable[[Cells], pa.Array]
 
 
 @dataclass(frozen=True)
-class BadCell:
+class InvalidCell:
     """A cell that doesn't fit its column: the record's place, the field, the reason's code."""
 
     index: int
@@ -39,50 +39,50 @@ class BadCell:
 
 
 @dataclass(frozen=True)
-class Frame:
+class TypedRecords:
     """Records as columns, without those that are bad; `kept` are the others' places."""
 
     rows: pa.Table
     kept: Sequence[int]
-    bad: Sequence[BadCell]
+    bad: Sequence[InvalidCell]
 
 
-def frame(
+def typed_records(
     records: Sequence[Record],
     columns: Sequence[Column[Any]],
     zone: str,
     constants: Mapping[str, Any] | None = None,
-) -> Frame:
+) -> TypedRecords:
     """Turn `records` (fields named as the columns) into an Arrow table.
 
     `constants` are columns with one value for all rows; date-times
     without a zone are meant in `zone`, an IANA name.
     """
     kept: Sequence[int] = range(len(records))
-    bad: list[BadCell] = []
+    bad: list[InvalidCell] = []
     while True:
         values = _columns([records[i] for i in kept])
         arrays, failed = _arrays(values, len(kept), columns, zone, constants or {})
         if not failed:
-            return Frame(pa.table(arrays), kept, bad)
-        bad += [BadCell(kept[cell.index], cell.field, cell.code) for cell in failed]
+            return TypedRecords(pa.table(arrays), kept, bad)
+        bad += [InvalidCell(kept[cell.index], cell.field, cell.code) for cell in failed]
         out = {cell.index for cell in failed}
         kept = [place for i, place in enumerate(kept) if i not in out]
 
 
-def typed(
+def typed_columns(
     rows: pa.Table, columns: Sequence[Column[Any]], zone: str, constants: Mapping[str, Any]
 ) -> pa.Table | None:
-    """Turn columns as they stood on the wire into what `frame` makes of the same rows.
+    """Turn columns as they stood on the wire into what `typed_records` makes of the same rows.
 
-    None where a cell doesn't fit its column: `frame` can tell which.
+    None where a cell doesn't fit its column: `typed_records` can tell which.
     """
     values = {name: rows.column(name).combine_chunks() for name in rows.column_names}
     arrays, failed = _arrays(values, rows.num_rows, columns, zone, constants)
     return None if failed else pa.table(arrays)
 
 
-def digests(rows: pa.Table, names: Sequence[str]) -> pa.Array:
+def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """Return a 16-byte digest of each row over the columns `names`, equal when all values are equal."""
     texts = [_as_text(rows.column(name).combine_chunks()) for name in names]
     # No text holds a NUL (see _text), so it separates, and no value can be mistaken for "no value".
@@ -110,9 +110,9 @@ def _arrays(
     columns: Sequence[Column[Any]],
     zone: str,
     constants: Mapping[str, Any],
-) -> tuple[dict[str, pa.Array], list[BadCell]]:
+) -> tuple[dict[str, pa.Array], list[InvalidCell]]:
     arrays: dict[str, pa.Array] = {}
-    failed: dict[int, BadCell] = {}
+    failed: dict[int, InvalidCell] = {}
     for column in columns:
         array_of, code = _reader(column, zone)
         if column.name in constants:
@@ -125,7 +125,7 @@ def _arrays(
         except (ValueError, OverflowError, pa.ArrowException):
             for index, cell in enumerate(cells):
                 if index not in failed and not _fits(cell, array_of):
-                    failed[index] = BadCell(index, column.name, code)
+                    failed[index] = InvalidCell(index, column.name, code)
     return arrays, list(failed.values())
 
 

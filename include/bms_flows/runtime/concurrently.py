@@ -8,7 +8,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def results(
+async def gather_bounded(
     work: Callable[[T], Awaitable[R]], items: Iterable[T], *, at_once: int
 ) -> list[R]:
     """Return what `work` makes of each of `items`, in their order, with `at_once` under way.

@@ -9,7 +9,7 @@ from upath import UPath
 
 from bms.counters import Counters
 from bms_flows.runtime import step_log
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class FlowContext:
 
     warehouse: Engine
     data_root: UPath
-    settings: Settings
+    settings: FlowSettings
 
     def path(self, kept: str) -> UPath:
         """Return a file or folder below the data root by its name there."""
@@ -30,7 +30,7 @@ class FlowContext:
 
 
 @contextmanager
-def recorded(
+def recorded_step(
     flow: FlowContext, step: step_log.Step, counters: Counters | None = None
 ) -> Iterator[int]:
     """Enter `step` in `bms.run` for the block; one that ends by an error is recorded as failed."""

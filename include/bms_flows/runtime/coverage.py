@@ -20,7 +20,7 @@ Key = int | str
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """One answer: each row's key and digest in their order, and where in the list it should stand."""
 
     rows: Sequence[tuple[Key, bytes]]
@@ -53,7 +53,7 @@ class Coverage:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
 
-    def add(self, stretch: Stretch) -> int:
+    def add(self, stretch: Segment) -> int:
         """Take one answer in; return how many of its rows were not seen alike before."""
         number = len(self._above)
         self._above.append(number)
@@ -99,7 +99,7 @@ class Coverage:
         return number
 
 
-def straddling(position: int, size: int) -> tuple[int, int]:
+def page_across(position: int, size: int) -> tuple[int, int]:
     """Return number and size of a page, at most `size`, that holds `position` well inside it.
 
     Where there is none (tiny pages), the page of that `size` itself.

@@ -69,7 +69,7 @@ class FieldFound:
 
 @dataclass(frozen=True)
 class FieldViolation:
-    """A field that lost its values: the code in `reasons.BREACHES`, the field, the counts."""
+    """A field that lost its values: the code in `reasons.VIOLATIONS`, the field, the counts."""
 
     code: str
     field: str

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from upath import UPath
 
-from bms_flows.runtime.storage import whole
+from bms_flows.runtime.storage import atomic_file
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,18 @@ class Landing:
         return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.run_id}"
 
 
-def keep_raw(path: UPath, body: bytes) -> int:
+def save_raw(path: UPath, body: bytes) -> int:
     """Keep an answer as it came, compressed with Zstandard; return the bytes written."""
     packed = pa.compress(body, codec="zstd", asbytes=True)
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         return stream.write(packed)
 
 
 @contextmanager
 def parquet_file(path: UPath, schema: pa.Schema) -> Iterator[Any]:
     """Yield a Parquet writer (`write_table`) whose file appears when the block ends well."""
-    with whole(path) as stream, parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+    with (
+        atomic_file(path) as stream,
+        parquet.ParquetWriter(stream, schema, compression="zstd") as writer,
+    ):
         yield writer

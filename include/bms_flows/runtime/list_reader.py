@@ -11,15 +11,15 @@ from bms.endpoints import BY_NAME
 from bms.errors import Forbidden, Refused
 from bms.paging import all_pages
 from bms.responses import Page
-from bms_flows.runtime.coverage import Coverage, Key, Stretch, straddling
+from bms_flows.runtime.coverage import Coverage, Key, Segment, page_across
 
 LOG = logging.getLogger(__name__)
 
-CALLS = 2.2
+CALL_BUDGET = 2.2
 """Two passes and what lies between them cost so many times the calls of one; small ones a little more."""
 
 
-class Fetch(Protocol):
+class FetchPage(Protocol):
     """One page of a list."""
 
     def __call__(self, number: int, size: int) -> Awaitable[Page[Any]]:
@@ -27,8 +27,8 @@ class Fetch(Protocol):
         ...
 
 
-Rows = Sequence[tuple[Key, bytes]]
-Take = Callable[[Page[Any]], Awaitable[Rows]]
+KeyedRows = Sequence[tuple[Key, bytes]]
+ProcessPage = Callable[[Page[Any]], Awaitable[KeyedRows]]
 """Takes a page's rows in; returns key and digest of each."""
 
 
@@ -50,11 +50,11 @@ class Pass:
 
 
 @dataclass
-class Reading:
+class ListReader:
     """All that was read of a list, and whether it can be believed to be all."""
 
-    fetch: Fetch
-    take: Take
+    fetch: FetchPage
+    take: ProcessPage
     size: int
     name: str = "list"
     """What the log calls it."""
@@ -143,12 +143,12 @@ class Reading:
             # If it was refused for another reason, the list is not covered, and that is told.
             return _nothing(number, size)
 
-    async def _add(self, page: Page[Any], size: int) -> tuple[Rows, int]:
+    async def _add(self, page: Page[Any], size: int) -> tuple[KeyedRows, int]:
         """Take a page in; return its rows, and how many of them are news."""
         rows = await self.take(page)
         number = min(page.number, max(page.total_pages, 1))
         last = page.number >= page.total_pages
-        news = self.coverage.add(Stretch(rows, (number - 1) * size, page.number == 1, last))
+        news = self.coverage.add(Segment(rows, (number - 1) * size, page.number == 1, last))
         return rows, news
 
     async def _look_into_gaps(self) -> None:
@@ -165,7 +165,7 @@ class Reading:
             tries = tries + 1 if self.coverage.gap == gap else 0
             gap = self.coverage.gap
             aside = (tries + 1) // 2 * (size // 2) * (-1) ** (tries % 2)
-            await self._across(*straddling(max(gap + aside, 0), size))
+            await self._across(*page_across(max(gap + aside, 0), size))
 
     @staticmethod
     def _most(size: int, once: int) -> int:
@@ -174,7 +174,7 @@ class Reading:
         Small pages meet more often: a list at rest needs a page more for each time that they do.
         """
         at_rest = 1 + (size + 1) / max(size - 1, 1)
-        return max(int(CALLS * once), int(at_rest * once) + 2)
+        return max(int(CALL_BUDGET * once), int(at_rest * once) + 2)
 
     async def _look_at_ends(self) -> None:
         """Read from both ends on while that brings news: where a list puts what is new or edited."""

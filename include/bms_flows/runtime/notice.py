@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +38,14 @@ class ChannelError(RuntimeError):
     """A channel could not deliver a notice; the text names no address and no secret."""
 
 
-class NotTaken(RuntimeError):
+class NotDelivered(RuntimeError):
     """No channel took a notice; it is told the next time."""
 
     retriable = True
 
 
-def to_each(channels: Mapping[str, Send]) -> Send:
-    """Return what hands a notice to every channel, and raises `NotTaken` where none takes it."""
+def broadcast(channels: Mapping[str, Send]) -> Send:
+    """Return what hands a notice to every channel, and raises `NotDelivered` where none takes it."""
 
     def send(notice: Notice) -> None:
         refused = {}
@@ -57,7 +57,7 @@ def to_each(channels: Mapping[str, Send]) -> Send:
                 known = isinstance(error, ChannelError)
                 refused[name] = str(error) if known else type(error).__name__
         if len(refused) == len(channels):
-            raise NotTaken(", ".join(f"{name}: {reason}" for name, reason in refused.items()))
+            raise NotDelivered(", ".join(f"{name}: {reason}" for name, reason in refused.items()))
         for name, reason in refused.items():
             log.warning("%s did not take a notice that others took: %s", name, reason)
 
@@ -73,7 +73,7 @@ class Links:
     zone: ZoneInfo
 
     @classmethod
-    def of(cls, settings: Settings, airflow: str = "") -> "Links":
+    def of(cls, settings: FlowSettings, airflow: str = "") -> "Links":
         """Return those of the settings; an address that Airflow itself gives goes first."""
         return cls(
             (airflow or settings.airflow_url).rstrip("/"), settings.runbook_url, settings.time_zone

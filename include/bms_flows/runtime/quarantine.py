@@ -21,7 +21,7 @@ DIGEST = "sha256:"
 
 
 @dataclasses.dataclass(frozen=True)
-class Bad:
+class InvalidRow:
     """An invalid row: its key or a digest of it, what is wrong, how it came, the days it may belong to."""
 
     row_key: str
@@ -40,7 +40,7 @@ class Bad:
         raw: bytes,
         day: date,
         last_day: date | None = None,
-    ) -> "Bad":
+    ) -> "InvalidRow":
         """Make one of a row's bytes; a row without a key is known by its digest.
 
         `day` is the row's own day; with `last_day`, the first of the window that returned the row.
@@ -66,7 +66,7 @@ def row_key(key: int | str | None, raw: bytes) -> int | str:
     return f"{DIGEST}{hashlib.sha256(raw).hexdigest()}" if key is None else key
 
 
-def holds(
+def quarantined_keys(
     connection: Connection, keys: Iterable[int | str], *, resource: str, id_entity: int
 ) -> set[int | str]:
     """Return those of `keys` whose rows are in quarantine."""
@@ -80,8 +80,8 @@ def holds(
 
 
 def not_accepted(
-    connection: Connection, rows: Collection[Bad], *, resource: str, id_entity: int
-) -> list[Bad]:
+    connection: Connection, rows: Collection[InvalidRow], *, resource: str, id_entity: int
+) -> list[InvalidRow]:
     """Return those of `rows` that no published load has quarantined with the same content.
 
     Rows that were quarantined by a load held for review are accepted by nobody yet.
@@ -103,9 +103,9 @@ def not_accepted(
     return [bad for bad in rows if bad.content not in known]
 
 
-def set_aside(
+def save(
     connection: Connection,
-    rows: Iterable[Bad],
+    rows: Iterable[InvalidRow],
     *,
     resource: str,
     id_entity: int,
@@ -190,9 +190,9 @@ def _key(row_key: str) -> str:
     return row_key.partition(COPY)[0]
 
 
-def _distinct(rows: Iterable[Bad]) -> list[Bad]:
+def _distinct(rows: Iterable[InvalidRow]) -> list[InvalidRow]:
     """Return rows of one key that differ under keys of their own, and equal rows once."""
-    by_key: dict[str, dict[str, Bad]] = defaultdict(dict)
+    by_key: dict[str, dict[str, InvalidRow]] = defaultdict(dict)
     for bad in rows:
         by_key[bad.row_key].setdefault(bad.raw, bad)
     return [

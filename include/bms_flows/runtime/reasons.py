@@ -16,7 +16,7 @@ class Reason:
 
 COMPARE = "Compare with the service; if it is right, publish with accept_suspect, else run again."
 
-BREACHES = {
+VIOLATIONS = {
     "amounts_differ": Reason(
         "total_excl_vat + total_vat is not total_incl_vat, to the cent.", COMPARE
     ),
@@ -68,7 +68,7 @@ ROW_FAULTS = {
 """What puts a single row into quarantine."""
 
 
-MIRROR = {
+MIRROR_REASONS = {
     "unstable": Reason(
         "Rows came and went while the list was read: no two passes agree. What was read is "
         "loaded, nothing is marked as gone.",
@@ -136,7 +136,7 @@ ALARMS = {
 """What people are told of without asking; docs/runbook.md has a section for each."""
 
 
-AUDIT = {
+AUDIT_REASONS = {
     "days_differ": Reason(
         "A month read at once is not the sum of its days.",
         "Load such days one by one (BMS_WINDOW_DAYS=1) and tell the service's owner.",

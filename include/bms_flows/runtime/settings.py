@@ -3,21 +3,23 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Any, Final, Literal, Self, get_args, get_type_hints
 from zoneinfo import ZoneInfo, available_timezones
 
-LONGEST = 9
-"""Digits of a whole number; Python counts no more days."""
+MAX_DIGITS = 9
+"""Maximum digits of a whole number; `timedelta` takes no more days."""
+MAX_MAPPED_TASKS: Final = 1024
+"""Airflow's default limit of mapped tasks (`[core] max_map_length`); a longer list fails the mapping task."""
 
 
-class BadSetting(ValueError):
+class InvalidSetting(ValueError):
     """A setting can't be read; the text names the variable, what it holds and what it may hold."""
 
     retriable = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class FlowSettings:
     """What the flows may be told; the variable of a field is its name in capitals, led by `BMS_`."""
 
     time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("Europe/Paris"))
@@ -99,7 +101,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
+        """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
         given = os.environ if environment is None else environment
         hints = get_type_hints(cls)
         values = {
@@ -113,9 +115,9 @@ class Settings:
 def _read(variable: str, text: str, kind: Any) -> Any:
     """Read one variable by its field's type."""
     if kind is int:
-        if text.isdecimal() and len(text) <= LONGEST and int(text):
+        if text.isdecimal() and len(text) <= MAX_DIGITS and int(text):
             return int(text)
-        wanted = f"a whole number from 1, of {LONGEST} digits at most"
+        wanted = f"a whole number from 1, of {MAX_DIGITS} digits at most"
     elif kind == float | None:
         if text == "off":
             return None
@@ -132,7 +134,7 @@ def _read(variable: str, text: str, kind: Any) -> Any:
         if text in get_args(kind):
             return text
         wanted = " or ".join(get_args(kind))
-    raise BadSetting(f"{variable} holds {text!r}; it takes {wanted}")
+    raise InvalidSetting(f"{variable} holds {text!r}; it takes {wanted}")
 
 
 def _positive(text: str) -> float | None:

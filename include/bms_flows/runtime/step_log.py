@@ -36,7 +36,7 @@ class Step:
 
 
 @dataclass
-class Total:
+class CurrencyTotal:
     """Exact sums over rows of one currency."""
 
     invoices: int = 0
@@ -57,21 +57,23 @@ class Total:
         return {name: Decimal(f"{sum_.normalize(EXACT):f}") for name, sum_ in self.amounts.items()}
 
 
-def less(totals: Mapping[str, Total], others: Mapping[str, Total]) -> dict[str, Total]:
+def subtract_totals(
+    totals: Mapping[str, CurrencyTotal], others: Mapping[str, CurrencyTotal]
+) -> dict[str, CurrencyTotal]:
     """Return what `totals` hold beyond `others`, a part of them; by currency."""
     left = {}
     for currency, total in totals.items():
-        other = others.get(currency, Total())
+        other = others.get(currency, CurrencyTotal())
         amounts = {
             name: EXACT.subtract(total.amounts[name], other.amounts[name]) for name in AMOUNTS
         }
         if total.invoices > other.invoices:
-            left[currency] = Total(total.invoices - other.invoices, amounts)
+            left[currency] = CurrencyTotal(total.invoices - other.invoices, amounts)
     return left
 
 
 @dataclass
-class Counts:
+class RowCounts:
     """Rows of a step; a complete one satisfies read = inserted + changed + unchanged + quarantined."""
 
     rows_read: int = 0
@@ -81,9 +83,11 @@ class Counts:
     quarantined: int = 0
     vanished: int = 0
 
-    def less(self, others: "Counts") -> "Counts":
+    def less(self, others: "RowCounts") -> "RowCounts":
         """Return the counts of the rows that `others`, a part of these, leave."""
-        return Counts(**{name: max(0, n - getattr(others, name)) for name, n in vars(self).items()})
+        return RowCounts(
+            **{name: max(0, n - getattr(others, name)) for name, n in vars(self).items()}
+        )
 
     @property
     def balanced(self) -> bool:
@@ -153,7 +157,7 @@ def finish(
     run_id: int,
     *,
     state: str,
-    counts: Counts | None = None,
+    counts: RowCounts | None = None,
     service: Counters | None = None,
     reason: str | None = None,
     details: Mapping[str, Any] | None = None,
@@ -188,7 +192,7 @@ def fail(connection: Connection, run_id: int, *, service: Counters | None, reaso
         finish(connection, run_id, state="failed", service=service, reason=reason)
 
 
-def withdraw(engine: Engine, run_id: int) -> None:
+def remove(engine: Engine, run_id: int) -> None:
     """Take step `run_id` out of the record: once it could begin, nothing was left for it to do."""
     with engine.begin() as connection:
         connection.execute(delete(run).where(run.c.id == run_id))
@@ -211,8 +215,8 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
     return dict(kept)
 
 
-def keep_totals(
-    connection: Connection, run_id: int, id_entity: int, totals: Mapping[str, Total]
+def save_totals(
+    connection: Connection, run_id: int, id_entity: int, totals: Mapping[str, CurrencyTotal]
 ) -> None:
     """Keep the control totals of step `run_id`, by currency."""
     if totals:

@@ -39,7 +39,7 @@ class DataRootRefused(Exception):
 
 
 @contextmanager
-def below(root: UPath) -> Iterator[None]:
+def explain_refusal(root: UPath) -> Iterator[None]:
     """Have the block raise `DataRootRefused` for a refusal below the data root.
 
     It names the folder and not the file: names of dropped files may be names of people.
@@ -68,10 +68,10 @@ class DiskFull(Exception):
 
 
 @contextmanager
-def room(path: UPath) -> Iterator[None]:
+def explain_full_disk(path: UPath) -> Iterator[None]:
     """Have the block, which writes `path`, raise `DiskFull` where there is no room.
 
-    An error of writing names no file by itself. The folder is named, as in `below`.
+    An error of writing names no file by itself. The folder is named, as in `explain_refusal`.
     """
     try:
         yield
@@ -89,7 +89,7 @@ class NotRegularFile(OSError):
 
 
 @contextmanager
-def whole(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
+def atomic_file(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Open `path` for writing so that it appears when the block ends well, or not at all.
 
     A local file is written under a new name beside its own, and renamed: a link, pipe or file that
@@ -113,8 +113,8 @@ def whole(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def private(path: UPath) -> Iterator[IO[bytes]]:
-    """Open a file of personal data for writing, as `whole` does, in a folder of its owner's alone.
+def private_file(path: UPath) -> Iterator[IO[bytes]]:
+    """Open a file of personal data for writing, as `atomic_file` does, in a folder of its owner's alone.
 
     It is on the disk when the block has ended. Others may write to the folder above: a link in the
     place of the folder raises `NotADirectoryError`.
@@ -131,13 +131,13 @@ def private(path: UPath) -> Iterator[IO[bytes]]:
         finally:
             os.close(folder)
         return
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         yield stream
 
 
-def keep(path: UPath, content: bytes) -> None:
+def save_private(path: UPath, content: bytes) -> None:
     """Write a file of personal data."""
-    with private(path) as stream:
+    with private_file(path) as stream:
         stream.write(content)
 
 
@@ -147,7 +147,7 @@ def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> It
     part = f"{name}.{uuid4().hex}{PART}"
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with room(path):
+        with explain_full_disk(path):
             with os.fdopen(os.open(part, new, mode, dir_fd=folder), "wb") as stream:
                 yield stream
             os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -157,7 +157,7 @@ def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> It
         raise
 
 
-def opened(path: Path) -> int:
+def open_regular(path: Path) -> int:
     """Return a handle to read a local file that others may have put there; raise `NotRegularFile`.
 
     It follows no link and doesn't wait for the writer of a pipe.
@@ -175,19 +175,19 @@ def opened(path: Path) -> int:
 
 
 @contextmanager
-def reading(path: UPath) -> Iterator[IO[bytes]]:
-    """Open a file for reading; a local one as `opened` does."""
+def open_to_read(path: UPath) -> Iterator[IO[bytes]]:
+    """Open a file for reading; a local one as `open_regular` does."""
     if path.protocol in LOCAL:
-        stream: IO[bytes] = os.fdopen(opened(Path(path.path)), "rb")
+        stream: IO[bytes] = os.fdopen(open_regular(Path(path.path)), "rb")
     else:
         stream = path.open("rb")
     with stream:
         yield stream
 
 
-def read(path: UPath, most: int = -1) -> bytes:
+def read_file(path: UPath, most: int = -1) -> bytes:
     """Return a file's content, `most` bytes of it at most; raise `NotRegularFile`."""
-    with reading(path) as stream:
+    with open_to_read(path) as stream:
         return stream.read(most)
 
 
@@ -199,18 +199,18 @@ def is_folder(path: UPath) -> bool:
     return path.exists()
 
 
-def update(path: UPath, content: bytes, mode: int) -> bool:
+def write_if_changed(path: UPath, content: bytes, mode: int) -> bool:
     """Write a file unless it has this content; return whether it was written.
 
     A folder of its name stays: the log names it.
     """
     try:
-        if read(path, len(content) + 1) == content:
+        if read_file(path, len(content) + 1) == content:
             return False
     except (FileNotFoundError, PermissionError, NotRegularFile):
         pass  # replaced by ours
     try:
-        with whole(path, mode) as stream:
+        with atomic_file(path, mode) as stream:
             stream.write(content)
     except IsADirectoryError:
         log.warning("%s can't be written: a folder has its name; remove the folder", path.name)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 DAY = timedelta(days=1)
 
 
-class BadWindow(ValueError):
+class InvalidWindow(ValueError):
     """The days asked for make no window; the text says what to give instead."""
 
     retriable = False
@@ -23,7 +23,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.end < self.start:
-            raise BadWindow(f"end_date {self.end} is before start_date {self.start}; swap them")
+            raise InvalidWindow(f"end_date {self.end} is before start_date {self.start}; swap them")
 
     def __str__(self) -> str:
         return f"{self.start}/{self.end}"
@@ -56,7 +56,7 @@ class Window:
         return self.cut((self.days + 1) // 2)
 
 
-def asked(
+def requested_window(
     *,
     start_date: date | None,
     end_date: date | None,
@@ -71,7 +71,9 @@ def asked(
     """
     if start_date or end_date:
         if start_date is None:
-            raise BadWindow("end_date is given without start_date; give both, or start_date alone")
+            raise InvalidWindow(
+                "end_date is given without start_date; give both, or start_date alone"
+            )
         return Window(start_date, end_date or max(start_date, _last_complete_day(run_after, zone)))
     if interval is None or interval[0] >= interval[1]:
         day = _last_complete_day(run_after, zone)

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from bms_flows.monitoring import health
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import details, files, overview
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
@@ -60,12 +60,12 @@ app = FastAPI(
 
 
 @lru_cache(maxsize=1)
-def settings() -> Settings:
+def settings() -> FlowSettings:
     """Return the flows' settings, as the environment of this process has them."""
-    return Settings.from_environment()
+    return FlowSettings.from_environment()
 
 
-SettingsDep = Annotated[Settings, Depends(settings)]
+SettingsDep = Annotated[FlowSettings, Depends(settings)]
 
 
 @app.middleware("http")

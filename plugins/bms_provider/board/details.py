@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files, trends
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.overview import rows
@@ -24,7 +24,7 @@ NOT_TAKEN = ("waiting", "withdrawn")
 """States of a drop that no run may have had yet; once one has begun, `started_at` says so."""
 
 
-def flow_page(warehouse: Connection, name: str, settings: Settings) -> dict[str, Any]:
+def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[str, Any]:
     """Return what the page of a flow shows."""
     flow = FLOWS[name]
     since = datetime.now(UTC) - timedelta(days=DAYS)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping
 from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import trends
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
@@ -75,7 +75,7 @@ class Row:
         return self.age / self.allowed if self.age and self.allowed else None
 
 
-def rows(warehouse: Connection, names: list[str], settings: Settings, runs: int) -> list[Row]:
+def rows(warehouse: Connection, names: list[str], settings: FlowSettings, runs: int) -> list[Row]:
     """Return how each of these flows stands."""
     fresh = freshness.read_freshness(warehouse, settings)
     found = loads.latest(warehouse, {name: FLOWS[name].last_step for name in names}, runs)
@@ -85,7 +85,7 @@ def rows(warehouse: Connection, names: list[str], settings: Settings, runs: int)
     ]
 
 
-def overview(warehouse: Connection, who: Viewer, settings: Settings) -> dict[str, Any]:
+def overview(warehouse: Connection, who: Viewer, settings: FlowSettings) -> dict[str, Any]:
     """Return what the page shows to `who`."""
     names = [name for name in FLOWS if name in who.views]
     shown = rows(warehouse, names, settings, RUNS)

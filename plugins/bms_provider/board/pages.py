@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bms_flows.onboarding.faults.files import WITHDRAWN
 from bms_flows.runtime import reasons
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import charts, wording
 from bms_provider.board.links import Links
 from bms_provider.board.states import STATES
@@ -28,7 +28,7 @@ PAGES.globals.update(
     gauge=charts.gauge,
     STATES=STATES,
     WITHDRAWN=WITHDRAWN,
-    REASONS=reasons.ROW_FAULTS | reasons.BREACHES | reasons.AUDIT,
+    REASONS=reasons.ROW_FAULTS | reasons.VIOLATIONS | reasons.AUDIT_REASONS,
 )
 
 
@@ -37,7 +37,7 @@ def links(request: Request) -> Links:
     return Links(request.scope.get("root_path", ""))
 
 
-def render(request: Request, template: str, settings: Settings, **values: Any) -> str:
+def render(request: Request, template: str, settings: FlowSettings, **values: Any) -> str:
     """Return a page as HTML; `zone` is the company's, in which the page tells the time."""
     now, zone = datetime.now(UTC), settings.time_zone
     known = {"links": links(request), "now": now, "zone": zone, "runbook": settings.runbook_url}

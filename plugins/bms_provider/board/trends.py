@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board.charts import Chart, Series
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import drops, trends
@@ -24,7 +24,9 @@ OUTCOMES = {
 MOVES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "vanished": ("Gone", "c4")}
 
 
-def charts(warehouse: Connection, name: str, since: datetime, settings: Settings) -> list[Chart]:
+def charts(
+    warehouse: Connection, name: str, since: datetime, settings: FlowSettings
+) -> list[Chart]:
     """Return the charts of a flow from `since` on, the company's days; without those that are empty."""
     flow = FLOWS[name]
     first = since.astimezone(settings.time_zone).date()

@@ -91,9 +91,9 @@ def rows_file(path: UPath) -> Iterator[RowsFile]:
 
     Rows are personal data: on a local disk, only the owner may read the file, from its first byte.
     """
-    from bms_flows.runtime.storage import whole  # noqa: PLC0415 - keeps the import of operators light
+    from bms_flows.runtime.storage import atomic_file  # noqa: PLC0415 - keeps the import of operators light
 
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         file = RowsFile(path, stream)
         yield file
         file.finish()

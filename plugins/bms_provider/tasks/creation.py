@@ -21,7 +21,7 @@ from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.runtime import step_log, storage
-from bms_flows.runtime.context import recorded
+from bms_flows.runtime.context import recorded_step
 from bms_provider import flow_context
 from bms_provider.tasks import inbox, workbench
 
@@ -211,7 +211,7 @@ def _end(flow: FlowContext, name: str, held: Drop, plan_id: str) -> None:
         return True, outcomes, receipt, matched, compared
 
     counters = Counters()
-    with recorded(flow, flow_context.step("conclude"), counters) as step_id:
+    with recorded_step(flow, flow_context.step("conclude"), counters) as step_id:
         entered, outcomes, receipt, matched, compared = workbench.run(
             flow, name, counters, read_back
         )
@@ -251,7 +251,7 @@ def _show_last_line(flow: FlowContext, name: str, held: Drop, sheet: Sheet) -> N
     """
     if sheet.cut_off is not None:
         folder = _report_folder(flow, name, held)
-        storage.keep(folder / report.LAST_LINE, report.last_line_file(sheet))
+        storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
         closing.show(flow.warehouse, held, flow.name(folder))
 
 
@@ -263,10 +263,10 @@ def _told(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in counted.items())
 
 
-def _counts(ended: dict[str, int]) -> step_log.Counts:
+def _counts(ended: dict[str, int]) -> step_log.RowCounts:
     made, there = ended["created"] + ended["adopted"], ended["already_there"]
     total = sum(ended.values())
-    return step_log.Counts(
+    return step_log.RowCounts(
         rows_read=total, inserted=made, unchanged=there, quarantined=total - made - there
     )
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.reporting import review
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.privacy import retention
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import recorded
+from bms_flows.runtime.context import recorded_step
 from bms_provider import flow_context
 
 
@@ -20,8 +20,11 @@ def sweep() -> dict[str, dict[str, int]]:
     A snapshot of the service is deleted once its plan can no longer be approved, unless an unfinished
     row needs it. Returns, for each kind of file, how many went and their bytes.
     """
-    settings = Settings.from_environment()
-    with flow_context.open_context() as flow, recorded(flow, flow_context.step("sweep")) as run_id:
+    settings = OnboardingSettings.from_environment()
+    with (
+        flow_context.open_context() as flow,
+        recorded_step(flow, flow_context.step("sweep")) as run_id,
+    ):
         days = retention.retention_days(flow.settings)
         swept = retention.sweep(flow.data_root, days, now=datetime.now(UTC))
         found = {kind: asdict(each) for kind, each in swept.items()}

@@ -19,13 +19,13 @@ from bms_flows.onboarding.inbox import (
     templates,
     unfinished,
 )
-from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import UNDECLARED
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import recorded
+from bms_flows.runtime.context import recorded_step
 from bms_provider import flow_context
 from bms_warehouse import database
 
@@ -56,7 +56,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
     """
     with (
         flow_context.open_context() as flow,
-        recorded(flow, flow_context.step(f"take_{name}")) as run_id,
+        recorded_step(flow, flow_context.step(f"take_{name}")) as run_id,
     ):
         folder = provide(flow, name)
         for number in archive.strays(folder):
@@ -167,7 +167,7 @@ def folder_name(name: str) -> str:
 
 def declared(name: str) -> Format:
     """Return how the files of a resource's inbox are declared to be written."""
-    return Settings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
+    return InboxSettings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
 
 
 def _claimed(

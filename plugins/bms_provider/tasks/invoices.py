@@ -15,7 +15,7 @@ from bms.endpoints import BY_NAME
 from bms_flows.invoices import planning
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.run import extract_unit
-from bms_flows.invoices.units import Unit, mappable
+from bms_flows.invoices.units import Unit, limit_units
 from bms_flows.runtime import step_log
 from bms_provider import flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
@@ -36,15 +36,15 @@ def plan() -> list[int]:
         if params.get("lookback_days") is not None:
             settings = replace(settings, lookback_days=params["lookback_days"])
         if params.get("accept_suspect"):
-            units = planning.suspects(flow.warehouse, entities, window if days_given else None)
+            units = planning.held_loads(flow.warehouse, entities, window if days_given else None)
         elif days_given:
-            units = planning.exactly(entities, window, settings)
+            units = planning.plan_requested(entities, window, settings)
         else:
             today = datetime.now(UTC).astimezone(settings.time_zone).date()
-            units, over_budget = planning.with_look_back(
+            units, over_budget = planning.plan_with_lookback(
                 flow.warehouse, entities, window, settings, today=today
             )
-        units = mappable(units)
+        units = limit_units(units)
         run_id = step_log.begin(flow.warehouse, flow_context.step("plan", window=window))
         details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
         with flow.warehouse.begin() as connection:

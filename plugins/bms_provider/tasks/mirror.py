@@ -14,7 +14,7 @@ from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context, lineage
 from bms_provider.hooks.bms import BmsHook
 
@@ -47,7 +47,7 @@ def entities() -> list[int]:
 def sync_employees(id_entity: int) -> dict[str, Any]:
     """Bring `bms.employee` up to date for one entity and return the run's manifest."""
     params = get_current_context()["params"]
-    kept = params["employee_details"] or Settings.from_environment().employee_details
+    kept = params["employee_details"] or FlowSettings.from_environment().employee_details
     asked = Asked(
         details=kept != "off",
         private=kept == "full",

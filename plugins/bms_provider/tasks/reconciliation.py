@@ -10,7 +10,7 @@ from airflow.sdk import get_current_context
 
 from bms.counters import Counters
 from bms_flows.audit.run import audit as compare
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
@@ -21,7 +21,7 @@ def audit() -> dict[str, Any]:
     params = get_current_context()["params"]
     hook, counters = BmsHook(), Counters()
     entities = params.get("entities") or hook.entities
-    settings = Settings.from_environment()
+    settings = AuditSettings.from_environment()
     window = None
     if params.get("start_date"):
         start = date.fromisoformat(params["start_date"])

@@ -13,11 +13,11 @@ import msgspec
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.notices import notice
-from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reporting.report import RECEIPT
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
-from bms_flows.runtime.notice import NotTaken
+from bms_flows.runtime.notice import NotDelivered
 from bms_provider import flow_context, notices
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 def tell(name: str, context: Mapping[str, Any]) -> None:
     """Tell whom `BMS_INBOX_NOTICES` names; nobody where it names nobody, or where there is no report."""
     inbox = REMOTES[name].resource.inbox
-    to = Settings.from_environment().inbox_notices.get(inbox)
+    to = InboxSettings.from_environment().inbox_notices.get(inbox)
     planned = context["ti"].xcom_pull(task_ids="plan")
     if to is None or planned is None:
         return
@@ -38,7 +38,7 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
             return  # what stands there is an earlier run's word, or another's
         folder = flow.path(drop.report)
-        receipt = msgspec.json.decode(storage.read(folder / RECEIPT))
+        receipt = msgspec.json.decode(storage.read_file(folder / RECEIPT))
         message = notice(
             drop,
             inbox,
@@ -49,5 +49,5 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
         )
     try:
         notices.send_to(to, message)
-    except NotTaken as error:
+    except NotDelivered as error:
         log.warning("the message of drop %s was not taken: %s", drop.id, error)

@@ -15,7 +15,7 @@ from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context, notices
 from bms_provider.tasks import inbox
 from bms_warehouse import database
@@ -106,7 +106,7 @@ def overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     run = context["dag_run"]
     if run["state"] not in ("queued", "running"):
         return
-    settings = Settings.from_environment()
+    settings = FlowSettings.from_environment()
     queued = datetime.fromisoformat(run["queued_at"])
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
     if run["run_type"] == "backfill" and _waited(run, queued) > WAITED * (due - queued):

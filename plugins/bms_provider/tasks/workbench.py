@@ -11,9 +11,9 @@ from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning.rules import Rules, read
 from bms_flows.onboarding.reading.sheet import UNDECLARED
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import recorded
+from bms_flows.runtime.context import recorded_step
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.tasks import inbox
@@ -39,7 +39,7 @@ def step(
 ) -> T:
     """Do `work`, and put on record how the service answered it."""
     counters = Counters()
-    with recorded(flow, flow_context.step(called), counters) as run_id:
+    with recorded_step(flow, flow_context.step(called), counters) as run_id:
         done = run(flow, name, counters, work)
         with flow.warehouse.begin() as connection:
             step_log.finish(connection, run_id, state="complete", service=counters)
@@ -56,7 +56,7 @@ def run(
 
     Raises `ServiceMismatch` where the warehouse is filled from another service.
     """
-    hook, settings = BmsHook(), Settings.from_environment()
+    hook, settings = BmsHook(), OnboardingSettings.from_environment()
     flow_context.require_service(flow, hook.settings)
     reader, writer = hook.client(counters), hook.client(counters, attempts=1)
 

@@ -14,7 +14,7 @@ from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
 from bms_flows.audit.run import audit
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
@@ -34,7 +34,7 @@ class Auditor:
     extract: Callable[..., dict[str, Any]]
     mirror: Mirror
     window: Window = field(default_factory=lambda: Window(date(2026, 3, 1), date(2026, 3, 30)))
-    settings: Settings = field(default_factory=Settings)
+    settings: AuditSettings = field(default_factory=AuditSettings)
     counters: Counters = field(default_factory=Counters)
     today: date = TODAY
     runs: int = 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.audit.stand import TODAY, Auditor
@@ -19,7 +19,7 @@ PAGE = 20
 @pytest.fixture
 def auditor(auditor: Auditor, sandbox: Sandbox) -> Auditor:
     """Audits whose requests suffice for about two parts of the contacts a day."""
-    auditor.settings = Settings(audit_requests=62, audit_days=2)
+    auditor.settings = AuditSettings(audit_requests=62, audit_days=2)
     yesterday = TODAY - timedelta(days=1)
     auditor.window = Window(yesterday - timedelta(days=1), yesterday)
     sandbox.fill(contacts=PARTS * PAGE, consultants=4, employees=3)
@@ -85,10 +85,10 @@ def test_an_audit_of_a_part_loads_that_part_of_the_mirror_only(
 def test_a_cycle_that_is_longer_than_the_setting_allows_is_an_alarm(
     auditor: Auditor,
 ) -> None:
-    auditor.settings = Settings(audit_requests=62, audit_days=2, audit_cycle_days=1)
+    auditor.settings = AuditSettings(audit_requests=62, audit_days=2, audit_cycle_days=1)
     auditor.run_in_turn(page_size=PAGE)
     assert auditor.ringing() == {"reconciliation cycle contact"}
-    auditor.settings = Settings(audit_requests=62, audit_days=2, audit_cycle_days=30)
+    auditor.settings = AuditSettings(audit_requests=62, audit_days=2, audit_cycle_days=30)
     auditor.run_in_turn(page_size=PAGE)
     assert auditor.ringing() == set()
 

@@ -8,7 +8,7 @@ import pytest
 from bms_flows.audit.cycle import cycle_days
 from bms_flows.audit.planning import ServiceRecord, days_of, entity_of, older_window, window_of
 from bms_flows.audit.readings import overlapping, requests
-from bms_flows.audit.settings import Settings
+from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
 
 TODAY = date(2026, 3, 31)
@@ -23,16 +23,16 @@ def test_entities_take_turns_and_each_counts_its_own() -> None:
 @pytest.mark.parametrize(
     ("settings", "rows", "days"),
     [
-        (Settings(), 12, 31),
-        (Settings(), 1000, 20),
-        (Settings(), 50_000, 1),
-        (Settings(audit_requests=60), 12, 14),
-        (Settings(audit_requests=1), 12, 1),
-        (Settings(audit_days=7), 0, 7),
+        (AuditSettings(), 12, 31),
+        (AuditSettings(), 1000, 20),
+        (AuditSettings(), 50_000, 1),
+        (AuditSettings(audit_requests=60), 12, 14),
+        (AuditSettings(audit_requests=1), 12, 1),
+        (AuditSettings(audit_days=7), 0, 7),
     ],
 )
 def test_days_are_as_many_as_requests_and_rows_allow(
-    settings: Settings, rows: int, days: int
+    settings: AuditSettings, rows: int, days: int
 ) -> None:
     found = days_of(settings, ServiceRecord(date(2025, 1, 1), None, rows))
     assert found == days

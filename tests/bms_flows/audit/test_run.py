@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bms.errors import ServiceUnavailable
-from bms_flows.audit.settings import Settings
-from bms_flows.invoices.run import Suspect
+from bms_flows.audit.settings import AuditSettings
+from bms_flows.invoices.run import LoadHeld
 from bms_flows.mirror.run import ManyGone
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.windows import Window
@@ -151,7 +151,7 @@ def test_a_row_that_the_mirror_knows_to_be_left_out_of_lists_is_no_bug(
 
 
 def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
-    auditor.settings = Settings(audit_requests=30)
+    auditor.settings = AuditSettings(audit_requests=30)
     auditor.run()
     assert auditor.query(
         "select state, because, count(*) from bms.reconciliation"
@@ -300,7 +300,7 @@ def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
     sandbox.set_dialect(
         shown_forms=["list_client_invoices.total_vat=null", "list_contacts.id=null"]
     )
-    with pytest.raises(Suspect):
+    with pytest.raises(LoadHeld):
         auditor.extract(str(auditor.window.start), str(auditor.window.end))
     with pytest.raises(ManyGone):
         auditor.mirror.run("contact", page_size=100)

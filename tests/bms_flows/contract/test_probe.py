@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from bms.settings import ClientSettings
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import SCOPES, Dialect
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.contract.truth import probed, spoken, wrong
@@ -105,7 +105,7 @@ async def test_an_invoice_entered_days_after_its_date_tells_which_date_is_filter
     found = await probed(client_settings)
     assert found["invoice_range_date"].value == range_date
     assert wrong(found, dialect) == {}
-    wrongly_set = await probed(client_settings, Settings(invoice_range_date="due_date"))
+    wrongly_set = await probed(client_settings, FlowSettings(invoice_range_date="due_date"))
     assert f"set BMS_INVOICE_RANGE_DATE to {range_date}" in str(
         wrongly_set["invoice_range_date"].advice
     )

@@ -7,7 +7,7 @@ from bms.settings import ClientSettings
 from bms_flows.contract.asking import Asker
 from bms_flows.contract.finding import Finding
 from bms_flows.contract.probe import Probe
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.invoices import PAYMENT_NAMES, STATUS_NAMES, TYPE_NAMES
 from bms_sandbox.serve import Sandbox
@@ -35,11 +35,11 @@ WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
 
 
 async def probed(
-    client_settings: ClientSettings, settings: Settings | None = None, today: date = TODAY
+    client_settings: ClientSettings, settings: FlowSettings | None = None, today: date = TODAY
 ) -> dict[str, Finding]:
     """Probe a service once and return its findings by name."""
     async with Asker(client_settings) as asker:
-        probe = Probe(asker, [1, 2], settings or Settings(), today)
+        probe = Probe(asker, [1, 2], settings or FlowSettings(), today)
         findings = await probe.run()
     assert len({each.name for each in findings}) == len(findings)
     return {each.name: each for each in findings}

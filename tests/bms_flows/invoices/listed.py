@@ -18,11 +18,11 @@ from upath import UPath
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices.acceptance import accept_unit
-from bms_flows.invoices.planning import suspects
-from bms_flows.invoices.run import Suspect, extract_unit
+from bms_flows.invoices.planning import held_loads
+from bms_flows.invoices.run import LoadHeld, extract_unit
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 
@@ -122,7 +122,7 @@ class Company:
     warehouse: Engine
     data_root: Path
     service: ListedInvoices
-    settings: Settings = field(default_factory=Settings)
+    settings: FlowSettings = field(default_factory=FlowSettings)
     number: int = 0
 
     def read(self, start: date, end: date | None = None) -> dict[str, Any]:
@@ -142,13 +142,13 @@ class Company:
         """Extract days, of which some are held; return what the task says."""
         try:
             self.read(start, end)
-        except Suspect as error:
+        except LoadHeld as error:
             return str(error)
         return ""
 
     def accept(self, *, newest_first: bool = False) -> list[dict[str, Any]]:
         """Accept all that is held; return the manifests of what was published."""
-        units = suspects(self.warehouse, [1])
+        units = held_loads(self.warehouse, [1])
         manifests = []
         for unit in reversed(units) if newest_first else units:
             manifest = accept_unit(self._place(), unit, self._step(unit.span))

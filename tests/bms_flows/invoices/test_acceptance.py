@@ -11,13 +11,13 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.invoices.acceptance import accept_unit
-from bms_flows.invoices.planning import suspects
-from bms_flows.invoices.raw import AnswersMissing
-from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.planning import held_loads
+from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.invoices.run import LoadHeld
 from bms_flows.invoices.units import Unit
 from bms_flows.rebuild import rebuild
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
@@ -31,7 +31,7 @@ def suspect(sandbox: Sandbox, extract: Extract) -> str:
     """A load of March in which an amount is off by a cent; what its task says."""
     extract(*MARCH)
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
-    with pytest.raises(Suspect) as told:
+    with pytest.raises(LoadHeld) as told:
         extract(*MARCH)
     return str(told.value)
 
@@ -41,7 +41,7 @@ def held(sandbox: Sandbox, extract: Extract) -> None:
     """A load of March that is held for all days with invoices: their currency is gone."""
     extract(*MARCH)
     sandbox.set_dialect(shown_forms="currency=null")
-    with pytest.raises(Suspect, match="currency_gone"):
+    with pytest.raises(LoadHeld, match="currency_gone"):
         extract(*MARCH)
 
 
@@ -76,7 +76,7 @@ def last(warehouse: Engine) -> int:
 
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
     """Publish a suspect load as a later run does; return its manifest, None without one."""
-    flow = FlowContext(warehouse, UPath(data_root), Settings())
+    flow = FlowContext(warehouse, UPath(data_root), FlowSettings())
     step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
     return accept_unit(flow, unit, step)
 
@@ -96,14 +96,14 @@ def test_an_accepted_load_is_published_without_reading_again(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path
 ) -> None:
     sandbox.forget()
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     manifest = accepted(warehouse, tmp_path, unit)
     assert manifest is not None
     assert manifest["changed"] == 1
     assert versions(warehouse) == 2
     assert states(warehouse) == ["complete", "complete", "suspect", "complete"]
     assert sandbox.truth()["requests"] == {}
-    assert suspects(warehouse, [1]) == [], "accepted once is enough"
+    assert held_loads(warehouse, [1]) == [], "accepted once is enough"
     assert parquet.read_table(tmp_path / manifest["parquet"]).num_rows == manifest["rows_read"]
 
 
@@ -112,7 +112,7 @@ def test_the_reports_of_an_accepted_load_are_where_its_step_says(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     """Its answers are the held step's, its reports its own."""
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     assert accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
         query = text("select details->>'report' from bms.run order by id desc limit 1")
@@ -126,7 +126,7 @@ def test_a_good_read_since_leaves_nothing_to_accept(
 ) -> None:
     sandbox.reset()
     extract(*MARCH)
-    assert suspects(warehouse, [1]) == []
+    assert held_loads(warehouse, [1]) == []
 
 
 @pytest.mark.parametrize("later", ["complete", "suspect"])
@@ -148,9 +148,9 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
             extract(*asked)
         else:
             sandbox.set_dialect(shown_forms="currency=null")
-            with pytest.raises(Suspect):
+            with pytest.raises(LoadHeld):
                 extract(*asked)
-    units = suspects(warehouse, [1])
+    units = held_loads(warehouse, [1])
     assert len(units) == (2 if later == "suspect" else 1)
     for unit in reversed(units):  # tasks of one run keep no order
         accepted(warehouse, tmp_path, unit)
@@ -160,8 +160,8 @@ def test_an_older_answer_is_not_put_over_a_newer_one(
         read = connection.scalar(text("select count(*) from bms.client_invoice_day"))
     assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
     assert read == 31
-    assert suspects(warehouse, [1]) == []
-    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    assert held_loads(warehouse, [1]) == []
+    made = rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert made.before == made.after
 
 
@@ -170,7 +170,7 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
 ) -> None:
     """That run waited for the night's, or its task was cleared days later."""
-    (planned,) = suspects(warehouse, [1])
+    (planned,) = held_loads(warehouse, [1])
     sandbox.reset()
     days = {date(2026, 3, 10), date(2026, 3, 20)}
     for day in days:
@@ -192,12 +192,12 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
 
 @pytest.mark.usefixtures("suspect")
 def test_a_load_whose_answers_are_gone_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     raw = next(
         path for path in (tmp_path / "raw").rglob("step-2/*") if holds(path.name, unit.span.start)
     )
     raw.unlink()
-    with pytest.raises(AnswersMissing, match="run these days again"):
+    with pytest.raises(ResponsesMissing, match="run these days again"):
         accepted(warehouse, tmp_path, unit)
     assert states(warehouse) == ["complete", "complete", "suspect", "failed"]
     assert versions(warehouse) == 1
@@ -214,16 +214,16 @@ def test_of_a_held_load_just_the_days_asked_for_are_published(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     """An operator has looked at one day; the others of the same load stay held."""
-    (whole,) = suspects(warehouse, [1])
+    (whole,) = held_loads(warehouse, [1])
     looked_at = date(2026, 3, 30)
-    (unit,) = suspects(warehouse, [1], [looked_at])
+    (unit,) = held_loads(warehouse, [1], [looked_at])
     accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
         changed = text("select distinct _day from bms.client_invoice where currency is null")
         assert connection.scalars(changed).all() == [looked_at]
-    (rest,) = suspects(warehouse, [1])
+    (rest,) = held_loads(warehouse, [1])
     assert rest.days == whole.days - {looked_at}
-    made = rebuild(warehouse, UPath(tmp_path), Settings())
+    made = rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert made.before == made.after
 
 
@@ -232,13 +232,13 @@ def test_what_was_accepted_is_not_doubted_again(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, doubt: str
 ) -> None:
     """The service has its own rounding, say, and nobody there will change it."""
-    month = Settings(window_days=31)
+    month = FlowSettings(window_days=31)
     extract(*MARCH, settings=month)
     sandbox.set_fault(doubt, operation="list_client_invoices", count=5)
     for _night in range(2):
-        with pytest.raises(Suspect):
+        with pytest.raises(LoadHeld):
             extract(*MARCH, settings=month)
-    *_, unit = suspects(warehouse, [1])
+    *_, unit = held_loads(warehouse, [1])
     accepted(warehouse, tmp_path, unit)
     again = extract(*MARCH, settings=month)
     assert (again["inserted"], again["changed"]) == (0, 0)
@@ -254,15 +254,15 @@ def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_acce
     for key in many:
         sandbox.edit_invoice(1, key, invoice_subject="a\0b")
     for _night in range(2):
-        with pytest.raises(Suspect, match="many_quarantined"):
+        with pytest.raises(LoadHeld, match="many_quarantined"):
             extract(*MARCH)
         assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     accepted(warehouse, tmp_path, unit)
     extract(*MARCH)
     seen = last(warehouse)
     sandbox.edit_invoice(1, one, invoice_subject="a\0b")
-    with pytest.raises(Suspect, match="many_quarantined"):
+    with pytest.raises(LoadHeld, match="many_quarantined"):
         extract(*MARCH)
     held, published = last(warehouse), last(warehouse) - 1
     held_day = day_of(sandbox, one)
@@ -283,12 +283,12 @@ def test_another_entity_goes_on(extract: Extract) -> None:
 def test_an_end_date_taken_for_inclusive_is_noticed(sandbox: Sandbox, extract: Extract) -> None:
     """The wrong setting would lose the last day of each request in silence."""
     sandbox.set_dialect(end_date="exclusive")
-    with pytest.raises(Suspect, match="end_date_excluded"):
+    with pytest.raises(LoadHeld, match="end_date_excluded"):
         extract("2026-03-09", "2026-03-13")
 
 
 def test_an_end_date_taken_for_exclusive_is_noticed(extract: Extract) -> None:
-    with pytest.raises(Suspect, match="outside_window"):
+    with pytest.raises(LoadHeld, match="outside_window"):
         extract("2026-03-09", "2026-03-13", end_date_inclusive=False)
 
 
@@ -307,7 +307,7 @@ def test_a_loss_in_days_that_stood_here_is_noticed(
 ) -> None:
     extract(*MARCH)
     sandbox.set_fault(loss, operation="list_client_invoices", count=1)
-    with pytest.raises(Suspect, match=code):
+    with pytest.raises(LoadHeld, match=code):
         extract(*MARCH)
     assert sandbox.truth()["faults"] == {loss: 1}
     assert versions(warehouse) == 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.copies import surplus
+from bms_flows.invoices.copies import duplicate_rows
 from tests.bms_flows.invoices.listed import Company, invoice
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
@@ -20,7 +20,7 @@ COPIES = st.lists(st.tuples(st.integers(1, 3), DAYS, st.binary(min_size=1, max_s
 
 def loaded(copies: Sequence[tuple[int, date | None, bytes]], before: set[int]) -> list[Any]:
     columns = list(zip(*copies, strict=True)) or [(), (), ()]
-    again = {*surplus(*columns, before)}
+    again = {*duplicate_rows(*columns, before)}
     return sorted(
         (copy for place, copy in enumerate(copies) if place not in again), key=lambda copy: copy[0]
     )

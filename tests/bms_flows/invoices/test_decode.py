@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.errors import MalformedResponse
-from bms_flows.invoices.decode import AnswerReader, Columns, columns
-from bms_flows.invoices.dedup import Seen
-from bms_flows.invoices.transform import Load
-from bms_flows.runtime.columns import frame, typed
+from bms_flows.invoices.decode import ColumnarResponse, ResponseReader, read_columns
+from bms_flows.invoices.dedup import DedupIndex
+from bms_flows.invoices.transform import Transform
+from bms_flows.runtime.columns import typed_columns, typed_records
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
@@ -64,13 +64,13 @@ def test_both_ways_give_the_same_rows(seed: int) -> None:
     chance = random.Random(seed)
     rows = ",".join(any_invoice(chance, number) for number in range(200))
     answer = f"[{rows}]\n".encode()
-    fast = columns(answer)
+    fast = read_columns(answer)
     assert fast is not None
-    records = AnswerReader().records(answer)
+    records = ResponseReader().records(answer)
     assert not records.rejected
-    slow = frame(records.records, WIRE, ZONE, {"id_entity": 1})
+    slow = typed_records(records.records, WIRE, ZONE, {"id_entity": 1})
     assert not slow.bad
-    ready = typed(fast, WIRE, ZONE, {"id_entity": 1})
+    ready = typed_columns(fast, WIRE, ZONE, {"id_entity": 1})
     assert ready is not None
     assert ready.equals(slow.rows)
 
@@ -101,20 +101,20 @@ ODD: dict[str, bytes] = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_out_of_the_ordinary_is_read_record_by_record(odd: str) -> None:
-    assert columns(ODD[odd]) is None
+    assert read_columns(ODD[odd]) is None
 
 
 @pytest.mark.parametrize("cut", [b"", b"null", b"[", b'[{"id_invoice":1', b'{"error":"x"}'])
 def test_an_answer_that_is_no_array_is_malformed(cut: bytes) -> None:
     with pytest.raises(MalformedResponse):
-        AnswerReader().read(cut)
+        ResponseReader().read(cut)
 
 
 @pytest.fixture
 def load(warehouse: Engine) -> Any:
     """A load that compares with an empty warehouse."""
     with warehouse.connect() as connection:
-        yield Load(connection, 1, ZONE, "invoice_date", clock(connection))
+        yield Transform(connection, 1, ZONE, "invoice_date", clock(connection))
 
 
 @pytest.mark.parametrize(
@@ -126,29 +126,29 @@ def load(warehouse: Engine) -> Any:
     ],
 )
 def test_a_bad_row_among_columns_is_set_aside_alone(
-    load: Load, second: dict[str, Any], code: str
+    load: Transform, second: dict[str, Any], code: str
 ) -> None:
-    answer = AnswerReader().read(body(invoice(1), second, invoice(3)))
-    assert isinstance(answer, Columns)
+    answer = ResponseReader().read(body(invoice(1), second, invoice(3)))
+    assert isinstance(answer, ColumnarResponse)
     taken = load.take(Window(DAY, DAY), answer)
     assert taken.rows.column("id_invoice").to_pylist() == [1, 3]
     assert [bad.code for bad in load.bad] == [code]
     assert (load.counts.rows_read, load.counts.quarantined) == (3, 1)
 
 
-def test_a_key_too_large_is_set_aside_alone(load: Load) -> None:
-    taken = load.take(Window(DAY, DAY), AnswerReader().read(body(invoice(1), invoice(2**63))))
+def test_a_key_too_large_is_set_aside_alone(load: Transform) -> None:
+    taken = load.take(Window(DAY, DAY), ResponseReader().read(body(invoice(1), invoice(2**63))))
     assert taken.rows.column("id_invoice").to_pylist() == [1]
     assert [bad.code for bad in load.bad] == ["bad_integer"]
 
 
-def test_columns_and_records_have_the_same_digests(load: Load) -> None:
-    plain = AnswerReader().read(body(invoice(1, client_name="x")))
-    odd = AnswerReader().read(json.dumps([invoice(1, client_name="x")], indent=1).encode())
-    assert isinstance(plain, Columns)
-    assert not isinstance(odd, Columns)
+def test_columns_and_records_have_the_same_digests(load: Transform) -> None:
+    plain = ResponseReader().read(body(invoice(1, client_name="x")))
+    odd = ResponseReader().read(json.dumps([invoice(1, client_name="x")], indent=1).encode())
+    assert isinstance(plain, ColumnarResponse)
+    assert not isinstance(odd, ColumnarResponse)
     digests = []
     for answer in (plain, odd):
-        load.seen = Seen()
+        load.seen = DedupIndex()
         digests += load.take(Window(DAY, DAY), answer).rows.column("_row_hash").to_pylist()
     assert digests[0] == digests[1]

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.dedup import FEW, Seen
+from bms_flows.invoices.dedup import FEW, DedupIndex
 
 
 def test_those_that_came_before_are_found_among_others() -> None:
-    seen = Seen()
+    seen = DedupIndex()
     seen.add([10, 30, 20])
     seen.add([5, 25])
     assert seen.among([1, 5, 15, 20, 25, 99]) == {5, 20, 25}
 
 
 def test_nothing_is_found_among_nothing_nor_before_anything_came() -> None:
-    seen = Seen()
+    seen = DedupIndex()
     assert seen.among([1]) == set()
     seen.add([])
     seen.add([1])
@@ -28,7 +28,7 @@ def test_nothing_is_found_among_nothing_nor_before_anything_came() -> None:
 
 @given(st.lists(st.lists(st.integers(-50, 50) | st.integers(-(2**63), 2**63 - 1), max_size=9)))
 def test_it_is_a_set_whatever_the_order(portions: list[list[int]]) -> None:
-    seen, expected = Seen(), set[int]()
+    seen, expected = DedupIndex(), set[int]()
     for portion in portions:
         assert seen.among(portion) == expected.intersection(portion)
         seen.add(portion)
@@ -45,7 +45,7 @@ def test_identifiers_are_moved_a_few_times_only(order: str) -> None:
         draws.shuffle(ids)
     elif order != "ascending":
         ids = [n + 10**9 * (n // 1_000 % 2) for n in ids]
-    seen = Seen()
+    seen = DedupIndex()
     for start in range(0, len(ids), 1_000):
         seen.add(ids[start : start + 1_000])
         assert len(seen._sorted) <= FEW + math.log2(len(ids))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
@@ -136,7 +136,7 @@ def test_time_zone(sandbox: Sandbox, warehouse: Engine, extract: Extract, zone: 
 def test_range_date(sandbox: Sandbox, extract: Extract, range_date: Any) -> None:
     """Whatever date the range filters: told of it, the flow finds nothing odd and loses nothing."""
     sandbox.set_dialect(range_date=range_date)
-    settings = Settings(invoice_range_date=range_date)
+    settings = FlowSettings(invoice_range_date=range_date)
     first = extract(*DAYS, settings=settings)
     again = extract(*DAYS, settings=settings)
     assert first["inserted"] == again["unchanged"] > 0

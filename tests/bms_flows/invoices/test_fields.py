@@ -10,10 +10,10 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.invoices.acceptance import accept_unit
-from bms_flows.invoices.planning import suspects
-from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.planning import held_loads
+from bms_flows.invoices.run import LoadHeld
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
@@ -36,8 +36,8 @@ def table_hash(warehouse: Engine) -> str:
 
 
 def accept(warehouse: Engine, data_root: Path) -> None:
-    flow = FlowContext(warehouse, UPath(data_root), Settings())
-    for unit in suspects(warehouse, [1]):
+    flow = FlowContext(warehouse, UPath(data_root), FlowSettings())
+    for unit in held_loads(warehouse, [1]):
         step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
         assert accept_unit(flow, unit, step)
 
@@ -75,7 +75,7 @@ def test_a_field_that_comes_empty_holds_the_load(
     extract(*MARCH)
     before = table_hash(warehouse)
     sandbox.set_dialect(shown_forms=forms)
-    with pytest.raises(Suspect, match=rf"field_emptied \({field}: lost in"):
+    with pytest.raises(LoadHeld, match=rf"field_emptied \({field}: lost in"):
         extract(*MARCH)
     assert table_hash(warehouse) == before
     held = details(warehouse)
@@ -90,7 +90,7 @@ def test_a_type_without_one_reading_holds_the_load(
     extract(*MARCH)
     before = table_hash(warehouse)
     sandbox.set_dialect(shown_forms="id_client=text+zeros:9")
-    with pytest.raises(Suspect, match=r"field_mistyped \(id_client: lost in"):
+    with pytest.raises(LoadHeld, match=r"field_mistyped \(id_client: lost in"):
         extract(*MARCH)
     assert table_hash(warehouse) == before
     assert details(warehouse)["fields"]["mistyped"]["id_client"] > 0
@@ -104,7 +104,7 @@ def test_new_days_are_compared_with_recent_ones(
     sandbox.fill(invoices_per_day=20)
     extract("2026-03-16", "2026-03-29")
     sandbox.set_dialect(shown_forms=forms)
-    with pytest.raises(Suspect, match="field_"):
+    with pytest.raises(LoadHeld, match="field_"):
         extract("2026-03-30", "2026-03-30")
 
 
@@ -117,7 +117,7 @@ def test_a_field_that_was_accepted_without_values_is_not_held_again(
     sandbox.fill(invoices_per_day=20)
     extract("2026-03-01", "2026-03-24")
     sandbox.set_dialect(shown_forms=forms)
-    with pytest.raises(Suspect, match=f"{field}: lost in"):
+    with pytest.raises(LoadHeld, match=f"{field}: lost in"):
         extract("2026-03-16", "2026-03-25")
     accept(warehouse, tmp_path)
     assert extract("2026-03-16", "2026-03-25")["changed"] == 0

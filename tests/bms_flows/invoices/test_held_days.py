@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.invoices.planning import suspects
-from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.planning import held_loads
+from bms_flows.invoices.run import LoadHeld
 from bms_flows.monitoring import freshness
 from bms_flows.rebuild import rebuild
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import loads
 from tests.bms_flows.invoices.listed import Company, days, invoice
@@ -64,7 +64,7 @@ def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> 
     *_, complete, held = steps(warehouse)
     assert (complete.state, held.state, held.held_by) == ("complete", "suspect", complete.id)
     assert (complete.inserted, held.rows_read, held.details["few"]) == (80, 2, {f"{QUIET}": 2})
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     assert unit.days == {QUIET}
 
 
@@ -79,11 +79,11 @@ def test_nothing_is_lost_or_written_twice_by_publishing_in_part(
         days_read = text("select count(*) from bms.client_invoice_day")
         assert (highest, count) == (1, 50 * PER_DAY + 80)
         assert connection.scalar(days_read) == 70 + 4
-    made = rebuild(warehouse, UPath(quiet.data_root), Settings())
+    made = rebuild(warehouse, UPath(quiet.data_root), FlowSettings())
     assert made.before == made.after
     (manifest,) = quiet.accept()
     assert (manifest["inserted"], published(warehouse)[QUIET]) == (2, 2)
-    made = rebuild(warehouse, UPath(quiet.data_root), Settings())
+    made = rebuild(warehouse, UPath(quiet.data_root), FlowSettings())
     assert made.before == made.after
 
 
@@ -95,7 +95,9 @@ def test_a_flow_stays_fresh_while_a_day_is_held(quiet: Company, warehouse: Engin
             text("update bms.run set started_at = :at"), {"at": LAST + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
-        [standing] = freshness.read_freshness(connection, Settings())["invoice_extraction"].entities
+        [standing] = freshness.read_freshness(connection, FlowSettings())[
+            "invoice_extraction"
+        ].entities
         shown = loads.latest(connection, {"invoice_extraction": "extract"}, 1)
     assert standing.state == "suspect"
     assert standing.complete_at is not None
@@ -116,7 +118,9 @@ def test_a_flow_is_not_fresh_by_days_before_the_held_last_one(
             text("update bms.run set started_at = :at"), {"at": QUIET + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
-        [standing] = freshness.read_freshness(connection, Settings())["invoice_extraction"].entities
+        [standing] = freshness.read_freshness(connection, FlowSettings())[
+            "invoice_extraction"
+        ].entities
     assert (standing.state, standing.complete_at) == ("suspect", None)
 
 
@@ -143,7 +147,7 @@ def test_a_quiet_day_is_held_every_night_until_a_week_has_confirmed_it(
         connection.execute(text("update bms.run set started_at = started_at - interval '7 days'"))
     assert quiet.held(QUIET, LAST) == ""
     assert published(warehouse)[QUIET] == 2
-    assert suspects(warehouse, [1]) == []
+    assert held_loads(warehouse, [1]) == []
 
 
 def test_held_days_do_not_end_the_check_of_their_weekday(quiet: Company) -> None:
@@ -161,21 +165,21 @@ def test_of_a_window_that_lost_rows_the_window_is_held(quiet: Company, warehouse
     quiet.service.lost = {row["id_invoice"] for row in lost[:8]}
     told = quiet.held(QUIET - 14 * DAY, QUIET - DAY)
     assert "drop (8 of 100 in" in told
-    (unit,) = suspects(warehouse, [1])
+    (unit,) = held_loads(warehouse, [1])
     assert unit.days == {*days(QUIET - 7 * DAY, 7)}
     with warehouse.connect() as connection:
         vanished = text("select count(*) from bms.client_invoice where _vanished_at is not null")
         assert connection.scalar(vanished) == 0
     quiet.service.lost = set()
     quiet.read(QUIET - 14 * DAY, QUIET - DAY)
-    assert suspects(warehouse, [1]) == []
+    assert held_loads(warehouse, [1]) == []
 
 
 def test_all_days_held_publish_nothing(company: Company, warehouse: Engine) -> None:
     filled(company, FIRST, LAST)
     company.read(FIRST, QUIET - DAY)
     company.service.lost = {row["id_invoice"] for row in company.service.rows}
-    with pytest.raises(Suspect, match="all days held for review, nothing is published"):
+    with pytest.raises(LoadHeld, match="all days held for review, nothing is published"):
         company.read(FIRST, FIRST + 4 * DAY)
     assert [step.state for step in steps(warehouse)] == ["complete", "suspect"]
     assert steps(warehouse)[-1].held_by is None

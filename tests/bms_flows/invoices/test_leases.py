@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, text
 
 from bms_flows.invoices import leases, load
 from bms_flows.invoices import review as reviewing
-from bms_flows.invoices.leases import DaysTaken, Lease, LeaseLost, leased
+from bms_flows.invoices.leases import DaysTaken, Lease, LeaseLost, lease_days
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse.errors import WarehouseError
@@ -31,9 +31,9 @@ def held(warehouse: Engine) -> int:
 
 def test_the_same_day_is_held_once(warehouse: Engine) -> None:
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a"),
+        lease_days(warehouse, unit(0, 9), run_id=1, task="a"),
         pytest.raises(DaysTaken),
-        leased(warehouse, unit(9, 12), run_id=2, task="b"),
+        lease_days(warehouse, unit(9, 12), run_id=2, task="b"),
     ):
         pytest.fail("two held the tenth day")
     assert held(warehouse) == 0
@@ -41,9 +41,9 @@ def test_the_same_day_is_held_once(warehouse: Engine) -> None:
 
 def test_other_days_and_other_entities_are_free(warehouse: Engine) -> None:
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a"),
-        leased(warehouse, unit(10, 12), run_id=2, task="b"),
-        leased(warehouse, unit(0, 9, entity=2), run_id=3, task="c"),
+        lease_days(warehouse, unit(0, 9), run_id=1, task="a"),
+        lease_days(warehouse, unit(10, 12), run_id=2, task="b"),
+        lease_days(warehouse, unit(0, 9, entity=2), run_id=3, task="c"),
     ):
         assert held(warehouse) == 3
 
@@ -53,8 +53,8 @@ def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
 ) -> None:
     monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
-        leased(warehouse, unit(5, 6), run_id=2, task="b") as taken,
+        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        lease_days(warehouse, unit(5, 6), run_id=2, task="b") as taken,
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
@@ -67,10 +67,10 @@ def test_a_lease_lives_up_to_its_last_moment(
 ) -> None:
     moments = iter([NOON, NOON + leases.LIFE, NOON + leases.LIFE + timedelta(microseconds=1)])
     monkeypatch.setattr(leases, "clock", lambda _: next(moments))
-    with leased(warehouse, unit(0, 9), run_id=1, task="a"):
-        with pytest.raises(DaysTaken), leased(warehouse, unit(0, 9), run_id=2, task="b"):
+    with lease_days(warehouse, unit(0, 9), run_id=1, task="a"):
+        with pytest.raises(DaysTaken), lease_days(warehouse, unit(0, 9), run_id=2, task="b"):
             pytest.fail("two held the days")
-        with leased(warehouse, unit(0, 9), run_id=3, task="b"):
+        with lease_days(warehouse, unit(0, 9), run_id=3, task="b"):
             assert held(warehouse) == 1
 
 
@@ -79,9 +79,9 @@ def test_taking_days_over_leaves_other_days_and_other_entities_alone(
 ) -> None:
     monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
     with (
-        leased(warehouse, unit(0, 9, entity=2), run_id=1, task="a") as other_entity,
-        leased(warehouse, unit(20, 29), run_id=2, task="a") as other_days,
-        leased(warehouse, unit(0, 9), run_id=3, task="a"),
+        lease_days(warehouse, unit(0, 9, entity=2), run_id=1, task="a") as other_entity,
+        lease_days(warehouse, unit(20, 29), run_id=2, task="a") as other_days,
+        lease_days(warehouse, unit(0, 9), run_id=3, task="a"),
         warehouse.begin() as connection,
     ):
         other_entity.fence(connection)
@@ -103,8 +103,8 @@ def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse
 
 def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a") as lost,
-        leased(warehouse, unit(0, 9), run_id=2, task="a") as taken,
+        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as lost,
+        lease_days(warehouse, unit(0, 9), run_id=2, task="a") as taken,
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
@@ -119,7 +119,7 @@ def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
     with warehouse.begin() as connection:
         # A wait that would last for ever ends as an error.
         connection.execute(text(f"alter database {warehouse.url.database} set lock_timeout = '3s'"))
-    monkeypatch.setattr(load, "BATCH", 1)
+    monkeypatch.setattr(load, "BATCH_ROWS", 1)
     fence, next_try = Lease.fence, []
 
     def fence_and_stand_still(self: Lease, connection: Connection) -> None:
@@ -148,7 +148,7 @@ def test_a_lease_is_renewed_once_in_a_while(
             return connection.scalars(query).one()
 
     with (
-        leased(warehouse, unit(0, 9), run_id=1, task="a") as held,
+        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as held,
         warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
     ):
         taken = expires()
@@ -171,14 +171,14 @@ def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood still between its last answer and the end: another has read the same days since."""
-    believed = reviewing.check
+    checked = reviewing.validate
 
     def check_at_last(*given: Any, **named: Any) -> Any:
         with warehouse.begin() as connection:
             connection.execute(text("delete from bms.client_invoice_lease"))
-        return believed(*given, **named)
+        return checked(*given, **named)
 
-    monkeypatch.setattr(reviewing, "check", check_at_last)
+    monkeypatch.setattr(reviewing, "validate", check_at_last)
     with pytest.raises(LeaseLost):
         extract("2026-03-02", "2026-03-06")
     with warehouse.connect() as connection:

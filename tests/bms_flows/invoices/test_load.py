@@ -5,7 +5,7 @@ from datetime import datetime
 import pyarrow as pa
 from sqlalchemy import Connection, Engine, text
 
-from bms_flows.invoices.load import Languages, Merging
+from bms_flows.invoices.load import Languages, Loader
 from bms_warehouse import loads
 from bms_warehouse.database import clock
 from bms_warehouse.loads import driver
@@ -22,7 +22,7 @@ def last_asked(engine: Engine, connection: Connection) -> datetime:
 def test_a_load_without_a_change_is_not_taken_for_one_that_stands_still(warehouse: Engine) -> None:
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
     with warehouse.begin() as connection:
-        merging = Merging(connection, 1, Languages("FR", "FR"), clock(connection))
+        merging = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         before = last_asked(warehouse, connection)
         merging.add(loads.sheet(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before

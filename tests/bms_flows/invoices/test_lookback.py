@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.lookback import LONGEST_INTERVAL, Looked, join, look_back
+from bms_flows.invoices.lookback import LONGEST_INTERVAL, ReadDay, join_windows, plan_lookback
 from bms_flows.runtime.windows import DAY, Window
 
 TODAY = date(2026, 11, 21)
@@ -18,31 +18,31 @@ def ago(days: int) -> date:
     return TODAY - timedelta(days=days)
 
 
-def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> Looked:
-    return Looked(ago(day), ago(read), ago(changed), open_invoices)
+def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> ReadDay:
+    return ReadDay(ago(day), ago(read), ago(changed), open_invoices)
 
 
-def whole(stored: Iterable[Looked]) -> list[Looked]:
+def whole(stored: Iterable[ReadDay]) -> list[ReadDay]:
     """Add the days between, with nothing open and looked at today."""
     known = {each.day: each for each in stored}
     between = Window(min(known), ago(36)) if known else ()
-    return [known.get(day, Looked(day, TODAY, TODAY, 0)) for day in between]
+    return [known.get(day, ReadDay(day, TODAY, TODAY, 0)) for day in between]
 
 
-def read_days(*stored: Looked, **given_: int) -> list[int]:
+def read_days(*stored: ReadDay, **given_: int) -> list[int]:
     """Days ago that are read beyond the tail."""
     options = {"lookback_days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
-    found = look_back(YESTERDAY, stored, today=TODAY, **options)
+    found = plan_lookback(YESTERDAY, stored, today=TODAY, **options)
     return [(TODAY - day).days for window in found.windows for day in window if day < ago(35)]
 
 
 def test_the_latest_days_are_always_read() -> None:
-    found = look_back(YESTERDAY, [], today=TODAY, lookback_days=35, budget=9, rotation=9, gap=0)
+    found = plan_lookback(YESTERDAY, [], today=TODAY, lookback_days=35, budget=9, rotation=9, gap=0)
     assert found.windows == [Window(ago(35), ago(1))]
 
 
 def test_without_a_look_back_only_the_asked_days_are_read() -> None:
-    found = look_back(YESTERDAY, [], today=TODAY, lookback_days=0, budget=9, rotation=9, gap=0)
+    found = plan_lookback(YESTERDAY, [], today=TODAY, lookback_days=0, budget=9, rotation=9, gap=0)
     assert found.windows == [YESTERDAY]
 
 
@@ -50,7 +50,7 @@ def test_looks_at_a_quiet_open_day_are_1_2_4_up_to_32_days_apart() -> None:
     changed = date(2026, 1, 1)
     read, looks = changed, []
     while len(looks) < 8:
-        read = Looked(ago(200), read, changed, 1).due_on()
+        read = ReadDay(ago(200), read, changed, 1).due_on()
         looks.append((read - changed).days)
     assert looks == [1, 2, 4, 8, 16, 32, 64, 96]
 
@@ -66,7 +66,7 @@ def test_a_day_without_open_invoices_is_left_to_the_rotation() -> None:
 
 def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None:
     stored = whole(looked(40 + n, read=n, changed=n) for n in range(2, 12))
-    found = look_back(
+    found = plan_lookback(
         YESTERDAY, stored, today=TODAY, lookback_days=35, budget=3, rotation=10**9, gap=0
     )
     older = [window for window in found.windows if window.end < ago(35)]
@@ -79,7 +79,7 @@ def test_days_that_no_run_has_read_come_before_open_ones() -> None:
     """The DAG was paused for longer than it looks back."""
     stored = [looked(day, read=20, changed=20) for day in (60, 59, 50)]
     assert read_days(*stored) == [60, 59, *range(58, 50, -1), 50, *range(49, 35, -1)]
-    first = look_back(
+    first = plan_lookback(
         YESTERDAY, stored, today=TODAY, lookback_days=35, budget=9, rotation=10**9, gap=0
     )
     assert [window for window in first.windows if window.end < ago(35)] == [
@@ -96,7 +96,7 @@ def test_days_before_the_first_that_was_ever_read_are_not_due() -> None:
 
 
 def test_a_day_that_is_read_anyway_takes_no_part_of_the_budget() -> None:
-    found = look_back(
+    found = plan_lookback(
         YESTERDAY,
         [looked(35, read=20, changed=20)],
         today=TODAY,
@@ -122,13 +122,13 @@ def test_the_rotation_leaves_out_days_that_were_read_today() -> None:
 
 def test_near_days_become_one_request() -> None:
     windows = [Window(ago(50), ago(50)), Window(ago(47), ago(47)), Window(ago(40), ago(40))]
-    assert join(windows, gap=2) == [Window(ago(50), ago(47)), Window(ago(40), ago(40))]
+    assert join_windows(windows, gap=2) == [Window(ago(50), ago(47)), Window(ago(40), ago(40))]
 
 
 @given(
     st.lists(
         st.builds(
-            lambda day, read, quiet: Looked(ago(day), ago(read), ago(read + quiet), 1),
+            lambda day, read, quiet: ReadDay(ago(day), ago(read), ago(read + quiet), 1),
             st.integers(36, 2000),
             st.integers(1, 400),
             st.integers(0, 400),
@@ -137,9 +137,9 @@ def test_near_days_become_one_request() -> None:
         max_size=60,
     )
 )
-def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[Looked]) -> None:
+def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[ReadDay]) -> None:
     """Within the budget, a day whose last look is further back than that is always read."""
-    found = look_back(
+    found = plan_lookback(
         YESTERDAY, whole(stored), today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
     )
     read = {day for window in found.windows for day in window}
@@ -154,7 +154,7 @@ def test_joined_windows_cover_the_same_days_and_are_apart(
     given_: list[tuple[int, int]], gap: int
 ) -> None:
     windows = [Window(ago(start + length), ago(start)) for start, length in given_]
-    joined = join(windows, gap)
+    joined = join_windows(windows, gap)
     covered = {day for window in joined for day in window}
     assert covered >= {day for window in windows for day in window}
     assert all((after.start - before.end).days > gap + 1 for before, after in pairwise(joined))

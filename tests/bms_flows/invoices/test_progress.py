@@ -8,7 +8,7 @@ import pytest
 from bms.counters import Counters
 from bms_flows.invoices.progress import EVERY, Progress
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 
 MONTH = Window(date(2026, 3, 1), date(2026, 3, 31))
@@ -25,7 +25,7 @@ def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureF
     progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: now[0])
     for piece in MONTH.cut(7):
         now[0] += EVERY / 2
-        progress.taken(piece, Counts(rows_read=100))
+        progress.taken(piece, RowCounts(rows_read=100))
     assert said.messages == [
         "entity 1: 14 of 31 days, 100 rows, 4 requests in 10 s so far",
         "entity 1: 28 of 31 days, 100 rows, 4 requests in 20 s so far",
@@ -34,8 +34,10 @@ def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureF
 
 def test_a_short_one_says_how_it_ended_and_nothing_else(said: pytest.LogCaptureFixture) -> None:
     progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: 0.0)
-    progress.taken(MONTH, Counts(rows_read=100))
-    counts = Counts(rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, vanished=3)
+    progress.taken(MONTH, RowCounts(rows_read=100))
+    counts = RowCounts(
+        rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, vanished=3
+    )
     progress.ended("complete", counts)
     (line,) = said.messages
     assert line == (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.run import LoadHeld
 from bms_sandbox.serve import Sandbox
 
 Extract = Callable[..., dict[str, Any]]
@@ -28,7 +28,7 @@ def test_a_new_day_that_comes_empty_is_doubted(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str
 ) -> None:
     sandbox.set_fault(loss, operation="list_client_invoices", count=1)
-    with pytest.raises(Suspect, match="fewer_than_usual"):
+    with pytest.raises(LoadHeld, match="fewer_than_usual"):
         extract(MONDAY, MONDAY)
     with warehouse.connect() as connection:
         stored = text(f"select count(*) from bms.client_invoice where _day = '{MONDAY}'")
@@ -56,5 +56,5 @@ def test_one_missing_weekend_day_of_a_week_that_stood_is_noticed(
     saturday = date(2026, 3, 7)
     for row in sandbox.invoices(1, saturday, saturday):
         sandbox.delete_invoice(1, row["id_invoice"])
-    with pytest.raises(Suspect, match="on 2026-03-07"):
+    with pytest.raises(LoadHeld, match="on 2026-03-07"):
         extract("2026-03-02", "2026-03-08")

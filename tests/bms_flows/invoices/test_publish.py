@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.load import Languages, Merging
-from bms_flows.invoices.publish import NotBalanced, publish
-from bms_flows.invoices.totals import Day
-from bms_flows.invoices.transform import Compared, Load
+from bms_flows.invoices.load import Languages, Loader
+from bms_flows.invoices.publish import UnbalancedCounts, publish
+from bms_flows.invoices.totals import DayCounts
+from bms_flows.invoices.transform import Transform, WindowComparison
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.step_log import Counts
+from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 
@@ -21,13 +21,13 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 
 
 @pytest.mark.parametrize(
-    "counts", [Counts(rows_read=1), Counts(unchanged=1), Counts(quarantined=2)]
+    "counts", [RowCounts(rows_read=1), RowCounts(unchanged=1), RowCounts(quarantined=2)]
 )
-def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Counts) -> None:
+def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: RowCounts) -> None:
     with warehouse.begin() as connection:
-        load = Load(connection, 1, ZONE, "invoice_date", clock(connection), counts=counts)
-        merging = Merging(connection, 1, Languages("FR", "FR"), clock(connection))
-        with pytest.raises(NotBalanced, match="entity 1"):
+        load = Transform(connection, 1, ZONE, "invoice_date", clock(connection), counts=counts)
+        merging = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
+        with pytest.raises(UnbalancedCounts, match="entity 1"):
             publish(load, merging, UNIT)
     with warehouse.connect() as connection:
         assert not connection.scalar(text("select count(*) from bms.client_invoice_day"))
@@ -42,9 +42,9 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
     with warehouse.begin() as connection:
         moved = "update bms.client_invoice set _day = :day where id_invoice = :id"
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
-        load = Load(connection, 1, ZONE, "invoice_date", clock(connection))
-        load.windows.append(Compared(UNIT.windows[0], 1, {int(one or 0)}, 0))
-        load.tally.days.update(dict.fromkeys(UNIT.windows[0], Day()))
+        load = Transform(connection, 1, ZONE, "invoice_date", clock(connection))
+        load.windows.append(WindowComparison(UNIT.windows[0], 1, {int(one or 0)}, 0))
+        load.tally.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
         connection.execute(text(moved), {"day": day, "id": one})
-        publish(load, Merging(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)
+        publish(load, Loader(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)
     assert load.counts.vanished == vanished

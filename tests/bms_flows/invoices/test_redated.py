@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.invoices.redated import REACH, nearby
+from bms_flows.invoices.redated import REACH, search_windows
 from bms_flows.rebuild import rebuild
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 
@@ -55,7 +55,7 @@ def test_an_invoice_dated_anew_is_found_though_its_new_day_is_not_read(
     assert (manifest["changed"], manifest["vanished"]) == (1, 0)
     assert state(warehouse, 1001) == (new, "moved", False, 2)
     assert march.read(date(2026, 3, 1), date(2026, 4, 30))["changed"] == 0
-    made = rebuild(warehouse, UPath(march.data_root), Settings())
+    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
     assert made.before == made.after
 
 
@@ -104,7 +104,7 @@ def test_an_acceptance_leaves_an_invoice_dated_anew_since_as_it_is(
     assert (manifest["changed"], manifest["unchanged"]) == (2, 1)
     assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
     assert state(warehouse, 1000)[1] == "held"
-    made = rebuild(warehouse, UPath(march.data_root), Settings())
+    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
     assert made.before == made.after
 
 
@@ -154,15 +154,15 @@ def test_nothing_is_asked_for_where_nothing_is_missing(march: Company) -> None:
 def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     today = date(2026, 11, 22)
     options = {"today": today, "lookback_days": 35, "most": 120}
-    assert nearby([], {today}, **options) == []
+    assert search_windows([], {today}, **options) == []
     read = {*Window(today - 35 * DAY, today - DAY)}
     recent = Window(today - 10 * DAY, today - 9 * DAY)
-    assert nearby([recent], read, **options) == [
+    assert search_windows([recent], read, **options) == [
         Window(recent.start - REACH, today - 36 * DAY),
         Window(today, today + REACH),
     ]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
-    assert nearby(year, read, **options) == [
+    assert search_windows(year, read, **options) == [
         Window(today - 155 * DAY, today - 36 * DAY),
         Window(today, today + REACH),
     ]

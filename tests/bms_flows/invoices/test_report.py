@@ -14,16 +14,16 @@ from upath import UPath
 
 from bms_flows.invoices import report
 from bms_flows.runtime import excel_csv
-from bms_flows.runtime.step_log import AMOUNTS, Total
+from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
 from bms_sandbox.serve import Sandbox
 from tests.support.excel import formulas, opened
 
 
 def test_the_totals_are_numbers_in_french_excel_and_nothing_in_them_runs(tmp_path: Path) -> None:
     path = UPath(tmp_path / "totals.csv")
-    total = Total(2, dict.fromkeys(AMOUNTS, Decimal("-1234.50")))
+    total = CurrencyTotal(2, dict.fromkeys(AMOUNTS, Decimal("-1234.50")))
     totals = {"EUR": total, "x,=cmd|'/C calc'!A0": total}
-    report.keep_totals(path, 1, ("2026-01-01", "2026-01-31"), totals)
+    report.write_totals(path, 1, ("2026-01-01", "2026-01-31"), totals)
     text = path.read_bytes().decode("utf-8-sig")
     assert formulas(text) == []
     header, euros, _ = opened(text, ";")

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from sqlalchemy import Engine, select, text
 
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint, run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, run
@@ -153,7 +153,7 @@ def test_a_refused_range_is_halved(sandbox: Sandbox, warehouse: Engine, extract:
     extract(*MARCH)
     before = table_hash(warehouse)
     sandbox.set_dialect(longest_range=3)
-    again = extract(*MARCH, settings=Settings(window_days=31))
+    again = extract(*MARCH, settings=FlowSettings(window_days=31))
     assert counts(again).keys() == {"rows_read", "unchanged"}
     assert table_hash(warehouse) == before
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.totals import Tally
+from bms_flows.invoices.totals import ControlTotals
 from bms_flows.runtime.columns import MONEY_DIGITS, MONEY_SCALE
 from bms_flows.runtime.step_log import AMOUNTS
 from bms_flows.runtime.windows import Window
@@ -43,7 +43,7 @@ def answer(amounts: list[tuple[str | None, int]]) -> pa.Table:
 def test_totals_are_exact_over_answers_of_any_amounts(
     answers: list[list[tuple[str | None, int]]],
 ) -> None:
-    tally = Tally()
+    tally = ControlTotals()
     expected: dict[str, int] = {}
     for amounts in answers:
         tally.add(answer(amounts), Window(DAY, DAY))

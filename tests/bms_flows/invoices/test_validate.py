@@ -9,19 +9,19 @@ import pytest
 
 from bms_flows.invoices.validate import (
     CONFIRMED,
-    Found,
-    Held,
+    HeldDay,
     History,
+    LoadSummary,
     Tolerance,
     Violation,
-    WindowFound,
-    among,
-    at_most,
-    check,
+    WindowSummary,
+    contains_day,
     empty_end,
+    probability_at_most,
     usual_count,
+    validate,
 )
-from bms_flows.runtime.reasons import BREACHES
+from bms_flows.runtime.reasons import VIOLATIONS
 from bms_flows.runtime.windows import DAY, Window
 
 MONDAY = date(2026, 3, 16)
@@ -29,22 +29,22 @@ WEEK = Window(MONDAY, MONDAY + timedelta(days=6))
 USUAL = {MONDAY - n * DAY: 0 if (MONDAY - n * DAY).weekday() > 4 else 20 for n in range(1, 71)}
 HISTORY = History(days=USUAL, currencies=frozenset({"EUR", "USD"}))
 TODAY = MONDAY + 8 * DAY
-GOOD = Found(
+GOOD = LoadSummary(
     rows_read=100,
     quarantined=0,
     days={day: 0 if day.weekday() > 4 else 20 for day in WEEK},
-    windows=[WindowFound(WEEK, stored=0, missing=0)],
+    windows=[WindowSummary(WEEK, stored=0, missing=0)],
     currencies={"EUR": {*WEEK}, "USD": {MONDAY}},
 )
 TUESDAY = frozenset([MONDAY + DAY])
 
 
-def violations(found: Found, history: History = HISTORY, **given: Any) -> list[Violation]:
+def violations(found: LoadSummary, history: History = HISTORY, **given: Any) -> list[Violation]:
     options = {"holidays": frozenset(), "tolerance": Tolerance(), "today": TODAY} | given
-    return check(found, history, **options)
+    return validate(found, history, **options)
 
 
-def doubts(found: Found, history: History = HISTORY, **given: Any) -> list[str]:
+def doubts(found: LoadSummary, history: History = HISTORY, **given: Any) -> list[str]:
     return [each.code for each in violations(found, history, **given)]
 
 
@@ -61,9 +61,9 @@ def test_a_first_load_is_believed() -> None:
     [
         ({"amounts_differ": [TUESDAY]}, "amounts_differ", TUESDAY),
         ({"duplicates": [TUESDAY]}, "duplicate_ids", TUESDAY),
-        ({"windows": [WindowFound(WEEK, 0, 0, outside=1)]}, "outside_window", {*WEEK}),
+        ({"windows": [WindowSummary(WEEK, 0, 0, outside=1)]}, "outside_window", {*WEEK}),
         ({"quarantined": 6, "not_accepted": [TUESDAY]}, "many_quarantined", TUESDAY),
-        ({"windows": [WindowFound(WEEK, stored=50, missing=3)]}, "drop", {*WEEK}),
+        ({"windows": [WindowSummary(WEEK, stored=50, missing=3)]}, "drop", {*WEEK}),
         ({"days": {MONDAY: 0}}, "fewer_than_usual", {MONDAY}),
         ({"days": {MONDAY: 3}}, "fewer_than_usual", {MONDAY}),
         ({"currencies": {"EUR": {*WEEK}, "CHF": TUESDAY}}, "currency_new", TUESDAY),
@@ -87,7 +87,7 @@ def test_a_day_that_lost_all_is_a_violation_of_itself_alone() -> None:
     found = replace(
         GOOD,
         days={**GOOD.days, MONDAY: 0},
-        windows=[WindowFound(WEEK, stored=500, missing=20)],
+        windows=[WindowSummary(WEEK, stored=500, missing=20)],
     )
     history = replace(HISTORY, days={**USUAL, MONDAY: 20})
     assert {frozenset(each.days) for each in violations(found, history)} == {frozenset([MONDAY])}
@@ -96,8 +96,8 @@ def test_a_day_that_lost_all_is_a_violation_of_itself_alone() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"windows": [WindowFound(WEEK, stored=50, missing=2)]},
-        {"windows": [WindowFound(WEEK, stored=500, missing=25)]},
+        {"windows": [WindowSummary(WEEK, stored=50, missing=2)]},
+        {"windows": [WindowSummary(WEEK, stored=500, missing=25)]},
         {"quarantined": 5, "not_accepted": [TUESDAY] * 5},
         {"quarantined": 50},
         {"days": {MONDAY: 11}},
@@ -151,14 +151,14 @@ def test_a_quiet_day_that_comes_so_again_a_week_later_is_believed(
     before: int, later: timedelta, believed: bool
 ) -> None:
     """Else it would be held for ever, and stay out of what is usual."""
-    held = {MONDAY: [Held(before, TODAY - later), Held(50, TODAY - 2 * later)]}
+    held = {MONDAY: [HeldDay(before, TODAY - later), HeldDay(50, TODAY - 2 * later)]}
     found = replace(GOOD, days={MONDAY: 3})
     assert doubts(found, replace(HISTORY, held=held)) == ([] if believed else ["fewer_than_usual"])
 
 
 def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> None:
     friday = MONDAY + 4 * DAY
-    ended = replace(GOOD, windows=[WindowFound(Window(MONDAY, friday), 0, 0)])
+    ended = replace(GOOD, windows=[WindowSummary(Window(MONDAY, friday), 0, 0)])
     assert empty_end(ended, ()) is None
     assert empty_end(replace(ended, days={**GOOD.days, friday: 0}), ()) == friday
     assert empty_end(replace(ended, days={MONDAY: 9}), ()) is None, "it was not over"
@@ -168,13 +168,13 @@ def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> Non
 
 
 def test_chance_is_a_distribution() -> None:
-    assert at_most(10_000, 500) == pytest.approx(1)
-    assert at_most(0, 1e6) > 0
+    assert probability_at_most(10_000, 500) == pytest.approx(1)
+    assert probability_at_most(0, 1e6) > 0
 
 
 def test_a_doubt_says_what_to_do() -> None:
     (violation,) = violations(replace(GOOD, duplicates=[TUESDAY, TUESDAY]))
-    assert BREACHES["duplicate_ids"].remedy in str(violation)
+    assert VIOLATIONS["duplicate_ids"].remedy in str(violation)
     assert "2 rows" in str(violation)
 
 
@@ -188,7 +188,7 @@ def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:
         mean = scatter.gammavariate(25, 20 / 25)
         draws = sum(scatter.random() < mean / 1000 for _ in range(1000))
         count = 0 if day.weekday() > 4 else draws
-        found = replace(GOOD, days={day: count}, windows=[WindowFound(Window(day, day), 0, 0)])
+        found = replace(GOOD, days={day: count}, windows=[WindowSummary(Window(day, day), 0, 0)])
         false_alarms += len(doubts(found, replace(HISTORY, days=days)))
         days[day] = count
         day += DAY
@@ -197,5 +197,5 @@ def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:
 
 def test_a_date_that_can_not_be_read_names_no_day() -> None:
     """Such a row is set aside; asked whether a day was left out, it is no answer and no error."""
-    assert not among(MONDAY, ["31/03/2026", None, ""], "Europe/Paris")
-    assert among(MONDAY, ["31/03/2026", MONDAY.isoformat()], "Europe/Paris")
+    assert not contains_day(MONDAY, ["31/03/2026", None, ""], "Europe/Paris")
+    assert contains_day(MONDAY, ["31/03/2026", MONDAY.isoformat()], "Europe/Paris")

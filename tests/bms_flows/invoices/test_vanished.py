@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Engine, text
 
 from bms_flows.audit import warehouse as audited
 from bms_flows.invoices import fields, history
-from bms_flows.invoices.load import Languages, Merging
+from bms_flows.invoices.load import Languages, Loader
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
 from bms_warehouse.queries import trends
@@ -67,7 +67,9 @@ def test_currencies_are_counted_of_invoices_that_are_there(
     warehouse: Engine, ids: list[int]
 ) -> None:
     with warehouse.connect() as connection:
-        known = history.of(connection, Unit(1, (WINDOW,)), [DAY], Settings().time_zone)
+        known = history.load_history(
+            connection, Unit(1, (WINDOW,)), [DAY], FlowSettings().time_zone
+        )
     stored = [days[DAY] for days in known.stored_currencies.values()]
     assert sum(stored) == len(ids) - 1
 
@@ -89,6 +91,6 @@ def test_values_that_a_field_had_are_those_of_invoices_that_are_there(
     warehouse: Engine, ids: list[int]
 ) -> None:
     with warehouse.begin() as connection:
-        merging = Merging(connection, 1, Languages("FR", "FR"), LATER)
+        merging = Loader(connection, 1, Languages("FR", "FR"), LATER)
         filled = fields._filled_before(merging, Unit(1, (WINDOW,)), {"reference_number": 2})
     assert filled == {"reference_number": 2 + len(ids) - 1}

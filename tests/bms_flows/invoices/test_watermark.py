@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine, select, text
 
-from bms_flows.invoices.planning import with_look_back
-from bms_flows.runtime.settings import Settings
+from bms_flows.invoices.planning import plan_with_lookback
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
@@ -50,7 +50,7 @@ def test_days_read_before_they_were_over_are_read_once_they_are(
     extract(first.isoformat(), last.isoformat())
     later = today() + timedelta(days=100)
     asked = Window(later - DAY, later - DAY)
-    planned, _ = with_look_back(warehouse, [1], asked, Settings(), today=later)
+    planned, _ = plan_with_lookback(warehouse, [1], asked, FlowSettings(), today=later)
     days = {day for unit in planned for day in unit.days}
     assert {*Window(today(), last)} <= days
 
@@ -72,8 +72,10 @@ def test_a_day_entered_before_it_was_over_counts_as_never_read(warehouse: Engine
             ],
         )
     later = date(2026, 6, 30)
-    settings = Settings(lookback_rotation=1000)
-    [unit], _ = with_look_back(warehouse, [1], Window(later, later), settings, today=later + DAY)
+    settings = FlowSettings(lookback_rotation=1000)
+    [unit], _ = plan_with_lookback(
+        warehouse, [1], Window(later, later), settings, today=later + DAY
+    )
     assert date(2026, 3, 20) in unit.days
     assert date(2026, 3, 30) in unit.days
     assert date(2026, 3, 16) not in unit.days

@@ -18,7 +18,7 @@ from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked, Resource, Source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 
 KINDS: dict[str, tuple[Resource, Callable[..., Source]]] = {
@@ -38,7 +38,7 @@ class Mirror:
     warehouse: Engine
     data_root: Path
     client_settings: ClientSettings
-    settings: Settings = field(default_factory=Settings)
+    settings: FlowSettings = field(default_factory=FlowSettings)
     runs: int = 0
     counters: Counters = field(default_factory=Counters)
 

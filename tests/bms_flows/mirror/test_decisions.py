@@ -21,7 +21,7 @@ from bms_flows.mirror.decisions import (
 )
 from bms_flows.mirror.flags import FlagList
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import Reading
+from bms_flows.runtime.list_reader import ListReader
 
 THERE = ServiceRecord(b"", detailed=True, gone=None, flags=(True,))
 GONE = replace(THERE, gone="vanished")
@@ -127,7 +127,7 @@ def test_beyond_a_count_and_a_share_a_person_is_asked(gone: int, present: int, a
 
 def test_a_flag_stays_where_its_list_is_not_proven() -> None:
     known: dict[Key, ServiceRecord] = {1: THERE, 2: THERE, 4: GONE}
-    flag = FlagList(Reading(never, never, 10), carried(known, 0), seen={1, 3})
+    flag = FlagList(ListReader(never, never, 10), carried(known, 0), seen={1, 3})
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, True, True, False]
     flag.proven = True
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, False, True, False]

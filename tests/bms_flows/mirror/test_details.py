@@ -3,7 +3,7 @@
 from typing import Any
 
 from bms_flows.mirror.resource import Asked
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
 
@@ -16,9 +16,9 @@ def test_of_many_edited_at_once_those_beyond_the_budget_are_read_in_the_next_run
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
-    mirror.settings = Settings(mirror_details=20, mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_details=20, mirror_rotation=NEVER)
     mirror.run()
-    mirror.settings = Settings(mirror_details=8, mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_details=8, mirror_rotation=NEVER)
     for row in sandbox.rows("contacts"):
         sandbox.edit("contacts", row["id"], city="Brest", notes="edited with the others")
     read = []
@@ -34,7 +34,7 @@ def test_a_run_without_details_leaves_those_of_changed_rows_to_the_next_with_the
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     sandbox.edit("contacts", 1003, city="Brest", notes="seen with it")
     mirror.run(asked=Asked(details=False))
@@ -59,7 +59,7 @@ def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
             return [tuple(row) for row in found]
 
     sandbox.fill(contacts=20)
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     kept = mirror.rows("bms.contact", "id in (1003, 1004)")
     true = {row["id"]: row for row in sandbox.rows("contacts")}
@@ -92,7 +92,7 @@ def test_with_more_due_than_the_budget_every_detail_is_read_again_within_a_bound
     """Twelve rows in two runs would be six in each; two in each are six runs."""
     sandbox.fill(contacts=12)
     mirror.run()
-    mirror.settings = Settings(mirror_details=2, mirror_rotation=2)
+    mirror.settings = FlowSettings(mirror_details=2, mirror_rotation=2)
     for row in sandbox.rows("contacts"):
         sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
     read = []

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, text
 from bms.client import Client
 from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import Asked, Source
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
@@ -115,7 +115,7 @@ def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_who_moves_to_another_entity_is_that_one_s_from_then_on(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     for id_entity in (1, 2):
         mirror.run("employee", id_entity=id_entity, asked=OFF)
     moved = next(r["guid_employee"] for r in sandbox.rows("employees") if r["id_entity"] == 1)
@@ -130,7 +130,7 @@ def test_one_who_moves_to_another_entity_is_that_one_s_from_then_on(
 def test_one_who_moves_to_an_entity_that_is_not_read_is_kept_and_no_news(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1)
     sandbox.edit("employees", guid, id_entity=2)
     for details in (1, 0):
@@ -197,7 +197,7 @@ def test_in_full_it_is_kept_apart_with_versions(
 def test_a_private_part_that_cannot_be_loaded_is_asked_for_until_it_can(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1, asked=FULL)
     sandbox.edit("employees", guid, address="a\0b", modified_on="2026-03-30T10:00:00+00:00")
     for _ in range(2):

@@ -7,7 +7,7 @@ import pytest
 from bms_flows.mirror.resource import Asked
 from bms_flows.mirror.run import ManyGone
 from bms_flows.monitoring.freshness import read_freshness
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
 
@@ -63,7 +63,7 @@ def test_a_change_in_the_list_is_a_version_and_costs_one_detail(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=30)
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     sandbox.edit("contacts", 1003, email="new@example.org", notes="seen with it")
     manifest = mirror.run()
@@ -80,7 +80,7 @@ def test_a_change_that_the_list_does_not_show_is_found_in_its_turn(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
-    mirror.settings = Settings(mirror_rotation=4)
+    mirror.settings = FlowSettings(mirror_rotation=4)
     mirror.run()
     true = next(row for row in sandbox.rows("contacts") if row["id"] == 1005)
     sandbox.edit("contacts", 1005, notes="only in the detail", modified_on=true["modified_on"])
@@ -152,7 +152,7 @@ def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirr
 
 def test_details_wait_for_their_turn_when_there_are_many(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=50)
-    mirror.settings = Settings(mirror_details=20, mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_details=20, mirror_rotation=NEVER)
     read = []
     for _ in range(4):
         mirror.run()

@@ -10,7 +10,7 @@ from bms.responses import Page
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import Asked, Source
 from bms_flows.mirror.run import ManyGone
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
 
@@ -37,7 +37,7 @@ def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_ag
     sandbox: Sandbox, mirror: Mirror, archived: set[int]
 ) -> None:
     sandbox.fill(contacts=60)
-    mirror.settings = Settings(mirror_rotation=NEVER)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     stood = mirror.rows("bms.contact_version")
     archived.update(range(1001, 1016))
@@ -59,7 +59,7 @@ def test_one_that_lists_leave_out_is_gone_once_its_detail_is(
     sandbox: Sandbox, mirror: Mirror, archived: set[int]
 ) -> None:
     sandbox.fill(contacts=20)
-    mirror.settings = Settings(mirror_rotation=2)
+    mirror.settings = FlowSettings(mirror_rotation=2)
     mirror.run()
     archived.update({1004, 1005})
     mirror.run()

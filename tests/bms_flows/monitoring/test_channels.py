@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bms_flows.monitoring.channels import channels
-from bms_flows.runtime.notice import Notice, NotTaken, to_each
-from bms_flows.runtime.settings import BadSetting, Settings
+from bms_flows.runtime.notice import NotDelivered, Notice, broadcast
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 from tests.certificates import self_signed, server_context
 from tests.listeners import webhook
 from tests.mail_server import Encryption, MailServer, mail_server
@@ -23,26 +23,26 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_webhook_takes_the_text() -> None:
     with webhook() as found:
-        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert found.texts == [NOTICE.text]
 
 
 def test_a_mail_server_takes_title_and_lines() -> None:
     with mail_server() as server:
-        settings = Settings(
+        settings = FlowSettings(
             notice_smtp=f"smtp://127.0.0.1:{server.port}?tls=off",
             notice_from="airflow@example.com",
             notice_to="ops@example.com, hr@example.com",
         )
-        to_each(channels(settings))(NOTICE)
+        broadcast(channels(settings))(NOTICE)
     (mail,) = server.taken
     assert mail["Subject"] == NOTICE.title
     assert mail["To"] == "ops@example.com, hr@example.com"
     assert mail.get_content().splitlines() == list(NOTICE.lines)
 
 
-def mail_settings(server: MailServer, scheme: str = "smtp", query: str = "") -> Settings:
-    return Settings(
+def mail_settings(server: MailServer, scheme: str = "smtp", query: str = "") -> FlowSettings:
+    return FlowSettings(
         notice_smtp=f"{scheme}://user:pass%2Fword@127.0.0.1:{server.port}{query}",
         notice_from="airflow@example.com",
         notice_to="ops@example.com",
@@ -55,7 +55,7 @@ def test_mail_and_password_go_through_tls_with_a_trusted_certificate(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with mail_server(encryption, server_context(certificate)) as server:
-        to_each(channels(mail_settings(server, scheme)))(NOTICE)
+        broadcast(channels(mail_settings(server, scheme)))(NOTICE)
     assert server.logins == [("user", "pass/word")]
     assert [mail["Subject"] for mail in server.taken] == [NOTICE.title]
     commands = [line.split()[0].upper() for line in server.plain_text]
@@ -74,29 +74,29 @@ def test_a_mail_server_with_a_wrong_certificate_gets_neither_password_nor_mail(
         monkeypatch.setenv("SSL_CERT_FILE", str(shown))
     with (
         mail_server(encryption, server_context(shown)) as server,
-        pytest.raises(NotTaken, match="mail: SSLCertVerificationError"),
+        pytest.raises(NotDelivered, match="mail: SSLCertVerificationError"),
     ):
-        to_each(channels(mail_settings(server, scheme)))(NOTICE)
+        broadcast(channels(mail_settings(server, scheme)))(NOTICE)
     assert (server.logins, server.taken) == ([], [])
 
 
 def test_a_mail_server_without_tls_gets_neither_password_nor_mail() -> None:
-    with mail_server() as server, pytest.raises(NotTaken, match="offers no STARTTLS"):
-        to_each(channels(mail_settings(server)))(NOTICE)
+    with mail_server() as server, pytest.raises(NotDelivered, match="offers no STARTTLS"):
+        broadcast(channels(mail_settings(server)))(NOTICE)
     assert (server.logins, server.taken) == ([], [])
 
 
 def test_a_setting_may_allow_mail_without_tls() -> None:
     with mail_server() as server:
-        to_each(channels(mail_settings(server, query="?tls=off")))(NOTICE)
+        broadcast(channels(mail_settings(server, query="?tls=off")))(NOTICE)
     assert server.logins == [("user", "pass/word")]
     assert len(server.taken) == 1
 
 
 @pytest.mark.parametrize("query", ["?tls=no", "?tls=off&verify=off", "?starttls=off"])
 def test_an_unknown_option_of_the_mail_server_is_refused(query: str) -> None:
-    given = Settings(notice_smtp=f"smtp://h{query}", notice_to="a@b", notice_from="a@b")
-    with pytest.raises(BadSetting, match="tls=off"):
+    given = FlowSettings(notice_smtp=f"smtp://h{query}", notice_to="a@b", notice_from="a@b")
+    with pytest.raises(InvalidSetting, match="tls=off"):
         channels(given)
 
 
@@ -105,23 +105,23 @@ def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
     with (
         webhook() as elsewhere,
         webhook(status, f"{elsewhere.url}-secret") as found,
-        pytest.raises(NotTaken, match=f"answered {status}, a redirect") as refused,
+        pytest.raises(NotDelivered, match=f"answered {status}, a redirect") as refused,
     ):
-        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert (elsewhere.taken, elsewhere.visits) == ([], 0)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("status", [304, 400, 404, 500])
 def test_a_webhook_that_answers_with_an_error_has_not_delivered(status: int) -> None:
-    with webhook(status) as found, pytest.raises(NotTaken, match=f"answered {status}"):
-        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+    with webhook(status) as found, pytest.raises(NotDelivered, match=f"answered {status}"):
+        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
 
 
 @pytest.mark.parametrize("status", [201, 202, 204])
 def test_a_webhook_that_answers_with_any_2xx_has_delivered(status: int) -> None:
     with webhook(status) as found:
-        to_each(channels(Settings(notice_webhook=found.url)))(NOTICE)
+        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert found.texts == [NOTICE.text]
 
 
@@ -131,12 +131,12 @@ def test_one_channel_down_leaves_the_other(caplog: pytest.LogCaptureFixture) -> 
     def down(_: Notice) -> None:
         raise ConnectionError("https://chat.example.com/secret")
 
-    to_each({"chat": down, "mail": taken.append})(NOTICE)
+    broadcast({"chat": down, "mail": taken.append})(NOTICE)
     assert taken == [NOTICE]
     assert "chat did not take" in caplog.text
     assert "secret" not in caplog.text
-    with pytest.raises(NotTaken, match="chat: ConnectionError"):
-        to_each({"chat": down})(NOTICE)
+    with pytest.raises(NotDelivered, match="chat: ConnectionError"):
+        broadcast({"chat": down})(NOTICE)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_one_channel_down_leaves_the_other(caplog: pytest.LogCaptureFixture) -> 
     ],
 )
 def test_a_channel_half_named_is_refused_unquoted(given: dict[str, str], named: str) -> None:
-    with pytest.raises(BadSetting, match=named) as refused:
-        channels(Settings(**given))  # type: ignore[arg-type]  # texts, all of them
+    with pytest.raises(InvalidSetting, match=named) as refused:
+        channels(FlowSettings(**given))  # type: ignore[arg-type]  # texts, all of them
     assert "hook-secret" not in str(refused.value)
 
 
 def test_addresses_stay_out_of_the_settings_repr() -> None:
-    shown = repr(Settings(notice_webhook="https://x/hook-secret", notice_smtp="smtp://u:p-w@h"))
+    shown = repr(FlowSettings(notice_webhook="https://x/hook-secret", notice_smtp="smtp://u:p-w@h"))
     assert "hook-secret" not in shown
     assert "p-w" not in shown

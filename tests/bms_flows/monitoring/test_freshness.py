@@ -8,12 +8,12 @@ from sqlalchemy import Connection, Engine, insert, text
 
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring.freshness import Freshness, LoadHistory, evaluate, read_freshness
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables import run
 
 NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-SETTINGS = Settings()
+SETTINGS = FlowSettings()
 
 
 def ago(hours: float) -> datetime:

@@ -11,7 +11,7 @@ from bms_flows.monitoring import alarms
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables import run
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
@@ -46,9 +46,9 @@ def step(connection: Connection, hours: float, state: str = "complete", **given:
     connection.execute(insert(run).values(values | given))
 
 
-def look(connection: Connection, settings: Settings | None = None) -> list[alarms.Alarm]:
+def look(connection: Connection, settings: FlowSettings | None = None) -> list[alarms.Alarm]:
     """Watch once and return the alarms that are open."""
-    check_targets(connection, settings or Settings(), LINKS, NOW)
+    check_targets(connection, settings or FlowSettings(), LINKS, NOW)
     return alarms.open_alarms(connection)
 
 
@@ -114,7 +114,7 @@ def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse:
 
     def watched(at: datetime) -> None:
         with warehouse.begin() as connection:
-            check_targets(connection, Settings(), LINKS, at)
+            check_targets(connection, FlowSettings(), LINKS, at)
         alarms.deliver(warehouse, lambda notice: told.append(notice.text), LINKS)
 
     flow = "employee_directory"
@@ -136,7 +136,7 @@ def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse:
 def test_a_promise_switched_off_ends_its_lateness(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
-    assert look(connection, Settings(fresh_hours_contact_sync=None)) == []
+    assert look(connection, FlowSettings(fresh_hours_contact_sync=None)) == []
 
 
 def test_a_flow_without_a_promise_recovers_when_a_later_run_has_done_its_work(
@@ -160,7 +160,7 @@ def test_the_alarm_of_an_audit_is_left_to_the_audit(connection: Connection) -> N
 
 def test_every_gauge_is_sent_at_every_look_zeros_too(connection: Connection) -> None:
     step(connection, 1)
-    found = check_targets(connection, Settings(), LINKS, NOW)
+    found = check_targets(connection, FlowSettings(), LINKS, NOW)
     sent = {(g.name, *g.tags.values()): g.value for g in gauges(connection, found)}
     assert sent == {
         ("bms.freshness", "contact_sync"): 3600,

@@ -32,7 +32,7 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.apply import RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.verify import verify
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse import database
 from proofs.interruptions import kill
 
@@ -40,7 +40,7 @@ TODAY = date(2026, 3, 31)
 AGAIN = 75
 """Exit status of a run that wants to be repeated, as a task with retries left."""
 
-QUICK = Settings(
+QUICK = OnboardingSettings(
     approval="never",
     settle_s=0.3,
     create_timeout_s=0.4,
@@ -57,7 +57,7 @@ class Run:
     service: ClientSettings
     drop_id: int
     content: bytes
-    settings: Settings = QUICK
+    settings: OnboardingSettings = QUICK
     resource: str = "employee"
     kept: str = ""
     """File of what its steps have returned; without one every step is done anew."""

@@ -25,14 +25,14 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.sending.apply import Applier, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.actors import Actors
 from proofs.simulation.clock import VirtualLoop, now
 from proofs.simulation.ledger import IDENTITY, MemoryLedger
 from proofs.simulation.process import Killed, Process
 from proofs.simulation.service import SimulatedService, person
 
-SETTINGS = Settings(settle_s=5, create_timeout_s=20, lease_s=10)
+SETTINGS = OnboardingSettings(settle_s=5, create_timeout_s=20, lease_s=10)
 RULES = drop_rules.read(EMPLOYEE)
 FATES = (
     "good",

@@ -9,14 +9,14 @@ import pytest
 
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.sending.breaker import CreatesPaused
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import EPOCH, play
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
 from proofs.simulation.service import SimulatedService, person
 
-SETTINGS = Settings()
+SETTINGS = OnboardingSettings()
 AIRFLOW_RETRIES = 12
 MINUTE = 60.0
 
@@ -33,7 +33,7 @@ def since() -> float:
 
 
 async def retried(
-    ledger: MemoryLedger, service: SimulatedService, settings: Settings = SETTINGS
+    ledger: MemoryLedger, service: SimulatedService, settings: OnboardingSettings = SETTINGS
 ) -> None:
     """Apply as Airflow would: again after the wait that a retriable error names."""
     for _ in range(AIRFLOW_RETRIES + 1):

@@ -32,7 +32,7 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.run import Proposal
-from bms_flows.runtime.mapping import MAPPED
+from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
@@ -356,15 +356,15 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
 async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
     warehouse: Engine, drop: Drop
 ) -> None:
-    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAPPED + 1))
+    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAX_MAPPED_TASKS + 1))
     run = drop(csv(*rows))
     async with onboarding(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(begun, proposal.Entered)
-        assert begun.chunks <= MAPPED
+        assert begun.chunks <= MAX_MAPPED_TASKS
         cut = await proposal.chunks_of(place, run.drop_id, begun.plan_id)
-        assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAPPED + 1)
+        assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAX_MAPPED_TASKS + 1)
 
 
 Decide = Callable[[OnboardingContext, int, Any], Awaitable[Any]]

@@ -1,26 +1,26 @@
 import pytest
 
-from bms_flows.onboarding.settings import Settings
-from bms_flows.runtime.settings import BadSetting
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import InvalidSetting
 
 
 def test_the_defaults_are_what_the_issue_says() -> None:
-    settings = Settings.from_environment({})
+    settings = OnboardingSettings.from_environment({})
     assert (settings.approval, settings.settle_s, settings.create_attempts) == (20, 30, 5)
 
 
 @pytest.mark.parametrize(("text", "value"), [("always", "always"), ("never", "never"), ("0", 0)])
 def test_approval_is_a_word_or_a_number_of_rows(text: str, value: object) -> None:
-    assert Settings.from_environment({"BMS_APPROVAL": text}).approval == value
+    assert OnboardingSettings.from_environment({"BMS_APPROVAL": text}).approval == value
 
 
 @pytest.mark.parametrize(("text", "found"), [("none", set()), ("403,405", {403, 405})])
 def test_statuses_that_stop_all_sending_are_set(text: str, found: set[int]) -> None:
-    assert Settings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
+    assert OnboardingSettings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
 
 
 def test_variables_are_read_beside_those_of_all_flows() -> None:
-    settings = Settings.from_environment(
+    settings = OnboardingSettings.from_environment(
         {"BMS_SETTLE_S": "0.3", "BMS_CREATE_ATTEMPTS": "3", "BMS_TIME_ZONE": "UTC"}
     )
     assert (settings.settle_s, settings.create_attempts) == (0.3, 3)
@@ -40,5 +40,5 @@ def test_variables_are_read_beside_those_of_all_flows() -> None:
     ],
 )
 def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
-    with pytest.raises(BadSetting, match=variable):
-        Settings.from_environment({variable: text})
+    with pytest.raises(InvalidSetting, match=variable):
+        OnboardingSettings.from_environment({variable: text})

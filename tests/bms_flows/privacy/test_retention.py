@@ -8,7 +8,7 @@ import pytest
 from upath import UPath
 
 from bms_flows.privacy.retention import Deleted, retention_days, sweep
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.settings import FlowSettings
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -21,12 +21,12 @@ def written(path: Path, days_ago: float) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", retention_days(Settings()))
+@pytest.mark.parametrize("kind", retention_days(FlowSettings()))
 def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
-    days = retention_days(Settings())[kind]
+    days = retention_days(FlowSettings())[kind]
     old = written(tmp_path / kind / "client_invoice" / "step-1" / "old", days + 0.1)
     young = written(tmp_path / kind / "client_invoice" / "step-2" / "young", days - 0.1)
-    swept = sweep(UPath(tmp_path), retention_days(Settings()), now=NOW)
+    swept = sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert swept[kind] == Deleted(files=1, bytes=5)
     assert young.exists()
     assert not old.parent.exists()
@@ -34,7 +34,7 @@ def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("people", ["contact", "consultant", "employee", "employee_private"])
 def test_responses_about_people_go_after_their_own_days(tmp_path: Path, people: str) -> None:
-    settings = Settings(keep_raw_days=1000, keep_people_days=10)
+    settings = FlowSettings(keep_raw_days=1000, keep_people_days=10)
     old = written(tmp_path / "raw" / people / "2026-11-10" / "step-1" / "old", 10.1)
     young = written(tmp_path / "raw" / people / "2026-11-12" / "step-2" / "young", 9.9)
     invoices = written(tmp_path / "raw" / "client_invoice" / "2026-11-10" / "step-3" / "old", 10.1)
@@ -44,14 +44,14 @@ def test_responses_about_people_go_after_their_own_days(tmp_path: Path, people: 
 
 def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
     inbox = written(tmp_path / "inbox" / "employees" / "drop.csv", 9999)
-    sweep(UPath(tmp_path), retention_days(Settings()), now=NOW)
+    sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert inbox.exists()
 
 
 def test_what_a_killed_process_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
     left = written(tmp_path / "raw" / "contact" / "1" / "pages.json.zst.ab.part", 1.1)
     being_written = written(left.with_name("pages.json.zst.cd.part"), 0.9)
-    sweep(UPath(tmp_path), retention_days(Settings()), now=NOW)
+    sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert (left.exists(), being_written.exists()) == (False, True)
 
 
@@ -59,6 +59,6 @@ def test_receipts_stay(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "employees" / "000001"
     receipt = written(folder / "receipt.json", 9999)
     rejected = written(folder / "rejected.csv", 9999)
-    sweep(UPath(tmp_path), retention_days(Settings()), now=NOW)
+    sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert receipt.exists()
     assert not rejected.exists()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bms_flows.runtime.concurrently import results
+from bms_flows.runtime.concurrently import gather_bounded
 
 
 async def test_results_come_in_order_with_no_more_at_once_than_allowed() -> None:
@@ -26,9 +26,9 @@ async def test_results_come_in_order_with_no_more_at_once_than_allowed() -> None
         under_way -= 1
         return number * number
 
-    assert await results(work, items(), at_once=8) == [n * n for n in range(100)]
+    assert await gather_bounded(work, items(), at_once=8) == [n * n for n in range(100)]
     assert most == 8
-    assert await results(work, (), at_once=8) == []
+    assert await gather_bounded(work, (), at_once=8) == []
 
 
 async def test_the_first_error_ends_all() -> None:
@@ -42,6 +42,6 @@ async def test_the_first_error_ends_all() -> None:
         ended.append(number)
 
     with pytest.raises(ValueError, match="3"):
-        await results(work, range(100), at_once=4)
+        await gather_bounded(work, range(100), at_once=4)
     assert (begun, ended) == ([0, 1, 2, 3], [])
     assert len(asyncio.all_tasks()) == 1

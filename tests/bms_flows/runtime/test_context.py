@@ -7,8 +7,8 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.runtime import step_log
-from bms_flows.runtime.context import FlowContext, recorded
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 
 
@@ -16,10 +16,10 @@ from bms_flows.runtime.step_log import Step
 def test_an_error_makes_a_step_failed_unless_its_end_was_committed(
     warehouse: Engine, tmp_path: Path, committed: str | None
 ) -> None:
-    flow = FlowContext(warehouse, UPath(tmp_path), Settings())
+    flow = FlowContext(warehouse, UPath(tmp_path), FlowSettings())
 
     def work() -> None:
-        with recorded(flow, Step("f", "r", "s")) as run_id:
+        with recorded_step(flow, Step("f", "r", "s")) as run_id:
             if committed:
                 with warehouse.begin() as connection:
                     step_log.finish(connection, run_id, state=committed)

@@ -8,8 +8,8 @@ import pytest
 
 from bms.errors import NotFound
 from bms.responses import Page
-from bms_flows.runtime.coverage import Coverage, Stretch, straddling
-from bms_flows.runtime.list_reader import Reading
+from bms_flows.runtime.coverage import Coverage, Segment, page_across
+from bms_flows.runtime.list_reader import ListReader
 from proofs.simulation.moving_list import LISTS, MovingList, read, take
 
 ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
@@ -17,8 +17,8 @@ RUNS = 5_000
 """Of two passes and more each."""
 
 
-def stretch(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Stretch:
-    return Stretch([(ord(key), b"") for key in keys], start, first=first, last=last)
+def stretch(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Segment:
+    return Segment([(ord(key), b"") for key in keys], start, first=first, last=last)
 
 
 def test_stretches_that_share_rows_cover_a_list_in_whatever_order_they_came() -> None:
@@ -39,8 +39,8 @@ def test_pages_side_by_side_prove_nothing() -> None:
 
 def test_a_row_that_was_edited_may_have_moved_and_joins_nothing() -> None:
     coverage = Coverage()
-    coverage.add(Stretch([(1, b"a"), (2, b"a")], 0, first=True))
-    coverage.add(Stretch([(2, b"b"), (3, b"a")], 2, last=True))
+    coverage.add(Segment([(1, b"a"), (2, b"a")], 0, first=True))
+    coverage.add(Segment([(2, b"b"), (3, b"a")], 2, last=True))
     assert not coverage.complete
     assert coverage.edited
 
@@ -52,7 +52,7 @@ def test_an_answer_tells_how_many_of_its_rows_were_not_seen_alike_before() -> No
     assert coverage.add(stretch("BCD", 1)) == 1
     assert coverage.add(stretch("ABC", first=True)) == 0
     assert not coverage.edited
-    assert coverage.add(Stretch([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
+    assert coverage.add(Segment([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
     assert coverage.edited
 
 
@@ -79,7 +79,7 @@ def test_an_empty_list_is_covered_by_its_one_page() -> None:
 
 @pytest.mark.parametrize("position", [30, 495, 9900])
 def test_a_page_across_a_place_holds_it_well_inside(position: int) -> None:
-    number, size = straddling(position, 100)
+    number, size = page_across(position, 100)
     assert (number - 1) * size + size // 4 <= position <= number * size - size // 4
 
 
@@ -92,7 +92,7 @@ def test_the_largest_page_is_chosen_that_holds_a_place_well_inside(size: int) ->
             for each in range(size // 2 + 1, size + 1)
             if each // 4 <= position % each <= each - each // 4
         ]
-        assert straddling(position, size) == (good[-1] if good else (position // size + 1, size))
+        assert page_across(position, size) == (good[-1] if good else (position // size + 1, size))
 
 
 def test_nothing_that_stayed_is_missed_in_ten_thousand_shifted_passes() -> None:
@@ -140,8 +140,8 @@ def test_a_page_refused_past_an_end_that_comes_back_ends_the_reading_well() -> N
             raise NotFound(LISTS, "no such page", status=404)
         return await moving.fetch(number, size)
 
-    async def once() -> Reading:
-        reading = Reading(fetch, take, 10)
+    async def once() -> ListReader:
+        reading = ListReader(fetch, take, 10)
         await reading.until_agreed(3)
         return reading
 
@@ -159,8 +159,8 @@ def test_a_page_that_is_always_refused_leaves_the_reading_without_agreement() ->
             raise NotFound(LISTS, "no such page", status=404)
         return await moving.fetch(number, size)
 
-    async def once() -> Reading:
-        reading = Reading(fetch, take, 10)
+    async def once() -> ListReader:
+        reading = ListReader(fetch, take, 10)
         await reading.until_agreed(3)
         return reading
 

@@ -7,24 +7,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.inbox.settings import Settings as DropSettings
-from bms_flows.onboarding.settings import Settings as CreationSettings
-from bms_flows.runtime.settings import BadSetting, Settings
+from bms_flows.onboarding.inbox.settings import InboxSettings
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
-KINDS = (Settings, CreationSettings, DropSettings)
+KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
 
 
 @pytest.mark.parametrize(("text", "hours"), [("26", 26), ("1.5", 1.5), ("off", None)])
 def test_hours_of_a_promise_are_a_number_or_off(text: str, hours: float | None) -> None:
-    read = Settings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
+    read = FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
     assert read.fresh_hours_contact_sync == hours
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "never", "1,5"])
 def test_other_hours_are_refused_with_what_they_take(text: str) -> None:
-    with pytest.raises(BadSetting, match="a number, more than 0, or off"):
-        Settings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
+    with pytest.raises(InvalidSetting, match="a number, more than 0, or off"):
+        FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
 
 
 @given(variable=st.sampled_from(VARIABLES), text=st.text() | st.from_regex(r"-?[0-9.e]+"))
@@ -37,13 +37,15 @@ def test_whatever_stands_in_a_variable_is_read_or_refused_by_name(variable: str,
     for kind in KINDS:
         try:
             kind.from_environment({variable: text})
-        except BadSetting as error:
+        except InvalidSetting as error:
             assert variable in str(error)  # noqa: PT017 - it may be read as well
 
 
 @given(text=st.text())
 def test_no_secret_of_a_setting_is_shown(text: str) -> None:
     canary = f"canary-{text}"
-    with suppress(BadSetting):
-        read = Settings.from_environment({"BMS_NOTICE_SMTP": canary, "BMS_NOTICE_WEBHOOK": canary})
+    with suppress(InvalidSetting):
+        read = FlowSettings.from_environment(
+            {"BMS_NOTICE_SMTP": canary, "BMS_NOTICE_WEBHOOK": canary}
+        )
         assert "canary" not in repr(read)

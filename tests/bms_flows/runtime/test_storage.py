@@ -15,11 +15,11 @@ from bms_flows.runtime import storage
 from bms_flows.runtime.storage import (
     DataRootRefused,
     DiskFull,
-    below,
+    atomic_file,
     data_root,
-    keep,
-    private,
-    whole,
+    explain_refusal,
+    private_file,
+    save_private,
 )
 
 
@@ -51,14 +51,14 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
 
 def test_a_file_appears_when_it_is_whole(folder: UPath) -> None:
     path = folder / "below" / "whole"
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(b"x" * 100)
         assert not path.exists()
     assert path.read_bytes() == b"x" * 100
 
 
 def interrupted(path: UPath) -> None:
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(b"half")
         raise KeyboardInterrupt
 
@@ -72,7 +72,7 @@ def test_an_interrupted_file_never_appears(folder: UPath) -> None:
 
 def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
     path = folder / "again" / "file"
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(b"earlier")
     with pytest.raises(KeyboardInterrupt):
         interrupted(path)
@@ -81,14 +81,14 @@ def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
 
 def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
     """Answers of the service are people's data."""
-    with whole(UPath(tmp_path) / "answer") as stream:
+    with atomic_file(UPath(tmp_path) / "answer") as stream:
         stream.write(b"x")
     assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
 
 
 def test_personal_data_is_its_owners_alone_with_its_folder(tmp_path: Path) -> None:
-    keep(UPath(tmp_path / "reports" / "a.csv"), b"x")
-    keep(UPath(tmp_path / "reports" / "a.csv"), b"y")
+    save_private(UPath(tmp_path / "reports" / "a.csv"), b"x")
+    save_private(UPath(tmp_path / "reports" / "a.csv"), b"y")
     written = tmp_path / "reports" / "a.csv"
     assert written.read_bytes() == b"y"
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
@@ -97,9 +97,9 @@ def test_personal_data_is_its_owners_alone_with_its_folder(tmp_path: Path) -> No
 
 def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None:
     path = UPath(tmp_path / "reports" / "a.csv")
-    with private(path) as slower:
+    with private_file(path) as slower:
         slower.write(b"slow")
-        with private(path) as faster:
+        with private_file(path) as faster:
             faster.write(b"fast and whole")
         assert path.read_bytes() == b"fast and whole"
     assert path.read_bytes() == b"slow"
@@ -113,21 +113,24 @@ def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None
 def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
     tmp_path: Path, number: int, file: str
 ) -> None:
-    with pytest.raises(DataRootRefused) as told, below(UPath(tmp_path)):
+    with pytest.raises(DataRootRefused) as told, explain_refusal(UPath(tmp_path)):
         raise OSError(number, "refused", str(tmp_path / file))
     assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(told.value)
     assert "in inbox/employees; give" in str(told.value)
 
 
 def test_a_data_root_that_can_not_be_made_is_named() -> None:
-    with pytest.raises(DataRootRefused, match="BMS_DATA_ROOT"), below(UPath("/srv/bms/data")):
+    with (
+        pytest.raises(DataRootRefused, match="BMS_DATA_ROOT"),
+        explain_refusal(UPath("/srv/bms/data")),
+    ):
         raise PermissionError(errno.EACCES, "refused", "/srv/bms")
 
 
 def test_a_store_that_refuses_names_no_path() -> None:
     with (
         pytest.raises(DataRootRefused, match="BMS_DATA_ROOT is memory://bucket"),
-        below(UPath("memory://bucket")),
+        explain_refusal(UPath("memory://bucket")),
     ):
         raise PermissionError("Access Denied")
 
@@ -136,7 +139,7 @@ def test_a_store_that_refuses_names_no_path() -> None:
     "error", [PermissionError(errno.EACCES, "refused", "/etc/key"), FileNotFoundError("gone")]
 )
 def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
-    with pytest.raises(type(error)), below(UPath(tmp_path)):
+    with pytest.raises(type(error)), explain_refusal(UPath(tmp_path)):
         raise error
 
 
@@ -151,7 +154,7 @@ def no_room() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_room")
 def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
-    with pytest.raises(DiskFull) as told, whole(UPath(tmp_path) / "Dupont.csv") as stream:
+    with pytest.raises(DiskFull) as told, atomic_file(UPath(tmp_path) / "Dupont.csv") as stream:
         stream.write(b"x" * 2_000)
     assert f"no room to write in {tmp_path}: File too large; make room" in str(told.value)
     assert told.value.retriable
@@ -187,7 +190,10 @@ def test_a_new_file_takes_no_name_that_exists(
         taken.symlink_to(victim)
     else:
         taken.write_text("theirs")
-    with pytest.raises(FileExistsError), storage.whole(UPath(tmp_path / "report.csv")) as stream:
+    with (
+        pytest.raises(FileExistsError),
+        storage.atomic_file(UPath(tmp_path / "report.csv")) as stream,
+    ):
         stream.write(b"ours")
     assert victim.read_text() == "theirs"
     assert not (tmp_path / "report.csv").exists()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.runtime.windows import BadWindow, Window, asked
+from bms_flows.runtime.windows import InvalidWindow, Window, requested_window
 
 PARIS = ZoneInfo("Europe/Paris")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ def moment(text: str) -> datetime:
 
 def ask(**given: object) -> str:
     asked_for = {"start_date": None, "end_date": None, "interval": None, "run_after": NOON}
-    return str(asked(**{**asked_for, **given}, zone=PARIS))  # type: ignore[arg-type]
+    return str(requested_window(**{**asked_for, **given}, zone=PARIS))  # type: ignore[arg-type]
 
 
 def test_dates_given_win_over_the_data_interval() -> None:
@@ -41,12 +41,12 @@ def test_a_start_of_today_alone_is_today() -> None:
 
 
 def test_an_end_alone_is_refused_with_the_remedy() -> None:
-    with pytest.raises(BadWindow, match="give both"):
+    with pytest.raises(InvalidWindow, match="give both"):
         ask(end_date=day("2026-11-18"))
 
 
 def test_dates_the_wrong_way_round_are_refused() -> None:
-    with pytest.raises(BadWindow, match="swap"):
+    with pytest.raises(InvalidWindow, match="swap"):
         ask(start_date=day("2026-11-18"), end_date=day("2026-11-17"))
 
 

@@ -190,11 +190,11 @@ def test_nothing_can_be_written(visit: Visit) -> None:
 
 def test_health_is_what_the_command_says(visit: Visit, warehouse: Engine) -> None:
     from bms_flows.monitoring import health
-    from bms_flows.runtime.settings import Settings
+    from bms_flows.runtime.settings import FlowSettings
 
     told = visit("viewer").get("/bms/health").json()
     with warehouse.connect() as connection:
-        expected = health.report(connection, Settings.from_environment())
+        expected = health.report(connection, FlowSettings.from_environment())
     assert {**told, "at": ""} == {**expected, "at": ""}
 
 

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url
 
-from bms_flows.invoices.run import Suspect
+from bms_flows.invoices.run import LoadHeld
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.tasks import invoices, mirror
 from bms_sandbox.serve import Sandbox
@@ -71,7 +71,7 @@ def test_an_accepting_task_that_is_cleared_once_its_days_were_read_again_is_skip
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
     with run("night", **WEEK):
         assert invoices.plan() == [0]
-        with pytest.raises(Suspect):
+        with pytest.raises(LoadHeld):
             invoices.extract(0)
     with run("accepting", accept_suspect=True):
         assert invoices.plan() == [0]

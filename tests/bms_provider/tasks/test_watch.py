@@ -15,8 +15,8 @@ from bms_flows.monitoring import alarms
 from bms_flows.onboarding.inbox import unfinished
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.notice import NotTaken
-from bms_flows.runtime.settings import Settings
+from bms_flows.runtime.notice import NotDelivered
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider import notices, policy
 from bms_provider.tasks import watch
 from bms_warehouse.tables import drop, run
@@ -142,7 +142,7 @@ def call(state: str, **given: Any) -> None:
 def test_a_run_past_its_time_is_told(warehouse: Engine, messages: Webhook, state: str) -> None:
     call(state)
     assert messages.texts == []
-    notices.deliver(FlowContext(warehouse, UPath("memory:/"), Settings()))
+    notices.deliver(FlowContext(warehouse, UPath("memory:/"), FlowSettings()))
     (text,) = messages.texts
     assert text.startswith("Alarm: contact_sync (overdue)")
     assert "has not ended within 30 min." in text
@@ -202,6 +202,6 @@ def test_a_chat_s_address_reaches_no_log(
 ) -> None:
     """It is its password; the way to it is down, and everything that is logged is looked at."""
     connect("bms_webhook", conn_type="http", host="http://127.0.0.1:1/services/s3cr3t-hook")
-    with pytest.raises(NotTaken):
+    with pytest.raises(NotDelivered):
         watch.failed(context())
     assert "s3cr3t-hook" not in caplog.text

@@ -14,7 +14,7 @@ from upath import UPath
 
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import inside, local, see
-from bms_flows.runtime.storage import NotRegularFile, private, reading
+from bms_flows.runtime.storage import NotRegularFile, open_to_read, private_file
 
 TAKEN: Final = ".taken-"
 """Begins the name under which a local file waits, out of everybody's sight, to be archived."""
@@ -29,7 +29,7 @@ class DropGone(Exception):
 def digest(path: UPath) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     sha256 = hashlib.sha256()
-    with reading(path) as stream:
+    with open_to_read(path) as stream:
         while block := stream.read(1 << 20):
             sha256.update(block)
     return sha256.hexdigest()
@@ -47,7 +47,7 @@ def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
     if not kept.exists():
         try:
             _ensure_claimed(inbox, name, drop)
-            with reading(source) as stream, private(kept) as copy:
+            with open_to_read(source) as stream, private_file(kept) as copy:
                 shutil.copyfileobj(stream, copy, 1 << 20)
                 _ensure_claimed(inbox, name, drop)
         except (DropGone, FileNotFoundError, NotRegularFile) as gone:

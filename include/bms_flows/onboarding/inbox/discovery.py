@@ -127,7 +127,7 @@ def _readable(name: str) -> str:
 
 def head(path: UPath) -> bytes:
     """Return a dropped file's content; of one too big to be read, enough to tell that it is."""
-    return storage.read(path, Limits().bytes + 1)
+    return storage.read_file(path, Limits().bytes + 1)
 
 
 def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
@@ -174,7 +174,7 @@ def being_written(path: UPath) -> bool:
     here = local(path)
     if here is None or not hasattr(fcntl, "F_SETLEASE"):
         return False
-    handle = storage.opened(here)
+    handle = storage.open_regular(here)
     try:
         # Who opens the file just now has us told; by SIGIO, unless asked otherwise, which kills.
         fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)

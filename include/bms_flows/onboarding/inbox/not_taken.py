@@ -113,7 +113,7 @@ def passed_over(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[
 def publish(inbox: UPath, untaken: Sequence[Untaken], zone: ZoneInfo, minutes: int) -> None:
     """Write the notice, or remove it where everything is taken."""
     if untaken:
-        storage.update(inbox / NAME, content(untaken, zone, minutes), READABLE)
+        storage.write_if_changed(inbox / NAME, content(untaken, zone, minutes), READABLE)
     elif (inbox / NAME).exists():
         with suppress(IsADirectoryError):
             (inbox / NAME).unlink(missing_ok=True)

@@ -9,8 +9,7 @@ import msgspec
 
 from bms_flows.onboarding.reading.sheet import Format
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.runtime.settings import BadSetting
-from bms_flows.runtime.settings import Settings as FlowSettings
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 T = TypeVar("T")
 
@@ -23,7 +22,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(FlowSettings):
+class InboxSettings(FlowSettings):
     """What inboxes may be told, by the names of their folders, beside what all flows are."""
 
     inbox_formats: Mapping[str, Format] = field(default_factory=dict)
@@ -32,8 +31,8 @@ class Settings(FlowSettings):
     """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Read `BMS_*`; raise `BadSetting` with the remedy when one can't be read."""
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "InboxSettings":
+        """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
         given = dict(os.environ if environment is None else environment)
         own: dict[str, Any] = {}
         if text := given.pop("BMS_INBOX_FORMATS", ""):
@@ -50,7 +49,7 @@ def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:
     try:
         found = msgspec.json.decode(text, type=dict[str, kind])  # type: ignore[valid-type]  # a type made here
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        raise BadSetting(f"{variable} is no such JSON object: {error}") from None
+        raise InvalidSetting(f"{variable} is no such JSON object: {error}") from None
     _known(variable, found)
     return found
 
@@ -58,6 +57,6 @@ def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:
 def _known(variable: str, names: Iterable[str]) -> None:
     inboxes = {remote.resource.inbox for remote in REMOTES.values()}
     if unknown := sorted(set(names) - inboxes):
-        raise BadSetting(
+        raise InvalidSetting(
             f"{variable} names {', '.join(unknown)}; the inboxes are {', '.join(sorted(inboxes))}"
         )

@@ -12,7 +12,7 @@ from bms_flows.onboarding.reading.parts import TEXT
 from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
 from bms_flows.onboarding.reporting.xlsx import ALL_TEXT, Line, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.runtime.storage import update
+from bms_flows.runtime.storage import write_if_changed
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644
@@ -100,7 +100,7 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
         (csv_name(resource), csv_template(resource, declared)),
         (xlsx_name(resource), xlsx_template(resource, declared)),
     ):
-        update(inbox / name, content, READABLE)
+        write_if_changed(inbox / name, content, READABLE)
 
 
 def csv_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:

@@ -15,7 +15,7 @@ from bms_flows.onboarding.faults.rows import RowFault
 from bms_flows.onboarding.reading.sheet import Fault, Row
 from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.runtime.settings import BadSetting
+from bms_flows.runtime.settings import InvalidSetting
 
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
@@ -50,13 +50,13 @@ class Rules:
 
 
 def read(resource: Resource, path: Path | None = None) -> Rules:
-    """Read the rules for `resource`; raise `BadSetting` naming file and place if they make none."""
+    """Read the rules for `resource`; raise `InvalidSetting` naming file and place if they make none."""
     path = path or Path(os.environ.get(VARIABLE) or DEFAULT)
     try:
         content = path.read_bytes()
         tree = tomllib.loads(content.decode())
     except (OSError, ValueError) as error:
-        raise BadSetting(f"the rules can't be read from {path}: {error}") from None
+        raise InvalidSetting(f"the rules can't be read from {path}: {error}") from None
     own = tree.get(resource.name, {})
     _known(path, "the file", tree, {"plan", "employee", "contact", "consultant"})
     _known(path, "plan", tree.get("plan", {}), set(PlanLimits.__dataclass_fields__))
@@ -121,4 +121,4 @@ def _nameless(row: Row, resource: Resource) -> list[Fault]:
 def _known(path: Path, place: str, given: Mapping[str, Any], allowed: set[str]) -> None:
     unknown = sorted(set(given) - allowed)
     if unknown:
-        raise BadSetting(f"{path}: {place} has no {', '.join(unknown)}")
+        raise InvalidSetting(f"{path}: {place} has no {', '.join(unknown)}")

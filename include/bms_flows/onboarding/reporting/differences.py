@@ -17,7 +17,7 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.outcome import Outcome
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.sending.verify import READS_AT_ONCE
-from bms_flows.runtime.concurrently import results
+from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
 from bms_warehouse.tables import contact_agreement, contact_difference
 
@@ -118,7 +118,7 @@ async def compare_rows(
         )
 
     known = [outcome for outcome in outcomes if outcome.guid]
-    read = await results(one, known, at_once=READS_AT_ONCE)
+    read = await gather_bounded(one, known, at_once=READS_AT_ONCE)
     return [each for each in read if each is not None]
 
 

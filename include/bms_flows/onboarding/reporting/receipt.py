@@ -21,7 +21,7 @@ from bms_flows.onboarding.reporting.outcome import State as Ended
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.sending import drop_snapshot
 from bms_flows.onboarding.sending.verify import READS_AT_ONCE, bodies_with_managers, verified_fields
-from bms_flows.runtime.concurrently import results
+from bms_flows.runtime.concurrently import gather_bounded
 
 FORMAT = 1
 """Raised when the receipt's form changes."""
@@ -59,7 +59,7 @@ async def make_receipt(
         differences = await _differences(onboarding, outcome, entry, given)
         return replace(outcome, key=onboarding.resource.told(given), differences=differences)
 
-    outcomes = await results(end, plan.rows, at_once=READS_AT_ONCE)
+    outcomes = await gather_bounded(end, plan.rows, at_once=READS_AT_ONCE)
     return outcomes, receipt(plan, sheet, outcomes, findings)
 
 

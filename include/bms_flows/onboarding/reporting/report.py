@@ -9,7 +9,7 @@ from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.outcome import Outcome
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.runtime.excel_csv import csv_file
-from bms_flows.runtime.storage import keep
+from bms_flows.runtime.storage import save_private
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
@@ -61,8 +61,8 @@ def write(
     files |= {f"rejected{ending}": each for ending, each in refused.items()}
     files |= others or {}
     for name, each in files.items():
-        keep(folder / name, each)
-    keep(folder / RECEIPT, receipt)
+        save_private(folder / name, each)
+    save_private(folder / RECEIPT, receipt)
 
 
 def created_file(outcomes: Sequence[Outcome]) -> bytes:

@@ -19,7 +19,7 @@ from bms.responses import Page
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ListUnsettled
 from bms_flows.onboarding.resources.snapshot import End, ListState
-from bms_flows.runtime.list_reader import Fetch, Reading
+from bms_flows.runtime.list_reader import FetchPage, ListReader
 
 ORDERS: Final = ("id", "created_on", "modified_on")
 """Fields that are highest in a new record."""
@@ -36,7 +36,7 @@ class CrmList:
     """A paged list: `known` makes a record of an item and its digest, `passes` bounds a whole reading."""
 
     name: str
-    fetch: Fetch
+    fetch: FetchPage
     known: Callable[[Any, bytes], ServiceRecord]
     passes: int
 
@@ -63,7 +63,7 @@ class CrmList:
             found.update({str(item.id): self.known(item, mark) for item, mark in marked})
             return [(item.id, mark) for item, mark in marked]
 
-        reading = Reading(self.fetch, take, page_size, self.name)
+        reading = ListReader(self.fetch, take, page_size, self.name)
         await reading.until_agreed(self.passes)
         if not reading.agreed:
             raise ListUnsettled(self.name)

@@ -22,8 +22,8 @@ from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
-from bms_flows.onboarding.settings import Settings
-from bms_flows.runtime.list_reader import Fetch
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.list_reader import FetchPage
 
 
 class Employees:
@@ -37,7 +37,7 @@ class Employees:
     identity: Final = EMPLOYEE_IDENTITY
     create_endpoint: Final = "create_employee"
 
-    def __init__(self, reader: Client, writer: Client, _: Settings | None = None) -> None:
+    def __init__(self, reader: Client, writer: Client, _: OnboardingSettings | None = None) -> None:
         self._reader = reader
         self._writer = writer
         self._seen: dict[tuple[int, bytes], ServiceRecord] = {}
@@ -119,7 +119,7 @@ class Crm(ABC):
         identity: Identity,
         reader: Client,
         writer: Client,
-        settings: Settings,
+        settings: OnboardingSettings,
     ) -> None:
         self.resource = resource
         self.identity = identity
@@ -131,7 +131,7 @@ class Crm(ABC):
         self._seen: dict[bytes, ServiceRecord] = {}
 
     @abstractmethod
-    def _fetches(self) -> Mapping[str, Fetch]:
+    def _fetches(self) -> Mapping[str, FetchPage]:
         """Return the lists that together show every record, by name."""
 
     @abstractmethod
@@ -220,12 +220,14 @@ class Contacts(Crm):
     resource: Resource = contact()
     create_endpoint = "create_contact"
 
-    def __init__(self, reader: Client, writer: Client, settings: Settings | None = None) -> None:
-        settings = settings or Settings()
+    def __init__(
+        self, reader: Client, writer: Client, settings: OnboardingSettings | None = None
+    ) -> None:
+        settings = settings or OnboardingSettings()
         own = contact(settings.phone_region)
         super().__init__(own, contact_identity(own), reader, writer, settings)
 
-    def _fetches(self) -> Mapping[str, Fetch]:
+    def _fetches(self) -> Mapping[str, FetchPage]:
         # Whether filter=ALL has deleted contacts is not shown by the interface.
         return {
             "contacts (ALL)": lambda number, size: self._reader.list_contacts(
@@ -249,12 +251,14 @@ class Consultants(Crm):
     resource: Resource = consultant()
     create_endpoint = "create_consultant"
 
-    def __init__(self, reader: Client, writer: Client, settings: Settings | None = None) -> None:
-        settings = settings or Settings()
+    def __init__(
+        self, reader: Client, writer: Client, settings: OnboardingSettings | None = None
+    ) -> None:
+        settings = settings or OnboardingSettings()
         own = consultant(settings.phone_region)
         super().__init__(own, consultant_identity(own), reader, writer, settings)
 
-    def _fetches(self) -> Mapping[str, Fetch]:
+    def _fetches(self) -> Mapping[str, FetchPage]:
         return {
             "consultants": lambda number, size: self._reader.list_consultants(
                 page_number=number, page_size=size

@@ -25,7 +25,7 @@ from bms_flows.onboarding.sending.send import RowSender
 from bms_flows.onboarding.sending.send import ticks as real_ticks
 from bms_flows.onboarding.sending.service_check import ServiceCheck
 from bms_flows.onboarding.sending.worker_pool import WorkerPool
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 
 
 class RowsHeld(Exception):
@@ -62,7 +62,7 @@ class Applier:
 
     ledger: Ledger
     remote: Remote
-    settings: Settings
+    settings: OnboardingSettings
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ticks: Callable[[], float] = real_ticks
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)

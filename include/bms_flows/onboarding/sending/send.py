@@ -21,7 +21,7 @@ from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
 from bms_flows.onboarding.sending.group_commit import GroupCommit
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 
 
 def ticks() -> float:
@@ -57,7 +57,7 @@ class RowSender:
 
     journal: GroupCommit
     remote: Remote
-    settings: Settings
+    settings: OnboardingSettings
     owner: str
     slots: asyncio.Semaphore
     breaker: CircuitBreaker

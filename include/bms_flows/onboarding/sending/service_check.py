@@ -30,7 +30,7 @@ from bms_flows.onboarding.resources.evidence import (
 from bms_flows.onboarding.resources.match_rules import MatchRule
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import Snapshot
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 
 Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
 """Entries with the bodies that they send, by number."""
@@ -56,7 +56,9 @@ class CheckTooSlow(Exception):
 class ServiceCheck:
     """Resolves rows for one lease holder; keeps the latest snapshot between calls."""
 
-    def __init__(self, ledger: Ledger, remote: Remote, settings: Settings, owner: str) -> None:
+    def __init__(
+        self, ledger: Ledger, remote: Remote, settings: OnboardingSettings, owner: str
+    ) -> None:
         self._ledger = ledger
         self._remote = remote
         self._settings = settings

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger.entry import HERE, Entry
 from bms_flows.onboarding.resources.body import compare
-from bms_flows.runtime.concurrently import results
+from bms_flows.runtime.concurrently import gather_bounded
 from bms_warehouse.tables import creation
 
 BATCH: Final = 200
@@ -37,7 +37,7 @@ async def _verify(onboarding: OnboardingContext, rows: Collection[int]) -> None:
         entries = left[first : first + BATCH]
         bodies = await bodies_with_managers(onboarding, entries)
         sent = [(entry, bodies[entry.id]) for entry in entries if entry.id in bodies]
-        read = await results(partial(_read, onboarding), sent, at_once=READS_AT_ONCE)
+        read = await gather_bounded(partial(_read, onboarding), sent, at_once=READS_AT_ONCE)
         found = {row: names for row, names in read if names is not None}
         await asyncio.to_thread(_write, onboarding, found)
 

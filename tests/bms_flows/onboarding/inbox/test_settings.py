@@ -1,17 +1,17 @@
 import pytest
 
-from bms_flows.onboarding.inbox.settings import Settings
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reading.sheet import Format
-from bms_flows.runtime.settings import BadSetting
+from bms_flows.runtime.settings import InvalidSetting
 
 
 def test_nothing_is_declared_by_default() -> None:
-    settings = Settings.from_environment({})
+    settings = InboxSettings.from_environment({})
     assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
 
 
 def test_an_inbox_has_its_format_and_its_address() -> None:
-    settings = Settings.from_environment(
+    settings = InboxSettings.from_environment(
         {
             "BMS_INBOX_FORMATS": '{"employees": {"dates": "dmy", "decimals": ","}}',
             "BMS_INBOX_NOTICES": '{"employees": "rh@example.com"}',
@@ -34,5 +34,5 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
     ],
 )
 def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
-    with pytest.raises(BadSetting, match=variable):
-        Settings.from_environment({variable: text})
+    with pytest.raises(InvalidSetting, match=variable):
+        InboxSettings.from_environment({variable: text})

@@ -14,7 +14,7 @@ from bms_flows.onboarding.sending.apply import NothingSent, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.sending.worker_pool import AHEAD
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation import creation
 from proofs.simulation.clock import play
 from proofs.simulation.creation import applier, hurried, to_the_end
@@ -23,7 +23,7 @@ from proofs.simulation.process import Process
 from proofs.simulation.recorder import Recorder
 from proofs.simulation.service import Record, SimulatedService, drawn, person
 
-SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
+SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
 GOOD = {"good": 1}
 PROBES = 11
 """Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""

@@ -21,11 +21,11 @@ from bms_flows.onboarding.resources.remote import Made
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.apply import Applier, NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox
 from proofs.simulation.service import person
 
-LEAVES_WITHIN = Settings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
+LEAVES_WITHIN = OnboardingSettings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
 """A create leaves within 0.8 s of its intent or never."""
 
 
@@ -109,7 +109,7 @@ async def test_a_create_is_not_sent_after_a_pause_in_which_this_machine_s_clock_
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
 
 
-IN_SMALL = Settings(
+IN_SMALL = OnboardingSettings(
     create_timeout_s=1.0, lease_s=5, settle_s=0.2, outage_wait_s=30, check_max_age_s=60
 )
 

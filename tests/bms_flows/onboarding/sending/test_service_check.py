@@ -13,14 +13,14 @@ from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
-from bms_flows.onboarding.settings import Settings
+from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import now, play
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
 from proofs.simulation.service import SimulatedService, drawn, person
 
-SETTINGS = Settings(settle_s=30, create_timeout_s=60, lease_s=60)
+SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
 
 
 class Slow(Process):
