@@ -1,0 +1,77 @@
+"""The glossary is reachable, and terms that it replaced occur nowhere."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+RETIRED = {
+    "agenda": r"\bagendas?\b",
+    "certificate chain": r"\bprevious_certificate\b",
+    "empty looks": r"\bempty_looks\b",
+    "finder": r"\bFinder\b",
+    "in-flight class": r"\bInFlight\b",
+    "quiet_at": r"\bquiet_at\b",
+    "sparing": r"\bsparing\b",
+    "stand": r"\bbench[./]stand\b",
+    "stack's climb": r"\b(climb|furnish(ing)?)\b",
+    "watchdog's word": r"watchdog's word",
+    "witness": r"\bwitness\b",
+    "workplace": r"\bworkplaces?\b",
+}
+"""Patterns of terms that language and code no longer use; letter case is ignored."""
+ALLOWED = {
+    "docs/history.md",  # quotes first lines of commits
+    "tests/test_glossary.py",
+}
+
+
+def texts() -> dict[str, str]:
+    """Return the tracked text files by path."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"],  # noqa: S607 - the git that made the clone
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    names = [name for name in listed if name and not name.endswith((".png", ".xlsx", ".lock"))]
+    return {
+        name: (PROJECT / name).read_text(errors="replace")
+        for name in names
+        if name not in ALLOWED and (PROJECT / name).is_file()
+    }
+
+
+TEXTS = texts()
+
+
+@pytest.mark.parametrize("term", sorted(RETIRED))
+def test_a_retired_term_occurs_nowhere(term: str) -> None:
+    pattern = re.compile(RETIRED[term], re.IGNORECASE)
+    found = [
+        f"{name}:{number}: {line.strip()[:80]}"
+        for name, text in TEXTS.items()
+        if pattern.search(text) or pattern.search(name)
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_a_retired_term_is_found_in_identifiers() -> None:
+    assert re.search(RETIRED["quiet_at"], "entry.quiet_at = now")
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_the_glossary_is_linked(document: str) -> None:
+    assert "(docs/glossary.md)" in (PROJECT / document).read_text()
+
+
+def test_each_term_is_defined_once() -> None:
+    terms = re.findall(r"\*\*([^*]+)\*\*", (PROJECT / "docs/glossary.md").read_text())
+    lower = [term.lower() for term in terms]
+    assert len(terms) > 60
+    assert [term for term in lower if lower.count(term) > 1] == []
