@@ -11,7 +11,6 @@ RETIRED = {
     "agenda": r"\bagendas?\b",
     "certificate chain": r"\bprevious_certificate\b",
     "empty looks": r"\bempty_looks\b",
-    "finder": r"\bFinder\b",
     "in-flight class": r"\bInFlight\b",
     "quiet_at": r"\bquiet_at\b",
     "sparing": r"\bsparing\b",
