@@ -34,7 +34,7 @@ READERS: tuple[Any, ...] = (
     lambda body: RecordReader(BY_NAME["list_contacts"], ContactItem).page(body, number=1, size=9),
     lambda body: read_created_id(BY_NAME["create_contact"], "id_contact", body),
     lambda body: read_created_employee(BY_NAME["create_employee"], body),
-    lambda body: read_token(body, asked_at=0, served_at=None, seconds_per_unit=1),
+    lambda body: read_token(body, requested_at=0, served_at=None, seconds_per_unit=1),
     ResponseReader().read,
 )
 

@@ -1,7 +1,8 @@
-"""Tokens: what one says about its life, when the next is due, and that only one is fetched at a time.
+"""Access tokens: parsing, lifetime and single-flight renewal.
 
-Interface, section "Authentication". The scheme sent is always Bearer, whatever `token_type` says:
-the interface declares an HTTP bearer scheme, other values are not shown (our assumption).
+Interface, section "Authentication". The client always sends the scheme Bearer, whatever
+`token_type` is: the interface declares an HTTP bearer scheme and shows no other value of
+`token_type` (our assumption).
 """
 
 import asyncio
@@ -18,60 +19,63 @@ from bms.decoding import UNREADABLE
 from bms.errors import BmsError
 from bms.scopes import granted_scopes
 
-LEAD_SECONDS: Final = 60.0
-LEAD_SHARE: Final = 0.1
+RENEWAL_LEAD_S: Final = 60.0
+RENEWAL_LEAD_SHARE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:
-    """An access token; compared by identity, its value never shown.
+    """An access token, compared by identity; its repr does not show the value.
 
-    `asked_at` is the Unix time just before it was asked for, `life` its seconds from then;
-    None where nothing readable tells its life, and then it is used until it is refused.
+    `requested_at` is the Unix time of the request, `life` the seconds from then. A token of
+    unknown life (None) is used until the service refuses it.
     """
 
     value: str = field(repr=False)
     scopes: frozenset[str] | None
-    asked_at: float
+    requested_at: float
     life: float | None
 
     @property
     def renew_at(self) -> float:
-        """Unix time from which on the next is fetched: a tenth of the life or a minute ahead."""
+        """Unix time of the renewal: a tenth of the life before its end, at most a minute."""
         if self.life is None:
             return math.inf
-        return self.asked_at + self.life - min(LEAD_SECONDS, LEAD_SHARE * self.life)
+        return self.requested_at + self.life - min(RENEWAL_LEAD_S, RENEWAL_LEAD_SHARE * self.life)
 
     def remaining(self, now: float) -> float | None:
-        """Return the seconds left, or None when its life is unknown."""
-        return None if self.life is None else max(0.0, self.asked_at + self.life - now)
+        """Return the remaining seconds, or None if the life is unknown."""
+        return None if self.life is None else max(0.0, self.requested_at + self.life - now)
 
 
 def read_token(
-    body: bytes, *, asked_at: float, served_at: float | None, seconds_per_unit: float
+    body: bytes, *, requested_at: float, served_at: float | None, seconds_per_unit: float
 ) -> Token | None:
-    """Return the token of a token answer, or None if there is none that could be sent.
+    """Return the token of a token response, or None if there is no usable token.
 
-    `served_at` is the answer's own Date header, Unix time. A value that could not stand in a
-    header is no token.
+    `served_at` is the response's Date header as Unix time. A value that an HTTP header cannot
+    carry is no token.
     """
     try:
-        answer = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
+        content = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
     except UNREADABLE:
         return None
-    value = answer.get("access_token") if isinstance(answer, dict) else None
+    value = content.get("access_token") if isinstance(content, dict) else None
     if not isinstance(value, str) or not value or not value.isascii() or not value.isprintable():
         return None
-    life = life_by_claims(claims(value), asked_at=asked_at, served_at=served_at)
+    life = life_by_claims(claims(value), requested_at=requested_at, served_at=served_at)
     if life is None:
-        life = positive(number(answer.get("expires_in")), times=seconds_per_unit)
+        life = positive(number(content.get("expires_in")), times=seconds_per_unit)
     return Token(
-        value=value, scopes=granted_scopes(answer.get("scope")), asked_at=asked_at, life=life
+        value=value,
+        scopes=granted_scopes(content.get("scope")),
+        requested_at=requested_at,
+        life=life,
     )
 
 
 def claims(token: str) -> dict[str, Any]:
-    """Return the claims of a JWT, unverified (its signature is the service's business), or {}."""
+    """Return the claims of a JWT without verifying it, {} for any other token."""
     parts = token.split(".")
     if len(parts) != 3:  # noqa: PLR2004 -- header, claims, signature
         return {}
@@ -83,24 +87,24 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def life_by_claims(
-    claims: dict[str, Any], *, asked_at: float, served_at: float | None
+    claims: dict[str, Any], *, requested_at: float, served_at: float | None
 ) -> float | None:
-    """Return the seconds a JWT lives by its `exp`, or None if it has none.
+    """Return the seconds until the `exp` of a JWT, or None without one.
 
-    Measured on the service's own clock, by the Date of its answer and by `iat`, so that a local
-    clock that is wrong doesn't matter. The shorter of the two counts: a service that hands out a
-    token it issued before has an old `iat`. The local clock is the last resort.
+    Counts from the response's Date header and from `iat`, both by the service's clock, so that a
+    wrong local clock has no effect, and returns the shorter life: a token that the service issued
+    earlier has an old `iat`. Uses the local clock only without both.
     """
     expires = number(claims.get("exp"))
     if expires is None:
         return None
     starts = [start for start in (served_at, number(claims.get("iat"))) if start is not None]
     lives = [life for start in starts if (life := positive(expires - start)) is not None]
-    return min(lives, default=positive(expires - asked_at))
+    return min(lives, default=positive(expires - requested_at))
 
 
 def number(value: Any) -> float | None:
-    """Return a finite JSON number, or one written as a string, or None."""
+    """Return a finite number from a JSON number or string, None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -111,15 +115,15 @@ def number(value: Any) -> float | None:
 
 
 def positive(value: float | None, *, times: float = 1.0) -> float | None:
-    """Return a length of time, or None: a token that is already dead when it comes is not meant."""
+    """Return a positive duration times a factor, else None: no service issues expired tokens."""
     return value * times if value is not None and value > 0 else None
 
 
 class Tokens:
-    """Holds the current token and fetches the next, one fetch at a time however many wait.
+    """Holds the current token and renews it; concurrent callers share one renewal.
 
-    `fetch` asks the service and raises a `BmsError` if it gets none. The token stays in this
-    object: it is neither stored nor shared between processes.
+    `fetch` requests a token from the service and raises a `BmsError` on failure. The token stays
+    in this object: it is neither stored nor shared between processes.
     """
 
     def __init__(
@@ -127,38 +131,42 @@ class Tokens:
     ) -> None:
         self._fetch = fetch
         self._clock = clock
-        self._held: Token | None = None
+        self._current: Token | None = None
         self._lock = asyncio.Lock()
         self._fetches = 0
         self._failure: BmsError | None = None
 
-    async def take(self, *, instead_of: Token | None = None) -> Token:
-        """Return a live token, fetched if need be.
+    def hold(self, token: Token) -> None:
+        """Use this token from now on."""
+        self._current = token
 
-        With `instead_of`, a token that was refused: one that somebody else has renewed in the
-        meantime will do. Those who waited for a fetch that failed share its failure.
+    async def take(self, *, instead_of: Token | None = None) -> Token:
+        """Return a valid token, fetched if necessary.
+
+        `instead_of` is a refused token: another caller's renewal of it is used as well. Callers
+        that waited for a failed fetch share its error.
         """
         fetches = self._fetches
-        held = self._live(instead_of)
-        if held is not None:
-            return held
+        token = self._valid(instead_of)
+        if token is not None:
+            return token
         async with self._lock:
-            held = self._live(instead_of)
-            if held is not None:
-                return held
+            token = self._valid(instead_of)
+            if token is not None:
+                return token
             if self._failure is not None and self._fetches > fetches:
                 raise self._failure
             try:
-                self._held, self._failure = await self._fetch(), None
+                self._current, self._failure = await self._fetch(), None
             except BmsError as error:
                 self._failure = error
                 raise
             finally:
                 self._fetches += 1
-            return self._held
+            return self._current
 
-    def _live(self, instead_of: Token | None) -> Token | None:
-        held = self._held
-        if held is None or held is instead_of or self._clock() >= held.renew_at:
+    def _valid(self, refused: Token | None) -> Token | None:
+        token = self._current
+        if token is None or token is refused or self._clock() >= token.renew_at:
             return None
-        return held
+        return token

@@ -1,4 +1,4 @@
-"""The client: one method for each operation of the service."""
+"""Asynchronous client with one method per operation of the service."""
 
 import asyncio
 import random
@@ -25,9 +25,9 @@ from bms.records import (
     EmployeeItem,
 )
 from bms.responses import Access, CreatedId, Detail, Page, Rows
-from bms.sender import Sender
+from bms.sender import Query, Sender
 from bms.settings import ClientSettings
-from bms.transport import BeforeSend
+from bms.transport import BeforeSend, Response
 
 EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
 ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
@@ -37,18 +37,18 @@ T = TypeVar("T")
 
 
 class Client:
-    """Calls the service; an async context manager for one event loop.
+    """Client of the service; an async context manager for one event loop.
 
-    The token lives in this object only. `on_token` is awaited with each new token before its
-    first use, for whoever must hide it from logs. Clients given the same `limiter` share what it
-    allows; each has its own, of the settings' `concurrency`, by default. `clock` (Unix time), `sleep` and `random` are
-    there to be replaced in tests.
+    The token stays in this object. `on_token` is awaited with each new token before its first use,
+    so that the caller can mask it in logs. Clients that share a `limiter` share its limit; by
+    default, each client has one of the settings' `concurrency`. Tests replace `clock` (Unix
+    time), `sleep` and `random`.
 
-    Opening raises `InvalidTlsFile` where the settings' `verify` or `cert` names no usable file.
-    Every method may raise `MissingScope` (nothing sent), `TokenRefused`, `Unauthorized`,
-    `Refused`, and after its repeats `Throttled`, `ServiceUnavailable`, `ConnectionFailed`,
-    `Timeout` or `MalformedResponse`; a `create_...` raises `AmbiguousWrite` where it may have
-    happened, and never sends again then.
+    Opening raises `InvalidTlsFile` if the settings' `verify` or `cert` names no usable file.
+    Every method may raise `MissingScope` (nothing sent), `TokenRefused`, `Unauthorized`, `Refused`,
+    and after retries `Throttled`, `ServiceUnavailable`, `ConnectionFailed`, `Timeout` or
+    `MalformedResponse`. A `create_...` raises `AmbiguousWrite` and sends nothing more if the record
+    may have been created.
     """
 
     def __init__(
@@ -97,22 +97,46 @@ class Client:
         return f"Client({self.settings.base_url}, client_id={self.settings.client_id!r})"
 
     async def access(self) -> Access:
-        """Return the granted scopes and the seconds the token has left (POST /v1/token).
+        """Return the granted scopes and the token's remaining seconds (POST /v1/token).
 
-        Asks for a token if none is held; never returns the token.
+        Requests a token if there is none. Never returns the token.
         """
         return await self._sender.access()
+
+    async def raw(
+        self,
+        operation: str,
+        query: Query | None = None,
+        *,
+        values: Mapping[str, str | int] | None = None,
+        authenticate: bool = True,
+    ) -> Response:
+        """Return the undecoded response of a reading operation: status, headers and body.
+
+        Returns every status but 401 (with `authenticate`), 408, 429 and 5xx, which raise after
+        retries as in the other methods. Raises `ValueError` for an operation that writes.
+        """
+        endpoint = BY_NAME[operation]
+        if endpoint.method != "GET":
+            raise ValueError(f"{endpoint} is not a reading operation")
+        return await self._sender.raw(
+            endpoint, values=values, query=query, authenticate=authenticate
+        )
+
+    async def raw_token(self) -> Response:
+        """Request a new token for the following requests, and return the undecoded response."""
+        return await self._sender.raw_token()
 
     async def list_employees(
         self,
         *,
         id_entity: int,
-        filter: EmployeeFilter | None = None,  # noqa: A002 -- the interface's own name
+        filter: EmployeeFilter | None = None,  # noqa: A002 - the interface's name
     ) -> Rows[EmployeeItem]:
-        """Return the employees of an entity (GET /v1/HR/employees): one bare array.
+        """Return the employees of an entity (GET /v1/HR/employees), a list without pages.
 
-        The default of `filter` is not shown by the interface: say ALL where all are meant, since
-        employees on standby may be left out otherwise.
+        The interface does not show the default of `filter`; it may exclude employees on standby.
+        Pass ALL to get every employee.
         """
         return await self._sender.request(
             BY_NAME["list_employees"],
@@ -123,10 +147,10 @@ class Client:
     async def read_employee(self, guid_employee: str) -> Detail[Employee]:
         """Return one employee (GET /v1/HR/employees/{guid_employee}).
 
-        Raises `ValueError` if `guid_employee` is no UUID, `NotFound` if there is no such employee,
-        `InvalidRecords` if its key or money is unusable.
+        Raises `ValueError` if `guid_employee` is no UUID, `NotFound` for an unknown employee, and
+        `InvalidRecords` if its key or an amount is unusable.
         """
-        UUID(guid_employee)  # anything else could name another path
+        UUID(guid_employee)  # any other text could address another path
         return await self._sender.request(
             BY_NAME["read_employee"],
             self._employees.detail,
@@ -152,8 +176,9 @@ class Client:
     ) -> Rows[ClientInvoice]:
         """Return the invoices of an entity from `start_date` to `end_date`, both included.
 
-        GET /v1/ERP/invoices/clients: one bare array, however long. Which date the range filters
-        is not shown by the interface. `RangeRefused` where the service may want a shorter range.
+        GET /v1/ERP/invoices/clients: a list without pages, of any length. The interface does not
+        show which date the range filters. Raises `RangeRefused` if the service may accept a
+        shorter range.
         """
         return await self.client_invoices(
             self._invoices.rows,
@@ -172,13 +197,13 @@ class Client:
         end_date: date,
         language: InvoiceLanguage | None = None,
     ) -> T:
-        """Return what `read` makes of the answer that `list_client_invoices` asks for.
+        """Return the invoices that `list_client_invoices` requests, as decoded by `read`.
 
-        For who takes years of invoices in and has a faster way than one object for each; `read`
-        raises `MalformedResponse` for a body that is no array, which is then asked for again.
+        For bulk loads with a faster decoder than one object per invoice. `read` raises
+        `MalformedResponse` for a body that is no array; the client then repeats the request.
         """
         for name, day in (("start_date", start_date), ("end_date", end_date)):
-            if isinstance(day, datetime):  # a subclass of date, whose day depends on a time zone
+            if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
                 raise TypeError(f"{name} takes a date, not a date-time")
         last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
         return await self._sender.request(
@@ -195,16 +220,16 @@ class Client:
     async def list_contacts(
         self,
         *,
-        filter: ContactFilter,  # noqa: A002 -- the interface's own name
+        filter: ContactFilter,  # noqa: A002 - the interface's name
         page_number: int = 1,
         page_size: int | None = None,
         id_client: int | None = None,
         is_lead: bool | None = None,
     ) -> Page[ContactItem]:
-        """Return one page of contacts (GET /v1/CRM/contacts); `bms.paging.all_pages` asks for all.
+        """Return one page of contacts (GET /v1/CRM/contacts); `bms.paging.all_pages` reads all.
 
-        `page_number` counts from 1, `page_size` is the settings' unless given; the largest allowed
-        is not shown by the interface, and a service may send fewer rows than asked for.
+        `page_number` counts from 1; `page_size` defaults to the settings'. The interface shows no
+        maximum for it, and the service may return fewer rows than requested.
         """
         size = self.settings.page_size if page_size is None else page_size
         return await self._sender.request(
@@ -220,7 +245,7 @@ class Client:
         )
 
     async def read_contact(self, id_contact: int) -> Detail[Contact]:
-        """Return one contact (GET /v1/CRM/contacts/{id_contact}); `NotFound`, `InvalidRecords`."""
+        """Return one contact (GET /v1/CRM/contacts/{id_contact}); see `read_employee`."""
         return await self._sender.request(
             BY_NAME["read_contact"], self._contacts.detail, values={"id_contact": int(id_contact)}
         )
@@ -243,7 +268,7 @@ class Client:
         page_number: int = 1,
         page_size: int | None = None,
         id_client: int | None = None,
-        type: str | None = None,  # noqa: A002 -- the interface's own name
+        type: str | None = None,  # noqa: A002 - the interface's name
     ) -> Page[ConsultantItem]:
         """Return one page of consultants (GET /v1/CRM/Consultants); see `list_contacts`."""
         size = self.settings.page_size if page_size is None else page_size

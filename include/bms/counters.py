@@ -23,7 +23,9 @@ class Counters:
     latencies: dict[str, list[float]] = field(default_factory=dict, repr=False)
     """Seconds from request to whole answer, by endpoint name, in the order of arrival."""
 
-    def answered(self, endpoint: Endpoint, *, status: int, size: int, seconds: float) -> None:
+    def record_response(
+        self, endpoint: Endpoint, *, status: int, size: int, seconds: float
+    ) -> None:
         """Count one whole answer."""
         self.bytes += size
         self.throttles += status == 429  # noqa: PLR2004 -- the status of a throttle, nothing to name

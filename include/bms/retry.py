@@ -1,4 +1,4 @@
-"""Whether a failed try is repeated, and after how long: a pure decision."""
+"""Retry decisions: whether a failed request is repeated, and after how many seconds."""
 
 from dataclasses import dataclass
 from datetime import UTC
@@ -18,12 +18,12 @@ from bms.errors import (
 )
 
 BASE: Final = 0.5
-"""Seconds; the first backoff, doubled from try to try."""
+"""Seconds of the first backoff, which doubles with each attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How far repeating may go."""
+    """Limits of retries."""
 
     attempts: int
     backoff_cap: float
@@ -32,58 +32,59 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Try again after `delay` seconds."""
+    """Send the request again after `delay` seconds."""
 
     delay: float
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Raise the error as it is."""
+    """Raise the error unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """A create may have happened: raise `AmbiguousWrite` with this reason."""
+    """Raise `AmbiguousWrite` with this reason: the record may have been created."""
 
     reason: str
 
 
 Decision = Retry | Fail | Ambiguous
 
-# After these a create that was sent is in doubt. Any other 4xx is a refusal, and a refused create
-# was not executed: not shown by the interface, our assumption.
+# Errors that leave the outcome of a create ambiguous. Any other 4xx is a refusal, and a refused
+# create was not executed: not shown by the interface, our assumption.
 AMBIGUOUS_REASONS: Final[dict[type[BmsError], str]] = {
-    Timeout: "no answer in time",
+    Timeout: "timeout",
     ConnectionFailed: "connection lost",
     ServiceUnavailable: "server error",
     Throttled: "throttled",
-    MalformedResponse: "unreadable answer",
-    TooLarge: "answer too large",
+    MalformedResponse: "unreadable response",
+    TooLarge: "response too large",
     Redirected: "redirected",
 }
 
 
 def decide(
-    error: BmsError, *, idempotent: bool, attempt: int, policy: Policy, chance: float
+    error: BmsError, *, idempotent: bool, attempt: int, policy: Policy, jitter: float
 ) -> Decision:
-    """Decide on one failed try.
+    """Decide what follows a failed attempt.
 
-    `attempt` counts from 1, `chance` is uniform in [0, 1). A read is repeated for any retriable
-    error; a create only when it surely was not executed; after that a create is in doubt, never
-    repeated. Missing scopes and refusals are never repeated, but for a 401, each time with a new
-    token: where a service keeps one live token per client, another task may have ended it.
+    `attempt` counts from 1; `jitter` is uniform in [0, 1). A read is repeated after any retriable
+    error. A create is repeated only if it was certainly not executed; otherwise its outcome is
+    ambiguous. A 401 is repeated with a new token: where the service keeps one live token per
+    client, another task may have ended the previous one.
     """
-    if not idempotent and not surely_not_executed(error, policy):
+    if not idempotent and not certainly_not_executed(error, policy):
         reason = AMBIGUOUS_REASONS.get(type(error))
         return Fail() if reason is None else Ambiguous(reason)
     if attempt >= policy.attempts or not error.retriable:
         return Fail()
-    return Retry(backoff(attempt, cap=policy.backoff_cap, asked=asked_wait(error), chance=chance))
+    wait = requested_wait(error)
+    return Retry(backoff(attempt, cap=policy.backoff_cap, requested=wait, jitter=jitter))
 
 
-def surely_not_executed(error: BmsError, policy: Policy) -> bool:
-    """Whether a request that failed so cannot have changed anything in the service."""
+def certainly_not_executed(error: BmsError, policy: Policy) -> bool:
+    """Return whether a request that failed with `error` cannot have changed the service."""
     if isinstance(error, ConnectionFailed | Timeout):
         return not error.sent
     return isinstance(error, Unauthorized) or (
@@ -91,26 +92,26 @@ def surely_not_executed(error: BmsError, policy: Policy) -> bool:
     )
 
 
-def backoff(attempt: int, *, cap: float, asked: float | None, chance: float) -> float:
-    """Return the seconds to wait after try `attempt`: never more than `cap`.
+def backoff(attempt: int, *, cap: float, requested: float | None, jitter: float) -> float:
+    """Return the seconds to wait after an attempt, at most `cap`.
 
-    Doubles from try to try; `chance` takes away up to half, so that many clients do not come back
-    at once. A wait the service asked for is kept, up to the cap, with a little chance on top.
+    The wait doubles with each attempt; `jitter` takes off up to half, so that many clients do not
+    return at once. A wait that the service requested is kept up to the cap, plus a little jitter.
     """
-    if asked is not None:
-        return min(cap, asked + BASE * chance)
-    return min(cap, BASE * 2.0 ** min(attempt - 1, 60)) * (1 - chance / 2)
+    if requested is not None:
+        return min(cap, requested + BASE * jitter)
+    return min(cap, BASE * 2.0 ** min(attempt - 1, 60)) * (1 - jitter / 2)
 
 
-def asked_wait(error: BmsError) -> float | None:
-    """Return the seconds the service asked to wait, if it did."""
+def requested_wait(error: BmsError) -> float | None:
+    """Return the seconds that the service requested to wait, or None."""
     return error.retry_after if isinstance(error, Throttled | ServiceUnavailable) else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:
-    """Return a Retry-After header as seconds from `now` (Unix time), or None if it says nothing usable.
+    """Return a Retry-After header as seconds from `now`, or None if it is absent or unreadable.
 
-    It may be seconds or an HTTP date; give `now` by the service's own clock where it tells it.
+    The header holds seconds or an HTTP date. `now` is Unix time, by the service's clock if known.
     """
     if value is None:
         return None

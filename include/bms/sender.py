@@ -1,8 +1,8 @@
-"""One call of the service to its end: token, scope, send, repeat or stop."""
+"""Authentication, retries and decoding of requests."""
 
-import itertools
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -13,19 +13,31 @@ from bms.auth import Token, Tokens, read_token
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import BY_NAME, Endpoint
-from bms.errors import AmbiguousWrite, BmsError, MalformedResponse, MissingScope, error_for
+from bms.errors import (
+    AmbiguousWrite,
+    BmsError,
+    MalformedResponse,
+    ServiceUnavailable,
+    Throttled,
+    Unauthorized,
+    error_for,
+)
 from bms.responses import Access
 from bms.scopes import require_scope
 from bms.settings import SECONDS_PER_UNIT, ClientSettings
-from bms.transport import BeforeSend, Response, Transport
+from bms.transport import BeforeSend, Request, Response, Transport
 
 T = TypeVar("T")
+
+Query = Mapping[str, str | int | bool | None]
+AuthFlow = AsyncGenerator[Request, Response | None]
+"""Yields the request of each attempt; receives the previous response, None if there is none."""
 
 JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 class Sender:
-    """Carries calls through; holds the token, the connections and the policy of one client."""
+    """Sends the requests of one client; holds its token, connections and retry policy."""
 
     def __init__(
         self,
@@ -53,7 +65,7 @@ class Sender:
         self._transport = Transport(settings, counters, limiter)
 
     async def open(self) -> None:
-        """Prepare to call; nothing is sent."""
+        """Open the transport; nothing is sent."""
         await self._transport.open()
 
     async def close(self) -> None:
@@ -61,137 +73,191 @@ class Sender:
         await self._transport.close()
 
     async def access(self) -> Access:
-        """Return what the current token allows; ask for a token if none is held."""
+        """Return what the current token allows; request a token if there is none."""
         token = await self._tokens.take()
         return Access(scopes=token.scopes, expires_in_s=token.remaining(self._clock()))
 
     async def request(
         self,
         endpoint: Endpoint,
-        read: Callable[[bytes], T],
+        decode: Callable[[bytes], T],
         *,
         values: Mapping[str, str | int] | None = None,
-        query: Mapping[str, str | int | bool | None] | None = None,
+        query: Query | None = None,
         body: Mapping[str, Any] | None = None,
         before_send: BeforeSend | None = None,
     ) -> T:
-        """Send one request of an endpoint with a token; one that is refused is renewed.
+        """Send a request with a token, retry it where allowed, and return its decoded response.
 
-        The first time at once, then as any try is repeated.
-
-        `before_send` is awaited before each time that it is sent, on the open connection; what it
-        raises is raised.
+        `before_send` is awaited on the open connection before each attempt; if it raises, the
+        attempt is not sent and the exception propagates.
         """
-        path = endpoint.fill(values or {})
-        words = {name: wire_text(v) for name, v in (query or {}).items() if v is not None}
-        content = None if body is None else JSON.encode(body)
-        refused: Token | None = None
+        request = Request(
+            endpoint,
+            endpoint.fill(values or {}),
+            _wire_query(query),
+            None if body is None else JSON.encode(body),
+            before_send,
+        )
+        return await self._send(self._auth_flow(request), partial(self._decode, endpoint, decode))
 
-        async def once() -> T:
-            nonlocal refused
-            token = await self._tokens.take(instead_of=refused)
-            require_scope(endpoint, token.scopes)
-            answer = await self._transport.send(
-                endpoint,
-                path,
-                query=words,
-                body=content,
-                bearer=token.value,
-                before_send=before_send,
-            )
-            if answer.status == HTTPStatus.UNAUTHORIZED:
-                first, refused = refused is None, token
-                if first:
-                    self._counters.retries += 1
-                    return await once()
-            return self._read(endpoint, answer, read)
+    async def raw(
+        self,
+        endpoint: Endpoint,
+        *,
+        values: Mapping[str, str | int] | None = None,
+        query: Query | None = None,
+        authenticate: bool = True,
+    ) -> Response:
+        """Return the undecoded response of a request, retried only while the service is in distress.
 
-        return await self._until_answered(endpoint, once)
+        With `authenticate`, a refused token (401) is renewed as in `request`.
+        """
+        request = Request(endpoint, endpoint.fill(values or {}), _wire_query(query))
+        temporary = (Throttled, ServiceUnavailable, *((Unauthorized,) if authenticate else ()))
 
-    async def _fetch_token(self) -> Token:
-        endpoint = BY_NAME["request_token"]
-        settings = self._settings
-        content = JSON.encode(
-            {
-                "client_id": settings.client_id,
-                "application_id": settings.application_id,
-                "secret": settings.secret,
-            }
+        def final(response: Response) -> Response:
+            error = self._error(endpoint, response)
+            if isinstance(error, temporary):
+                raise error
+            return response
+
+        return await self._send(
+            self._auth_flow(request) if authenticate else _unchanged(request), final
         )
 
-        async def once() -> Token:
-            asked_at = self._clock()
-            answer = await self._transport.send(
-                endpoint, endpoint.path, body=content, bearer=settings.token_bearer_secret
-            )
+    async def raw_token(self) -> Response:
+        """Request a new token for the following requests, and return the undecoded response."""
+        token, response = await self._request_token()
+        self._tokens.hold(token)
+        return response
 
-            def read(body: bytes) -> Token:
-                token = read_token(
-                    body,
-                    asked_at=asked_at,
-                    served_at=answer.served_at,
-                    seconds_per_unit=SECONDS_PER_UNIT[settings.expires_in_unit],
-                )
-                if token is None:
-                    raise MalformedResponse(endpoint, "answered without a usable access_token")
-                return token
+    async def _fetch_token(self) -> Token:
+        token, _ = await self._request_token()
+        return token
 
-            return self._read(endpoint, answer, read)
-
-        token = await self._until_answered(endpoint, once)
+    async def _request_token(self) -> tuple[Token, Response]:
+        settings, endpoint = self._settings, BY_NAME["request_token"]
+        credentials = {
+            "client_id": settings.client_id,
+            "application_id": settings.application_id,
+            "secret": settings.secret,
+        }
+        request = Request(
+            endpoint,
+            endpoint.path,
+            body=JSON.encode(credentials),
+            bearer=settings.token_bearer_secret,
+        )
+        token, response = await self._send(_unchanged(request), self._read_token)
         self._counters.token_fetches += 1
         if self._on_token is not None:
             await self._on_token(token.value)
-        return token
+        return token, response
 
-    async def _until_answered(self, endpoint: Endpoint, once: Callable[[], Awaitable[T]]) -> T:
-        """Call `once` until it returns, or raise what `bms.retry` makes of its last failure."""
-        started = time.monotonic()
-        for attempt in itertools.count(1):
-            try:
-                return await once()
-            except BmsError as error:
-                if error.endpoint != endpoint.name or isinstance(error, MissingScope):
-                    raise  # no token to be had after repeats of its own, or one that won't do
-                failure = error
-            match retry.decide(
-                failure,
-                idempotent=endpoint.idempotent,
-                attempt=attempt,
-                policy=self._policy,
-                chance=self._random(),
-            ):
-                case retry.Retry(delay):
+    def _read_token(self, response: Response) -> tuple[Token, Response]:
+        endpoint = BY_NAME["request_token"]
+        if error := self._error(endpoint, response):
+            raise error
+        token = read_token(
+            response.body,
+            requested_at=self._clock() - response.elapsed,
+            served_at=response.served_at,
+            seconds_per_unit=SECONDS_PER_UNIT[self._settings.expires_in_unit],
+        )
+        if token is None:
+            text = "responded without a usable access_token"
+            raise MalformedResponse(endpoint, text, status=response.status)
+        return token, response
+
+    async def _auth_flow(self, request: Request) -> AuthFlow:
+        """Yield the request with a token; after a 401, with a new token."""
+        refused: Token | None = None
+        while True:
+            token = await self._tokens.take(instead_of=refused)
+            require_scope(request.endpoint, token.scopes)
+            request.bearer = token.value
+            response = yield request
+            if response is not None and response.status == HTTPStatus.UNAUTHORIZED:
+                refused = token
+
+    async def _send(self, flow: AuthFlow, read: Callable[[Response], T]) -> T:
+        """Send the requests of an auth flow until `read` accepts a response or no retry is allowed."""
+        started, attempt, renewed = time.monotonic(), 1, False
+        response: Response | None = None
+        try:
+            while True:
+                request = await flow.asend(response)  # raises if there is no token for it
+                response = None
+                try:
+                    response = await self._transport.send(request)
+                    return read(response)
+                except BmsError as error:
+                    failure = error
+                if isinstance(failure, Unauthorized) and not renewed:
+                    renewed = True  # the first renewal of a token is immediate and no attempt
                     self._counters.retries += 1
-                    await self._sleep(delay)
                     continue
-                case retry.Ambiguous(reason):
-                    failure = AmbiguousWrite(
-                        endpoint,
-                        reason,
-                        status=failure.status,
-                        retry_after=retry.asked_wait(failure),
-                    )
-                case retry.Fail():
-                    pass
-            failure.tries, failure.elapsed = attempt, time.monotonic() - started
-            break
+                delay = self._delay(request.endpoint, failure, attempt, started)
+                attempt += 1
+                self._counters.retries += 1
+                await self._sleep(delay)
+        finally:
+            await flow.aclose()
+
+    def _delay(self, endpoint: Endpoint, failure: BmsError, attempt: int, started: float) -> float:
+        """Return the seconds until the next attempt, or raise the error that ends the call."""
+        match retry.decide(
+            failure,
+            idempotent=endpoint.idempotent,
+            attempt=attempt,
+            policy=self._policy,
+            jitter=self._random(),
+        ):
+            case retry.Retry(delay):
+                return delay
+            case retry.Ambiguous(reason):
+                failure = AmbiguousWrite(
+                    endpoint,
+                    reason,
+                    status=failure.status,
+                    retry_after=retry.requested_wait(failure),
+                )
+        failure.tries, failure.elapsed = attempt, time.monotonic() - started
         raise failure
 
-    def _read(self, endpoint: Endpoint, answer: Response, read: Callable[[bytes], T]) -> T:
-        """Return what `read` makes of the body of a 2xx, or raise what the status means."""
-        now = self._clock() if answer.served_at is None else answer.served_at
-        wait = retry.retry_after(answer.retry_after, now=now)
-        failure = error_for(endpoint, answer.status, wait)
-        if failure is not None:
+    def _decode(self, endpoint: Endpoint, decode: Callable[[bytes], T], response: Response) -> T:
+        """Return the decoded body of a 2xx, or raise the error of the response."""
+        if failure := self._error(endpoint, response):
             raise failure
         try:
-            return read(answer.body)
+            return decode(response.body)
         except BmsError as error:
-            error.status = answer.status
+            error.status = response.status
             raise
 
+    def _error(self, endpoint: Endpoint, response: Response) -> BmsError | None:
+        """Return the error that a response's status means, None for a 2xx."""
+        if response.ok:
+            return None
+        served_at = response.served_at
+        wait = retry.retry_after(
+            response.headers.get("Retry-After"),
+            now=self._clock() if served_at is None else served_at,
+        )
+        return error_for(endpoint, response.status, wait)
 
-def wire_text(value: str | int | bool) -> str:
-    """Return a query value as it is written in an address."""
+
+async def _unchanged(request: Request) -> AuthFlow:
+    """Yield the request unchanged for each attempt."""
+    while True:
+        yield request
+
+
+def _wire_query(query: Query | None) -> dict[str, str]:
+    """Return the query with its values as text, without those that are None."""
+    return {name: _wire_text(v) for name, v in (query or {}).items() if v is not None}
+
+
+def _wire_text(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -22,15 +22,15 @@ def jwt(**claims: Any) -> str:
 
 
 def read(
-    answer: Any, *, unit: float = 1.0, served_at: float | None = None, asked_at: float = NOW
+    answer: Any, *, unit: float = 1.0, served_at: float | None = None, requested_at: float = NOW
 ) -> Token | None:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return read_token(body, asked_at=asked_at, served_at=served_at, seconds_per_unit=unit)
+    return read_token(body, requested_at=requested_at, served_at=served_at, seconds_per_unit=unit)
 
 
 def life(**given: Any) -> float | None:
-    served_at, asked_at = given.pop("served_at", None), given.pop("asked_at", NOW)
-    token = read({"access_token": "opaque"} | given, served_at=served_at, asked_at=asked_at)
+    served_at, requested_at = given.pop("served_at", None), given.pop("requested_at", NOW)
+    token = read({"access_token": "opaque"} | given, served_at=served_at, requested_at=requested_at)
     assert token is not None
     return token.life
 
@@ -74,9 +74,9 @@ def test_a_readable_exp_wins_over_expires_in() -> None:
 
 @pytest.mark.parametrize("skew", [-7200.0, 0.0, 7200.0])
 def test_a_wrong_local_clock_does_not_change_a_life(skew: float) -> None:
-    asked_at = NOW + skew
-    assert life(access_token=jwt(iat=NOW, exp=NOW + 600), asked_at=asked_at) == 600
-    assert life(access_token=jwt(exp=NOW + 600), served_at=NOW, asked_at=asked_at) == 600
+    requested_at = NOW + skew
+    assert life(access_token=jwt(iat=NOW, exp=NOW + 600), requested_at=requested_at) == 600
+    assert life(access_token=jwt(exp=NOW + 600), served_at=NOW, requested_at=requested_at) == 600
 
 
 def test_a_token_issued_before_lives_only_what_is_left() -> None:
@@ -100,7 +100,7 @@ def test_a_token_without_a_readable_exp_lives_by_expires_in(token: str) -> None:
 
 @given(st.floats(0.001, 1e8))
 def test_renewal_is_ahead_of_expiry_and_not_at_once(seconds: float) -> None:
-    token = Token("t", None, asked_at=NOW, life=seconds)
+    token = Token("t", None, requested_at=NOW, life=seconds)
     assert NOW < token.renew_at < NOW + seconds or seconds < 1e-2
     assert NOW + seconds - token.renew_at <= 60 + 1e-6
 
@@ -112,7 +112,7 @@ def test_no_text_in_place_of_a_token_makes_reading_fail(text: str) -> None:
 
 
 def test_the_value_is_not_shown() -> None:
-    assert "canary" not in repr(Token("canary", None, asked_at=NOW, life=1))
+    assert "canary" not in repr(Token("canary", None, requested_at=NOW, life=1))
 
 
 class Fetching:
@@ -130,7 +130,7 @@ class Fetching:
         self.count += 1
         if self.failure is not None:
             raise self.failure
-        return Token(str(self.count), None, asked_at=self.now, life=600)
+        return Token(str(self.count), None, requested_at=self.now, life=600)
 
     def clock(self) -> float:
         return self.now

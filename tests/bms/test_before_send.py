@@ -14,7 +14,7 @@ from yarl import URL
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.settings import ClientSettings
-from bms.transport import Transport
+from bms.transport import Request, Transport
 from tests.bms.fake_services import Odd, Serve
 from tests.certificates import self_signed
 
@@ -89,7 +89,7 @@ async def test_the_check_comes_after_tcp_and_tls_and_before_the_first_byte(
         seen.append((time.monotonic() - started, len(secure.asked)))
 
     for _ in range(2):
-        await transport.send(CREATE, "/x", body=b"{}", before_send=before_send)
+        await transport.send(Request(CREATE, "/x", body=b"{}", before_send=before_send))
     await transport.close()
     assert [asked for _, asked in seen] == [0, 0, 1, 1]
     assert seen[0][0] >= HELD_S
@@ -111,7 +111,9 @@ async def test_the_check_comes_after_the_wait_for_a_place(odd: Odd) -> None:
     async def before_send() -> None:
         answered.append(served.is_set())
 
-    sends = [transport.send(CREATE, "/x", body=b"{}", before_send=before_send) for _ in range(2)]
+    sends = [
+        transport.send(Request(CREATE, "/x", body=b"{}", before_send=before_send)) for _ in range(2)
+    ]
     await asyncio.gather(*sends)
     await transport.close()
     assert answered == [False, True]
@@ -132,17 +134,17 @@ async def test_a_check_that_raises_sends_nothing_and_keeps_no_connection(
         raise stop
 
     if reused:
-        await transport.send(CREATE, "/x", body=b"{}")
+        await transport.send(Request(CREATE, "/x", body=b"{}"))
     before = len(secure.asked)
     with pytest.raises(error) as caught:
-        await transport.send(CREATE, "/x", body=b"{}", before_send=refuse)
+        await transport.send(Request(CREATE, "/x", body=b"{}", before_send=refuse))
     assert caught.value is stop
     assert len(secure.asked) == before
     deadline = time.monotonic() + 5
     while front.open:
         assert time.monotonic() < deadline, "the connection was left open"
         await asyncio.sleep(0.01)
-    answer = await transport.send(CREATE, "/x", body=b"{}")
+    answer = await transport.send(Request(CREATE, "/x", body=b"{}"))
     assert answer.status == 200, "the place and the connector's slot are free again"
     await transport.close()
 
@@ -157,12 +159,12 @@ async def test_a_cancelled_check_sends_nothing_and_keeps_no_connection(
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(HELD_S + 0.3):
-            await transport.send(CREATE, "/x", body=b"{}", before_send=hang)
+            await transport.send(Request(CREATE, "/x", body=b"{}", before_send=hang))
     assert secure.asked == []
     deadline = time.monotonic() + 5
     while front.open:
         assert time.monotonic() < deadline, "the connection was left open"
         await asyncio.sleep(0.01)
-    await transport.send(CREATE, "/x", body=b"{}")
+    await transport.send(Request(CREATE, "/x", body=b"{}"))
     await transport.close()
     assert len(secure.asked) == 1

@@ -9,8 +9,10 @@ from bms.endpoints import BY_NAME
 def test_latencies_are_told_as_percentiles_per_endpoint() -> None:
     counters = Counters()
     for tenths in range(100, 0, -1):
-        counters.answered(BY_NAME["list_employees"], status=200, size=10, seconds=tenths / 10)
-    counters.answered(BY_NAME["read_employee"], status=429, size=1, seconds=2.0)
+        counters.record_response(
+            BY_NAME["list_employees"], status=200, size=10, seconds=tenths / 10
+        )
+    counters.record_response(BY_NAME["read_employee"], status=429, size=1, seconds=2.0)
     told = counters.as_dict()
     assert told["latency"]["list_employees"] == {"count": 100, "p50": 5.1, "p95": 9.6}
     assert told["latency"]["read_employee"] == {"count": 1, "p50": 2.0, "p95": 2.0}

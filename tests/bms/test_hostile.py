@@ -26,7 +26,7 @@ from bms.errors import (
     TooLarge,
 )
 from bms.records import ClientInvoice, ContactItem
-from bms.transport import Transport
+from bms.transport import Request, Transport
 from tests.bms.fake_services import INVOICE, Odd, Open
 
 INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
@@ -99,7 +99,7 @@ def test_any_single_answer_is_read_or_told(body: bytes) -> None:
     body=bodies(st.dictionaries(st.sampled_from(["access_token", "expires_in", "scope"]), values))
 )
 def test_any_answer_to_a_token_request_is_a_token_or_none(body: bytes) -> None:
-    token = read_token(body, asked_at=0.0, served_at=None, seconds_per_unit=1.0)
+    token = read_token(body, requested_at=0.0, served_at=None, seconds_per_unit=1.0)
     assert token is None or (token.value.isascii() and token.value.isprintable())
 
 
@@ -132,7 +132,7 @@ def test_nesting_without_end_is_malformed(read: Callable[[bytes], object], body:
 
 
 def test_nesting_without_end_is_no_token() -> None:
-    assert read_token(ENDLESS, asked_at=0.0, served_at=None, seconds_per_unit=1.0) is None
+    assert read_token(ENDLESS, requested_at=0.0, served_at=None, seconds_per_unit=1.0) is None
 
 
 @pytest.mark.parametrize(("levels", "read"), [(DEEPEST - 1, True), (DEEPEST, False), (500, False)])
@@ -195,11 +195,11 @@ async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the
         return response
 
     odd.answer = headers_alone
-    transport = Transport(odd.settings(timeout=2.0), Counters(), largest=4 * MIB)
+    transport = Transport(odd.settings(timeout=2.0), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(TooLarge):
-            await transport.send(CONTACTS, "/x")
+            await transport.send(Request(CONTACTS, "/x"))
     finally:
         refused.set()
         await transport.close()
@@ -208,15 +208,15 @@ async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the
 @pytest.mark.parametrize("answer", [without_end, bomb, announced])
 async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) -> None:
     odd.answer = answer
-    transport = Transport(odd.settings(timeout=30.0), Counters(), largest=4 * MIB)
+    transport = Transport(odd.settings(timeout=30.0), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(RangeRefused, match="shorter range"):
-            await transport.send(INVOICES, "/x")
+            await transport.send(Request(INVOICES, "/x"))
         with pytest.raises(TooLarge, match="more than 4194304 bytes; a smaller page_size"):
-            await transport.send(CONTACTS, "/x")
+            await transport.send(Request(CONTACTS, "/x"))
         with pytest.raises(TooLarge, match="look at base_url"):
-            await transport.send(BY_NAME["list_employees"], "/x")
+            await transport.send(Request(BY_NAME["list_employees"], "/x"))
     finally:
         await transport.close()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bms.transport import LARGEST
+from bms.transport import MAX_RESPONSE
 from tests.bms.fake_services import INVOICE, TOKEN
 
 MIB = 1 << 20
@@ -62,8 +62,8 @@ async def said_too_short(writer: asyncio.StreamWriter) -> None:
 
 async def just_within(writer: asyncio.StreamWriter) -> None:
     """A list without rows, as long as an answer may be."""
-    writer.write(OK + b"Content-Length: %d\r\n\r\n" % LARGEST)
-    await send(writer, b" " * MIB, LARGEST - MIB)
+    writer.write(OK + b"Content-Length: %d\r\n\r\n" % MAX_RESPONSE)
+    await send(writer, b" " * MIB, MAX_RESPONSE - MIB)
     writer.write(b" " * (MIB - 2) + b"[]")
 
 
@@ -126,7 +126,7 @@ async def called(url: str, operation: str, project: Path) -> Any:
         ("list_client_invoices", "RangeRefused", "a shorter range may pass"),
         ("list_contacts", "TooLarge", "a smaller page_size may pass"),
         ("list_employees", "TooLarge", "look at base_url"),
-        ("create_contact", "AmbiguousWrite", "answer too large"),
+        ("create_contact", "AmbiguousWrite", "response too large"),
     ],
 )
 async def test_a_gigabyte_is_told_as_what_it_is_and_held_once_at_most(
@@ -141,7 +141,7 @@ async def test_a_gigabyte_is_told_as_what_it_is_and_held_once_at_most(
         told = await called(url, operation, project)
     assert (told["kinds"], told["tries"]) == ([kind] * 2, [1] * 2)
     assert all(advice in text for text in told["texts"])
-    assert told["held"] < LARGEST + ROOM
+    assert told["held"] < MAX_RESPONSE + ROOM
     figure(
         f"{answer.__name__} to {operation}: {kind}, {told['held'] // MIB} MiB held, {told['most'] // MIB} in all"
     )
@@ -171,7 +171,7 @@ async def test_as_much_as_may_be_is_read_and_held_once(
     async with service(just_within) as url:
         told = await called(url, "list_employees", project)
     assert told["kinds"] == []
-    assert told["held"] < LARGEST + ROOM
+    assert told["held"] < MAX_RESPONSE + ROOM
     figure(
         f"{just_within.__name__}: read, {told['held'] // MIB} MiB held, {told['most'] // MIB} in all"
     )

@@ -55,7 +55,7 @@ def name(error: object) -> str:
 
 def asked(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool = False) -> Any:
     policy = Policy(attempts=3, backoff_cap=30.0, create_refused_by_429=by_429)
-    return decide(error, idempotent=idempotent, attempt=attempt, policy=policy, chance=0.0)
+    return decide(error, idempotent=idempotent, attempt=attempt, policy=policy, jitter=0.0)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError)
         (THROTTLED, "throttled"),
         (UNAVAILABLE, "server error"),
         (LOST, "connection lost"),
-        (TIMEOUT, "no answer in time"),
-        (MALFORMED, "unreadable answer"),
-        (TOO_LARGE, "answer too large"),
+        (TIMEOUT, "timeout"),
+        (MALFORMED, "unreadable response"),
+        (TOO_LARGE, "response too large"),
         (REDIRECTED, "redirected"),
     ],
     ids=name,
@@ -116,33 +116,33 @@ def test_the_wait_that_the_service_names_is_kept(kind: type[BmsError]) -> None:
     assert asked(error, idempotent=True, attempt=2) == Retry(7.0)
 
 
-@pytest.mark.parametrize(("chance", "share"), [(0.0, 1.0), (0.5, 0.75), (0.9, 0.55)])
-def test_chance_takes_away_up_to_half_of_a_wait(chance: float, share: float) -> None:
-    assert backoff(3, cap=30, asked=None, chance=chance) == 4 * BASE * share
+@pytest.mark.parametrize(("jitter", "share"), [(0.0, 1.0), (0.5, 0.75), (0.9, 0.55)])
+def test_chance_takes_away_up_to_half_of_a_wait(jitter: float, share: float) -> None:
+    assert backoff(3, cap=30, requested=None, jitter=jitter) == 4 * BASE * share
 
 
-chances = st.floats(0, 1, exclude_max=True)
+jitters = st.floats(0, 1, exclude_max=True)
 
 
-@given(st.integers(1, 10_000), st.floats(0.01, 3600), chances)
+@given(st.integers(1, 10_000), st.floats(0.01, 3600), jitters)
 def test_backoff_is_positive_and_never_over_its_cap(
-    attempt: int, cap: float, chance: float
+    attempt: int, cap: float, jitter: float
 ) -> None:
-    wait = backoff(attempt, cap=cap, asked=None, chance=chance)
+    wait = backoff(attempt, cap=cap, requested=None, jitter=jitter)
     assert 0 < wait <= cap
 
 
-@given(st.integers(1, 40), chances)
-def test_backoff_never_shrinks_from_try_to_try(attempt: int, chance: float) -> None:
-    first = backoff(attempt, cap=30, asked=None, chance=chance)
-    assert backoff(attempt + 1, cap=30, asked=None, chance=chance) >= first
+@given(st.integers(1, 40), jitters)
+def test_backoff_never_shrinks_from_try_to_try(attempt: int, jitter: float) -> None:
+    first = backoff(attempt, cap=30, requested=None, jitter=jitter)
+    assert backoff(attempt + 1, cap=30, requested=None, jitter=jitter) >= first
 
 
-@given(st.floats(0, 1e9), st.floats(0.01, 3600), chances)
+@given(st.floats(0, 1e9), st.floats(0.01, 3600), jitters)
 def test_a_wait_that_was_asked_for_is_kept_up_to_the_cap(
-    wanted: float, cap: float, chance: float
+    wanted: float, cap: float, jitter: float
 ) -> None:
-    wait = backoff(1, cap=cap, asked=wanted, chance=chance)
+    wait = backoff(1, cap=cap, requested=wanted, jitter=jitter)
     assert min(cap, wanted) <= wait <= min(cap, wanted + BASE)
 
 

@@ -161,7 +161,7 @@ async def test_no_success_tells_a_canary(
     detail = await client.read_employee(made.guid_employee)
     access = await client.access()
     assert detail.record.last_name == PERSONAL
-    held = [client, client.settings, client.counters, access, client._sender._tokens._held]
+    held = [client, client.settings, client.counters, access, client._sender._tokens._current]
     shown = repr([made, rows, rows.records, detail, held]) + caplog.text + str(rows.records[-1])
     for canary in (*CANARIES, *tokens):
         assert canary not in shown

@@ -1,1 +1,1 @@
-"""What the service does where its interface says nothing: asked of it, judged, kept with a date."""
+"""Weekly probe of service behaviour that the interface does not specify."""

@@ -1,4 +1,4 @@
-"""A finding: one thing the interface doesn't show, and what the service was seen to do."""
+"""Finding: one behaviour that the interface does not specify, as the probe observed it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,29 +6,29 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one question brought; `value` is None while nobody can tell.
+    """Result of one question; `value` is None if the question is undetermined.
 
-    `told` is a sentence for people. `setting` names what covers the gap here, `advice` how it
-    contradicts what was seen and what to set. A value that `grows` is a list of names, of which a
-    probe sees some: only a name never seen before is a change.
+    `summary` is a sentence for operators. `setting` names the setting that depends on the answer,
+    `advice` the value to set if the two differ. A `cumulative` value is a list of names of which
+    one probe sees only some: only a name never seen before is a change.
     """
 
     name: str
     value: Any = None
-    told: str
+    summary: str
     setting: str | None = None
     advice: str | None = None
-    grows: bool = False
+    cumulative: bool = False
     agrees: bool = False
-    """Whether what was seen agrees with the setting, though it leaves the question open."""
+    """Whether an undetermined answer is consistent with the setting."""
 
     @property
     def known(self) -> bool:
-        """Whether the service told."""
+        """Whether the question is answered."""
         return self.value is not None
 
 
-def cannot_tell(
+def undetermined(
     name: str,
     why: str,
     *,
@@ -36,6 +36,6 @@ def cannot_tell(
     advice: str | None = None,
     agrees: bool = False,
 ) -> Finding:
-    """Return the finding of a question that the service's answers leave open."""
-    told = f"Cannot tell: {why}"
-    return Finding(name=name, told=told, setting=setting, advice=advice, agrees=agrees)
+    """Return the finding of a question without an answer, with the reason."""
+    summary = f"Undetermined: {why}"
+    return Finding(name=name, summary=summary, setting=setting, advice=advice, agrees=agrees)

@@ -1,25 +1,25 @@
-"""What pages tell: how large they may be, what is past the last, in which order rows come.
+"""Behaviour of paged lists: maximum page size, pages past the last one, and order of rows.
 
-Each judgement is pure; the questions below ask and hand what came to it.
+The `probe_...` functions send the requests; the other functions are pure.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from bms_flows.contract.asking import Reply
-from bms_flows.contract.finding import Finding, cannot_tell
+from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.replies import Reply
 
-PageOf = Callable[[int, int], Awaitable[Reply]]
-"""Asks for a page by its number and size."""
+ReadPage = Callable[[int, int], Awaitable[Reply]]
+"""Requests a page by its number and size."""
 
 Keys = Sequence[object]
 
 LARGE: Final = 1000
-"""Rows of the largest page that is asked for."""
-FEW: Final = 20
+"""Rows of the largest page that the probe requests."""
+SMALL: Final = 20
 """Rows of a small page."""
-ENOUGH: Final = 8
-"""Rows that are in order by chance once in 40,000 times."""
+MIN_ROWS: Final = 8
+"""Rows that a decision needs: by chance, they are sorted once in 40,000 times."""
 PAGE_SIZE: Final = "page_size of the connection"
 
 
@@ -28,117 +28,117 @@ def keys(reply: Reply) -> list[object]:
     return [row.get("id") for row in reply.rows()]
 
 
-# The largest page
+# Maximum page size
 
 
-async def ask_page_size_limit(page_of: PageOf, page_size: int) -> Finding:
-    """Ask for ever smaller pages until one is served; `page_size` is the connection's."""
-    large = await page_of(1, LARGE)
+async def probe_page_size_limit(read_page: ReadPage, page_size: int) -> Finding:
+    """Search for the largest page that the service serves; `page_size` is the connection's."""
+    large = await read_page(1, LARGE)
     if large.ok:
         return served_limit(len(large.rows()), large.total_pages)
-    if not large.refused or not (await page_of(1, 1)).ok:
-        return cannot_tell("page_size_limit", f"pages are answered {large.status}.")
+    if not large.refused or not (await read_page(1, 1)).ok:
+        return undetermined("page_size_limit", f"the service responds {large.status} to pages.")
     served, refused = 1, LARGE
     while refused - served > 1:
         middle = (served + refused) // 2
-        if (await page_of(1, middle)).ok:
+        if (await read_page(1, middle)).ok:
             served = middle
         else:
             refused = middle
     return Finding(
         name="page_size_limit",
         value={"rows": served, "beyond": "refused"},
-        told=f"A page holds {served} rows at most; a larger page_size is refused.",
+        summary=f"A page has at most {served} rows; the service refuses a larger page_size.",
         setting=PAGE_SIZE,
-        advice=f"It says {page_size}: set page_size to {served}." if page_size > served else None,
+        advice=f"It is {page_size}: set page_size to {served}." if page_size > served else None,
     )
 
 
 def served_limit(rows: int, total_pages: int | None) -> Finding:
-    """Judge a page of `LARGE` that was served with `rows`: a first page of several is a full one."""
+    """Return the limit that a first page of `rows` shows if `LARGE` rows were requested."""
     name = "page_size_limit"
     if rows == 0 or total_pages is None:
-        return cannot_tell(name, "the list is empty.", setting=PAGE_SIZE)
+        return undetermined(name, "the list is empty.", setting=PAGE_SIZE)
     if total_pages <= 1 or rows >= LARGE:
-        why = f"{rows} rows came on one page; larger ones there are not, or were not asked for."
-        return cannot_tell(name, why, setting=PAGE_SIZE)
+        why = f"the service served {rows} rows on one page; the probe saw no limit."
+        return undetermined(name, why, setting=PAGE_SIZE)
     return Finding(
         name=name,
         value={"rows": rows, "beyond": "clamped"},
-        told=f"A page holds {rows} rows at most; a larger page_size is served with as many.",
+        summary=f"A page has at most {rows} rows; a larger page_size returns as many.",
         setting=PAGE_SIZE,
     )
 
 
-# Past the end
+# Pages past the last one
 
 
-async def ask_past_end(page_of: PageOf, size: int = FEW) -> Finding:
-    """Ask for the last page of `size` rows and for the one after it."""
-    pages = (await page_of(1, size)).total_pages or 0
+async def probe_past_end(read_page: ReadPage, size: int = SMALL) -> Finding:
+    """Request the last page of `size` rows and the page after it."""
+    pages = (await read_page(1, size)).total_pages or 0
     if pages < 1:
-        return cannot_tell("past_end", "the list is empty.")
-    last, past = await page_of(pages, size), await page_of(pages + 1, size)
+        return undetermined("past_end", "the list is empty.")
+    last, past = await read_page(pages, size), await read_page(pages + 1, size)
     if past.total_pages not in (None, pages):
-        return cannot_tell("past_end", "the list grew while it was asked.")
+        return undetermined("past_end", "the list grew during the probe.")
     return past_end(keys(last), past.status, keys(past))
 
 
 def past_end(last: Keys, status: int, past: Keys) -> Finding:
-    """Judge what a page past the last holds."""
+    """Return what the service responds for a page past the last one."""
     name = "past_end"
     if not last:
-        return cannot_tell(name, "the last page is empty.")
-    if 400 <= status < 500:  # noqa: PLR2004 -- HTTP's refusals
-        told = f"A page past the last is refused ({status})."
-        return Finding(name=name, value={"answer": "refused", "status": status}, told=told)
+        return undetermined(name, "the last page is empty.")
+    if 400 <= status < 500:  # noqa: PLR2004 - HTTP's status classes
+        summary = f"The service refuses a page past the last one ({status})."
+        return Finding(name=name, value={"answer": "refused", "status": status}, summary=summary)
     if not past:
-        told = "A page past the last is empty."
-        return Finding(name=name, value={"answer": "empty"}, told=told)
+        summary = "A page past the last one is empty."
+        return Finding(name=name, value={"answer": "empty"}, summary=summary)
     if list(past) == list(last):
-        told = "A page past the last is the last one again."
-        return Finding(name=name, value={"answer": "last_page"}, told=told)
-    return cannot_tell(name, "it holds rows that the last page does not.")
+        summary = "A page past the last one repeats the last one."
+        return Finding(name=name, value={"answer": "last_page"}, summary=summary)
+    return undetermined(name, "the page past the last one has rows that the last one lacks.")
 
 
-# Order
+# Order of rows
 
 
-async def ask_order(page_of: PageOf, size: int = 2 * FEW) -> list[Finding]:
-    """Ask for the same rows three times, once on a smaller page; once more if they moved."""
+async def probe_order(read_page: ReadPage, size: int = 2 * SMALL) -> list[Finding]:
+    """Read the same rows three times, once on a smaller page; repeat once if the order changed."""
     for _ in range(2):
-        first = keys(await page_of(1, size))
-        small = keys(await page_of(1, max(1, size // 2)))
-        again = keys(await page_of(1, size))
-        stable = sort_stability(first, again, small)
-        if stable.known:
+        first = keys(await read_page(1, size))
+        small = keys(await read_page(1, max(1, size // 2)))
+        again = keys(await read_page(1, size))
+        stability = sort_stability(first, again, small)
+        if stability.known:
             break
-    return [stable, list_order(first)]
+    return [stability, list_order(first)]
 
 
 def sort_stability(first: Keys, again: Keys, small: Keys) -> Finding:
-    """Judge whether the same question brings the same order."""
+    """Return whether repeated requests return the same order."""
     name = "sort_stability"
-    if len(first) < ENOUGH:
-        return cannot_tell(name, f"the list has fewer than {ENOUGH} rows.")
+    if len(first) < MIN_ROWS:
+        return undetermined(name, f"the list has fewer than {MIN_ROWS} rows.")
     if list(first) == list(again) and list(first[: len(small)]) == list(small):
-        told = "The same list came in the same order three times, on pages of two sizes."
-        return Finding(name=name, value="stable", told=told)
+        summary = "Three reads of a list, on pages of two sizes, return the same order."
+        return Finding(name=name, value="stable", summary=summary)
     if list(first) != list(again) and sorted(map(str, first)) == sorted(map(str, again)):
-        told = "The same rows came in another order: a list read in pages may lack some."
-        return Finding(name=name, value="unstable", told=told)
-    return cannot_tell(name, "rows came and went while the list was asked.")
+        summary = "Two reads return the same rows in a different order; pages may miss rows."
+        return Finding(name=name, value="unstable", summary=summary)
+    return undetermined(name, "the list changed during the probe.")
 
 
 def list_order(found: Keys) -> Finding:
-    """Judge whether a list is in the order of its ids."""
+    """Return whether a list is sorted by id."""
     name = "list_order"
     ids = [key for key in found if isinstance(key, int)]
-    if len(ids) < ENOUGH:
-        return cannot_tell(name, f"the list has fewer than {ENOUGH} rows.")
-    ups = sorted(set(ids))
-    if ids == ups:
-        return Finding(name=name, value="id", told="Lists come by id, the lowest first.")
-    if ids == ups[::-1]:
-        return Finding(name=name, value="id_desc", told="Lists come by id, the highest first.")
-    return Finding(name=name, value="not_by_id", told="Lists come in an order that is not by id.")
+    if len(ids) < MIN_ROWS:
+        return undetermined(name, f"the list has fewer than {MIN_ROWS} rows.")
+    ascending = sorted(set(ids))
+    if ids == ascending:
+        return Finding(name=name, value="id", summary="Lists are sorted by ascending id.")
+    if ids == ascending[::-1]:
+        return Finding(name=name, value="id_desc", summary="Lists are sorted by descending id.")
+    return Finding(name=name, value="not_by_id", summary="Lists are not sorted by id.")

@@ -1,10 +1,11 @@
-"""The probe: every question once, in an order in which one answer serves the next."""
+"""Probe of unspecified service behaviour: requests, findings and their storage."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
+from bms.client import Client
 from bms.errors import BmsError
 from bms.records import (
     ClientInvoice,
@@ -17,11 +18,15 @@ from bms.records import (
     Record,
 )
 from bms_flows.contract import paging, ranges, shapes
-from bms_flows.contract.asking import Asker, Reply
-from bms_flows.contract.employees import ask_default_filter
-from bms_flows.contract.finding import Finding, cannot_tell
+from bms_flows.contract.default_filter import probe_default_filter
+from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.replies import Reply, ask
+from bms_flows.contract.store import store
 from bms_flows.contract.tokens import expires_in_unit
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 
 CODES: Final = {
@@ -30,27 +35,52 @@ CODES: Final = {
     "contact": ("origin", "signal"),
     "consultant": ("type", "currency"),
 }
-NO_SUCH_ID: Final = 2**31 - 1
-"""The largest number of the interface's int32."""
+UNKNOWN_ID: Final = 2**31 - 1
+"""The largest int32, the type of ids in the interface."""
+
+
+async def run_probe(
+    client: Client, flow: FlowContext, step: Step, *, entities: Sequence[int], today: date
+) -> dict[str, Any]:
+    """Probe the service and store the findings; return their names by result.
+
+    Raises the client's errors if the service issues no token.
+    """
+    with recorded_step(flow, step, client.counters) as run_id:
+        async with client:
+            findings = await Probe(client, entities, flow.settings, today).run()
+        with flow.warehouse.begin() as connection:
+            names = store(connection, findings, step, run_id)
+            step_log.finish(
+                connection,
+                run_id,
+                state="complete",
+                service=client.counters,
+                details={result: len(found) for result, found in names.items()},
+            )
+    return names | {"requests": client.counters.requests}
 
 
 @dataclass
 class Probe:
-    """Asks one service what its interface doesn't show; each question that fails says so itself."""
+    """Probe of one service; a question that fails is reported as undetermined."""
 
-    asker: Asker
+    client: Client
     entities: Sequence[int]
     settings: FlowSettings
     today: date
     findings: list[Finding] = field(default_factory=list)
-    most: int = paging.LARGE
+    max_page: int = paging.LARGE
     served_at: float | None = None
 
     async def run(self) -> list[Finding]:
-        """Return what every question brought; a token must be had, everything else may fail."""
-        token = await self.asker.token()
+        """Return the findings of every question; raise only if the service issues no token.
+
+        Later questions use the results of earlier ones.
+        """
+        token = Reply(await self.client.raw_token())
         self.served_at = token.served_at
-        assumed = self.asker.settings.expires_in_unit
+        assumed = self.client.settings.expires_in_unit
         self.findings.append(expires_in_unit(token.content(), token.served_at, assumed))
         for names, question in (
             (("page_size_limit",), self._page_size),
@@ -73,34 +103,37 @@ class Probe:
             self.findings += await question()
         except BmsError as error:
             why = f"the question failed ({type(error).__name__})."
-            self.findings += [cannot_tell(name, why) for name in names]
+            self.findings += [undetermined(name, why) for name in names]
 
     async def _page(self, number: int, size: int) -> Reply:
-        return await self.asker.get(
-            "list_contacts", {"filter": "ALL", "page_number": number, "page_size": size}
+        return await ask(
+            self.client,
+            "list_contacts",
+            {"filter": "ALL", "page_number": number, "page_size": size},
         )
 
     async def _page_size(self) -> list[Finding]:
-        found = await paging.ask_page_size_limit(self._page, self.asker.settings.page_size)
+        found = await paging.probe_page_size_limit(self._page, self.client.settings.page_size)
         if found.known:
-            self.most = found.value["rows"]
+            self.max_page = found.value["rows"]
         return [found]
 
     async def _past_end(self) -> list[Finding]:
-        return [await paging.ask_past_end(self._page, min(paging.FEW, self.most))]
+        return [await paging.probe_past_end(self._page, min(paging.SMALL, self.max_page))]
 
     async def _order(self) -> list[Finding]:
-        return await paging.ask_order(self._page, min(2 * paging.FEW, self.most))
+        return await paging.probe_order(self._page, min(2 * paging.SMALL, self.max_page))
 
     async def _default_filter(self) -> list[Finding]:
-        return [await ask_default_filter(self.asker, self.entities)]
+        return [await probe_default_filter(self.client, self.entities)]
 
     async def _ranges(self) -> list[Finding]:
         assumed = self.settings.invoice_range_date
         for entity in self.entities:
 
-            async def range_of(window: Window, id_entity: int = entity) -> Reply:
-                return await self.asker.get(
+            async def read_range(window: Window, id_entity: int = entity) -> Reply:
+                return await ask(
+                    self.client,
                     "list_client_invoices",
                     {
                         "id_entity": id_entity,
@@ -109,42 +142,42 @@ class Probe:
                     },
                 )
 
-            wide = await ranges.ask_wide(range_of, self.today)
-            if wide is None:
+            sample = await ranges.find_sample(read_range, self.today)
+            if sample is None:
                 continue
             return [
-                await ranges.ask_range_date(wide, assumed),
-                await ranges.ask_end_date(wide, self.asker.settings.end_date_inclusive),
-                *self._seen("client_invoice", "list_client_invoices", wide.rows, ClientInvoice),
-                shapes.datetime_zone(wide.rows, self.served_at, self.asker.settings.time_zone),
+                await ranges.probe_range_date(sample, assumed),
+                await ranges.probe_end_date(sample, self.client.settings.end_date_inclusive),
+                *self._seen("client_invoice", "list_client_invoices", sample.rows, ClientInvoice),
+                shapes.datetime_zone(sample.rows, self.served_at, self.client.settings.time_zone),
             ]
-        why = "no entity has enough invoices in half a year."
+        why = f"no entity has {ranges.MIN_ROWS} invoices in a range of the last half year."
         return [
-            cannot_tell("invoice_range_date", why, setting=ranges.RANGE_SETTING),
-            cannot_tell("end_date", why, setting=ranges.END_SETTING),
+            undetermined("invoice_range_date", why, setting=ranges.RANGE_SETTING),
+            undetermined("end_date", why, setting=ranges.END_SETTING),
         ]
 
     async def _errors(self) -> list[Finding]:
-        unknown = await self.asker.get("read_contact", values={"id_contact": NO_SUCH_ID})
-        missing = await self.asker.get("list_contacts", {"page_size": 1})
-        anonymous = await self.asker.get(
-            "list_contacts", {"filter": "ALL", "page_size": 1}, with_token=False
+        unknown = await ask(self.client, "read_contact", values={"id_contact": UNKNOWN_ID})
+        missing = await ask(self.client, "list_contacts", {"page_size": 1})
+        anonymous = await ask(
+            self.client, "list_contacts", {"filter": "ALL", "page_size": 1}, authenticate=False
         )
         return [
-            shapes.error("error_unknown_id", "An id that nobody has", unknown),
-            shapes.error("error_missing_parameter", "A list of contacts without filter", missing),
-            shapes.error("error_no_token", "A list without a token", anonymous),
+            shapes.error("error_unknown_id", "Unknown id", unknown),
+            shapes.error("error_missing_parameter", "Contacts without filter", missing),
+            shapes.error("error_no_token", "List without a token", anonymous),
         ]
 
     async def _contacts(self) -> list[Finding]:
-        rows = (await self._page(1, min(100, self.most))).rows()
+        rows = (await self._page(1, min(100, self.max_page))).rows()
         findings = self._seen("contact", "list_contacts", rows, ContactItem)
-        findings.append(shapes.offsets(rows, self.asker.settings.time_zone))
+        findings.append(shapes.offsets(rows, self.client.settings.time_zone))
         return findings + await self._detail("read_contact", "id_contact", "id", rows, Contact)
 
     async def _consultants(self) -> list[Finding]:
-        query = {"page_number": 1, "page_size": min(100, self.most)}
-        rows = (await self.asker.get("list_consultants", query)).rows()
+        query = {"page_number": 1, "page_size": min(100, self.max_page)}
+        rows = (await ask(self.client, "list_consultants", query)).rows()
         findings = self._seen("consultant", "list_consultants", rows, ConsultantItem)
         return findings + await self._detail(
             "read_consultant", "id_consultant", "id", rows, Consultant
@@ -153,7 +186,9 @@ class Probe:
     async def _employees(self) -> list[Finding]:
         rows = []
         for entity in self.entities:
-            listed = await self.asker.get("list_employees", {"id_entity": entity, "filter": "ALL"})
+            listed = await ask(
+                self.client, "list_employees", {"id_entity": entity, "filter": "ALL"}
+            )
             rows += listed.rows()
         findings = self._seen("employee", "list_employees", rows, EmployeeItem)
         key = "guid_employee"
@@ -175,12 +210,12 @@ class Probe:
         rows: Sequence[shapes.Row],
         record: type[Record],
     ) -> list[Finding]:
-        """Read one detail for the names of its fields."""
+        """Return the undocumented fields of one detail."""
         name = f"undocumented_{operation}"
         given = rows[0].get(key) if rows else None
         if not isinstance(given, int | str):
-            return [cannot_tell(name, "there is none to read.")]
-        reply = await self.asker.get(operation, values={parameter: given})
+            return [undetermined(name, "the list has no record to read.")]
+        reply = await ask(self.client, operation, values={parameter: given})
         content = reply.content() if reply.ok else None
         details = [content] if isinstance(content, dict) else []
         return [shapes.undocumented(operation, details, record)]

@@ -1,6 +1,6 @@
-"""Which date a range of invoices filters, and whether its last day is in it.
+"""Invoice ranges: the date that they filter, and whether `end_date` is included.
 
-Interface, "GET /v1/ERP/invoices/clients". Judgements are pure; what asks stands below them.
+The `probe_...` functions and `find_sample` send the requests; the other functions are pure.
 """
 
 import itertools
@@ -11,76 +11,80 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from bms.dates import parse_date, parse_datetime
-from bms_flows.contract.asking import Reply
-from bms_flows.contract.finding import Finding, cannot_tell
+from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.replies import Reply
 from bms_flows.runtime.windows import DAY, Window
 
 Row = Mapping[str, Any]
-RangeOf = Callable[[Window], Awaitable[Reply]]
-"""Asks for the invoices from one day to another, the days as they are sent."""
+ReadRange = Callable[[Window], Awaitable[Reply]]
+"""Requests the invoices of a window; its last day is sent as `end_date`."""
 
 FIELDS: Final = ("invoice_date", "created_on", "due_date", "sent_on")
 RANGE_SETTING: Final = "BMS_INVOICE_RANGE_DATE"
 END_SETTING: Final = "end_date_inclusive of the connection"
-WIDE: Final = 28
-"""Days of the first range asked for."""
-BACK: Final = 7
-"""So many such ranges, each before the other, until one holds invoices."""
-ENOUGH: Final = 5
-TRIED_DAYS: Final = 3
-ANYWHERE: Final = timedelta(hours=14)
-"""No zone is further from another's day than this from UTC's."""
+SAMPLE_DAYS: Final = 28
+SAMPLES: Final = 7
+"""Consecutive ranges to search for a sample, backwards from yesterday."""
+MIN_ROWS: Final = 5
+"""Invoices that a sample needs."""
+PAIRS: Final = 3
+"""Pairs of days to compare."""
+MAX_OFFSET: Final = timedelta(hours=14)
+"""Largest UTC offset of a time zone."""
 
 
 @dataclass(frozen=True)
-class Wide:
-    """The rows of a range that was answered, and how to ask for others of the same entity."""
+class Sample:
+    """The invoices of a range, and how to read other ranges of the same entity."""
 
     window: Window
     rows: Sequence[Row]
-    range_of: RangeOf
+    read_range: ReadRange
 
 
-async def ask_wide(range_of: RangeOf, today: date) -> Wide | None:
-    """Return the latest range that holds enough invoices; a refused one is halved down to two days."""
-    days = WIDE
+async def find_sample(read_range: ReadRange, today: date) -> Sample | None:
+    """Return the latest range with enough invoices; halve a refused range down to two days."""
+    days = SAMPLE_DAYS
     end = today - DAY
-    for _ in range(BACK):
+    for _ in range(SAMPLES):
         window = Window(end - (days - 1) * DAY, end)
-        reply = await range_of(window)
-        while reply.refused and window.days > 2:  # noqa: PLR2004 -- one day may be none at all
+        reply = await read_range(window)
+        while reply.refused and window.days > 2:  # noqa: PLR2004 - a single day may be empty
             window = window.halves()[1]
-            reply = await range_of(window)
-        if len(rows := reply.rows()) >= ENOUGH:
-            return Wide(window, rows, range_of)
+            reply = await read_range(window)
+        if len(rows := reply.rows()) >= MIN_ROWS:
+            return Sample(window, rows, read_range)
         end = window.start - DAY
     return None
 
 
-# The date
+# The filtered date
 
 
-async def ask_range_date(wide: Wide, assumed: str) -> Finding:
-    """Tell which field every row agrees with; where two do, ask where a row shows that has them apart."""
-    left = fields_within(wide.rows, wide.window)
+async def probe_range_date(sample: Sample, assumed: str) -> Finding:
+    """Return the field that lies in the range in every row.
+
+    If two fields do, read a range around a row in which they differ.
+    """
+    left = fields_within(sample.rows, sample.window)
     for first, second in itertools.combinations(left, 2):
-        row = row_apart(wide.rows, first, second)
+        row = distinguishing_row(sample.rows, first, second)
         if row is None or first not in left or second not in left:
             continue
-        around = await wide.range_of(_around(row, first))
+        around = await sample.read_range(_around(row, first))
         if around.ok:
-            wrong = second if _holds(around.rows(), row) else first
+            wrong = second if _contains(around.rows(), row) else first
             left = [each for each in left if each != wrong]
     return range_date(left, assumed)
 
 
 def fields_within(rows: Sequence[Row], window: Window) -> list[str]:
-    """Return the fields that lie in `window` in every row; a moment counts in whatever zone."""
-    return [name for name in FIELDS if rows and all(_lies(row.get(name), window) for row in rows)]
+    """Return the fields that are in `window` in every row, in whatever time zone."""
+    return [name for name in FIELDS if rows and all(_within(row.get(name), window) for row in rows)]
 
 
-def row_apart(rows: Sequence[Row], first: str, second: str) -> Row | None:
-    """Return a row whose two fields lie days apart, so that a range around one lacks the other."""
+def distinguishing_row(rows: Sequence[Row], first: str, second: str) -> Row | None:
+    """Return a row whose two fields are so many days apart that a range contains only one."""
     for row in rows:
         a, b = _day(row.get(first)), _day(row.get(second))
         if a and b and abs(a - b) >= 4 * DAY:
@@ -89,61 +93,68 @@ def row_apart(rows: Sequence[Row], first: str, second: str) -> Row | None:
 
 
 def range_date(left: Sequence[str], assumed: str) -> Finding:
-    """Judge by the fields that are left."""
+    """Return the finding from the fields that agree with every range."""
     name = "invoice_range_date"
-    wrong = f"It says {assumed}, which is not it: set BMS_INVOICE_RANGE_DATE to {{}}."
+    advice = f"It is {assumed}, which is wrong: set BMS_INVOICE_RANGE_DATE to {{}}."
     if len(left) == 1:
         return Finding(
             name=name,
             value=left[0],
-            told=f"start_date and end_date filter {left[0]}.",
+            summary=f"start_date and end_date filter {left[0]}.",
             setting=RANGE_SETTING,
-            advice=None if left[0] == assumed else wrong.format(left[0]),
+            advice=None if left[0] == assumed else advice.format(left[0]),
         )
     if not left:
-        why = "no date of the invoices lies within the days asked for."
-        return cannot_tell(name, why, setting=RANGE_SETTING)
-    advice = None if assumed in left else wrong.format(" or ".join(left))
-    why = f"{' and '.join(left)} agree in every invoice seen."
-    return cannot_tell(name, why, setting=RANGE_SETTING, advice=advice, agrees=not advice)
+        why = "no date field of the invoices is always within the requested days."
+        return undetermined(name, why, setting=RANGE_SETTING)
+    wrong = advice.format(" or ".join(left)) if assumed not in left else None
+    why = f"{' and '.join(left)} agree in every invoice of the sample."
+    return undetermined(name, why, setting=RANGE_SETTING, advice=wrong, agrees=not wrong)
 
 
 # The last day
 
 
-async def ask_end_date(wide: Wide, inclusive: bool) -> Finding:
-    """Ask for two days together and each alone: what shows only together was left out alone."""
-    name = "end_date"
-    left = fields_within(wide.rows, wide.window) or FIELDS[:1]
-    busy = Counter(day for row in wide.rows if (day := _day(row.get(left[0]))))
-    for day, _ in busy.most_common(TRIED_DAYS):
+async def probe_end_date(sample: Sample, inclusive: bool) -> Finding:
+    """Read two days together and each alone: an excluded `end_date` leaves a single day empty."""
+    left = fields_within(sample.rows, sample.window) or FIELDS[:1]
+    busiest = Counter(day for row in sample.rows if (day := _day(row.get(left[0]))))
+    for day, _ in busiest.most_common(PAIRS):
         both = Window(day, day + DAY)
-        before = await wide.range_of(both)
-        alone = [await wide.range_of(Window(each, each)) for each in both]
-        after = await wide.range_of(both)
+        before = await sample.read_range(both)
+        alone = [await sample.read_range(Window(each, each)) for each in both]
+        after = await sample.read_range(both)
         replies = (before, *alone, after)
         if all(reply.ok for reply in replies):
-            found = end_date(*(len(reply.rows()) for reply in replies), inclusive=inclusive)
-            if found.known:
-                return found
-    return cannot_tell(name, "no pair of days told it.", setting=END_SETTING)
+            finding = end_date(*(len(reply.rows()) for reply in replies), inclusive=inclusive)
+            if finding.known:
+                return finding
+    return undetermined("end_date", "no pair of days was conclusive.", setting=END_SETTING)
 
 
 def end_date(before: int, first: int, second: int, after: int, *, inclusive: bool) -> Finding:
-    """Judge by the rows of two days together (before and after), and of each day alone."""
+    """Return the finding from the row counts of two days together (twice) and of each alone."""
     name = "end_date"
     if first or second:
-        advice = None if inclusive else "It says false: set end_date_inclusive to true."
-        told = "end_date belongs to the range."
-        return Finding(name=name, value="inclusive", told=told, setting=END_SETTING, advice=advice)
+        return Finding(
+            name=name,
+            value="inclusive",
+            summary="The range includes end_date.",
+            setting=END_SETTING,
+            advice=None if inclusive else "It is false: set end_date_inclusive to true.",
+        )
     if before and after:
-        advice = "It says true: set end_date_inclusive to false." if inclusive else None
-        told = "end_date is the first day after the range."
-        return Finding(name=name, value="exclusive", told=told, setting=END_SETTING, advice=advice)
-    return cannot_tell(name, "the two days hold no invoices.", setting=END_SETTING)
+        return Finding(
+            name=name,
+            value="exclusive",
+            summary="The range ends before end_date.",
+            setting=END_SETTING,
+            advice="It is true: set end_date_inclusive to false." if inclusive else None,
+        )
+    return undetermined(name, "the two days have no invoices.", setting=END_SETTING)
 
 
-def _lies(value: Any, window: Window) -> bool:
+def _within(value: Any, window: Window) -> bool:
     if not isinstance(value, str) or not value:
         return False
     try:
@@ -155,8 +166,8 @@ def _lies(value: Any, window: Window) -> bool:
         return False
     if _is_day(value):
         return day in window
-    opens = datetime.combine(window.start, time(), moment.tzinfo)
-    return opens - ANYWHERE <= moment < opens + window.days * DAY + ANYWHERE
+    start = datetime.combine(window.start, time(), moment.tzinfo)
+    return start - MAX_OFFSET <= moment < start + window.days * DAY + MAX_OFFSET
 
 
 def _is_day(value: str) -> bool:
@@ -173,9 +184,9 @@ def _day(value: Any) -> date | None:
 def _around(row: Row, field: str) -> Window:
     day = _day(row.get(field))
     if day is None:
-        raise ValueError(f"{field} names no day")
+        raise ValueError(f"{field} is not a day")
     return Window(day - DAY, day + DAY)
 
 
-def _holds(rows: Sequence[Row], row: Row) -> bool:
+def _contains(rows: Sequence[Row], row: Row) -> bool:
     return any(each.get("id_invoice") == row.get("id_invoice") for each in rows)

@@ -1,6 +1,6 @@
-"""What answers look like: errors, times, fields beyond the interface, codes; pure.
+"""Shapes of responses: error bodies, time zones, undocumented fields, codes; pure functions.
 
-Only names, codes and numbers are taken from an answer, never a text that may be personal.
+Findings hold names, codes and numbers only, never a text that may be personal.
 """
 
 import re
@@ -13,38 +13,38 @@ import msgspec
 
 from bms.dates import SHAPE
 from bms.records import Record
-from bms_flows.contract.asking import Reply
-from bms_flows.contract.finding import Finding, cannot_tell
+from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.replies import Reply
 
 Row = Mapping[str, Any]
 
 NAME: Final = re.compile(r"[A-Za-z_][\w.\-]{0,59}")
 CODE: Final = re.compile(r"[\w.\-]{1,20}")
-MOST_CODES: Final = 40
-"""A field with more values than this holds no codes."""
+MAX_CODES: Final = 40
+"""A field with more distinct values holds no codes."""
 PROBLEM: Final = {"type", "title", "status"}
-"""Members of RFC 9457."""
-AHEAD_S: Final = 900.0
-"""Seconds that the service's own clocks may differ by."""
+"""Members of a problem document (RFC 9457)."""
+CLOCK_TOLERANCE_S: Final = 900.0
+"""Seconds by which the clocks of the service may differ."""
 ZONE_SETTING: Final = "time_zone of the connection"
-MOMENTS: Final = ("created_on", "modified_on", "sent_on", "canceled_on", "deleted_on")
+TIMESTAMPS: Final = ("created_on", "modified_on", "sent_on", "canceled_on", "deleted_on")
 
 
 # Errors
 
 
-def error(name: str, asked: str, reply: Reply) -> Finding:
-    """Return status and shape of the answer to a question that can't be answered."""
+def error(name: str, request: str, reply: Reply) -> Finding:
+    """Return the status and body shape of the reply to an invalid request."""
     value = {"status": reply.status, "body": body_shape(reply)}
     if reply.ok:
-        told = f"{asked} is answered {reply.status} all the same."
-        return Finding(name=name, value=value | {"body": "an answer"}, told=told)
-    told = f"{asked} is answered {reply.status}; the body is {value['body']}."
-    return Finding(name=name, value=value, told=told)
+        summary = f"{request}: the service responds {reply.status}, as to a valid request."
+        return Finding(name=name, value=value | {"body": "an answer"}, summary=summary)
+    summary = f"{request}: the service responds {reply.status}; the body is {value['body']}."
+    return Finding(name=name, value=value, summary=summary)
 
 
 def body_shape(reply: Reply) -> str:
-    """Return what kind of body an error has, with the names of its members."""
+    """Return the kind of an error's body, with the names of its members."""
     if not reply.body.strip():
         return "empty"
     content = reply.content()
@@ -55,57 +55,61 @@ def body_shape(reply: Reply) -> str:
     return f"{kind}: {', '.join(names)}"
 
 
-# Times
+# Time zones
 
 
 def datetime_zone(rows: Iterable[Row], served_at: float | None, assumed: str) -> Finding:
-    """Return how date-times name their zone; one without, ahead of the service's clock, is telling."""
+    """Return how timestamps name their zone.
+
+    A timestamp without a zone that is ahead of the service's clock contradicts `assumed`.
+    """
     name = "datetime_zone"
-    moments = [text for row in rows for text in _moments(row)]
-    written = sorted({_zone_of(text) for text in moments})
-    if not written:
-        return cannot_tell(name, "no date-time was seen.", setting=ZONE_SETTING)
-    told = {
-        "none": "Date-times come without a zone; which one is meant, they do not tell.",
-        "Z": "Date-times are UTC, and say so.",
-        "offset": "Date-times carry their offset.",
+    timestamps = [text for row in rows for text in _timestamps(row)]
+    notations = sorted({_notation(text) for text in timestamps})
+    if not notations:
+        return undetermined(name, "the sample has no timestamp.", setting=ZONE_SETTING)
+    summaries = {
+        "none": "Timestamps have no zone.",
+        "Z": "Timestamps are in UTC and marked Z.",
+        "offset": "Timestamps have an offset.",
     }
-    ahead = _ahead([text for text in moments if _zone_of(text) == "none"], served_at, assumed)
+    without_zone = [text for text in timestamps if _notation(text) == "none"]
     return Finding(
         name=name,
-        value=written,
-        told=" ".join(told[each] for each in written),
+        value=notations,
+        summary=" ".join(summaries[each] for each in notations),
         setting=ZONE_SETTING,
-        advice=f"Read in {assumed}, a time lies ahead: set time_zone to a zone further east."
-        if ahead
+        advice=f"Read in {assumed}, a timestamp is in the future: set time_zone to a zone further east."
+        if _ahead(without_zone, served_at, assumed)
         else None,
     )
 
 
 def offsets(rows: Iterable[Row], zone: str) -> Finding:
-    """Return the offsets that date-times carry, where winter and summer were both seen."""
+    """Return the offsets of timestamps, if the rows include winter and summer."""
     name = "offsets"
     seen: set[str] = set()
     agree, seasons = True, set()
-    for text in (text for row in rows for text in _moments(row)):
-        if _zone_of(text) != "offset":
+    for text in (text for row in rows for text in _timestamps(row)):
+        if _notation(text) != "offset":
             continue
         moment = datetime.fromisoformat(text)
         seen.add(moment.isoformat()[-6:])
         seasons.add(moment.month)
         agree = agree and moment.utcoffset() == moment.astimezone(ZoneInfo(zone)).utcoffset()
     if not seasons & {12, 1, 2} or not seasons & {6, 7, 8}:
-        return cannot_tell(name, "no offsets of both winter and summer were seen.")
-    told = f"Offsets are {', '.join(sorted(seen))}: {'' if agree else 'not '}those of {zone}."
-    return Finding(name=name, value=sorted(seen), told=told)
+        return undetermined(name, "the sample lacks offsets of winter or of summer.")
+    verb = "match" if agree else "do not match"
+    summary = f"The offsets {', '.join(sorted(seen))} {verb} {zone}."
+    return Finding(name=name, value=sorted(seen), summary=summary)
 
 
-def _moments(row: Row) -> list[str]:
-    found = (row.get(name) for name in MOMENTS)
+def _timestamps(row: Row) -> list[str]:
+    found = (row.get(name) for name in TIMESTAMPS)
     return [text for text in found if isinstance(text, str) and SHAPE.fullmatch(text)]
 
 
-def _zone_of(text: str) -> str:
+def _notation(text: str) -> str:
     if text[-1] in "Zz":
         return "Z"
     return "offset" if re.search(r"[ T].*[+-]\d\d(?::?\d\d)?$", text) else "none"
@@ -114,7 +118,7 @@ def _zone_of(text: str) -> str:
 def _ahead(texts: Sequence[str], served_at: float | None, zone: str) -> bool:
     if served_at is None:
         return False
-    limit = datetime.fromtimestamp(served_at, UTC) + timedelta(seconds=AHEAD_S)
+    limit = datetime.fromtimestamp(served_at, UTC) + timedelta(seconds=CLOCK_TOLERANCE_S)
     moments = (datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)) for text in texts)
     return any(moment > limit for moment in moments)
 
@@ -123,26 +127,24 @@ def _ahead(texts: Sequence[str], served_at: float | None, zone: str) -> bool:
 
 
 def undocumented(operation: str, rows: Sequence[Row], record: type[Record]) -> Finding:
-    """Return the names of fields that rows carry and the interface doesn't describe."""
+    """Return the names of fields that the interface does not describe."""
     name = f"undocumented_{operation}"
     if not rows:
-        return cannot_tell(name, "no row was seen.")
+        return undetermined(name, "the list has no rows.")
     described = {field.encode_name for field in msgspec.structs.fields(record)}
-    beyond = {each for row in rows for each in row if NAME.fullmatch(each)} - described
-    told = f"{operation} carries {', '.join(sorted(beyond))} beside the fields described."
-    if not beyond:
-        told = f"{operation} carries the fields described and no other."
-    return Finding(name=name, value=sorted(beyond)[:MOST_CODES], told=told, grows=True)
+    new = sorted({each for row in rows for each in row if NAME.fullmatch(each)} - described)
+    summary = f"{operation} returns undocumented fields: {', '.join(new) or 'none'}."
+    return Finding(name=name, value=new[:MAX_CODES], summary=summary, cumulative=True)
 
 
 def codes(resource: str, field: str, rows: Sequence[Row]) -> Finding:
-    """Return the codes seen in a field."""
+    """Return the codes that a field has in the rows."""
     name = f"codes_{resource}_{field}"
-    seen = {row[field] for row in rows if isinstance(row.get(field), str)}
-    found = sorted(code for code in seen if CODE.fullmatch(code))
+    values = {row[field] for row in rows if isinstance(row.get(field), str)}
+    found = sorted(code for code in values if CODE.fullmatch(code))
     if not found:
-        return cannot_tell(name, "no code was seen.")
-    if len(found) > MOST_CODES:
-        return cannot_tell(name, f"it has more than {MOST_CODES} values.")
-    told = f"{field} of {resource} takes {', '.join(found)}."
-    return Finding(name=name, value=found, told=told, grows=True)
+        return undetermined(name, "no row has a code.")
+    if len(found) > MAX_CODES:
+        return undetermined(name, f"the field has more than {MAX_CODES} values.")
+    summary = f"Values of {field} of {resource}: {', '.join(found)}."
+    return Finding(name=name, value=found, summary=summary, cumulative=True)

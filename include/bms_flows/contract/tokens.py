@@ -1,48 +1,48 @@
-"""What a token's answer tells of its own life (interface, "Authentication"); pure."""
+"""Unit of `expires_in` in a token response (interface, "Authentication"); pure functions."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from bms.auth import claims, number
 from bms.settings import SECONDS_PER_UNIT
-from bms_flows.contract.finding import Finding, cannot_tell
+from bms_flows.contract.finding import Finding, undetermined
 
 NAME: Final = "expires_in_unit"
 SETTING: Final = "expires_in_unit of the connection"
 ROUNDING_S: Final = 2.0
-"""Seconds by which a life may be off: claims are whole seconds, the answer took its time."""
+"""Tolerance in seconds: claims are whole seconds, and the response took time."""
 
 
-def expires_in_unit(answer: Any, served_at: float | None, assumed: str) -> Finding:
-    """Return the unit in which `expires_in` agrees with the token's own `exp`.
+def expires_in_unit(content: Any, served_at: float | None, assumed: str) -> Finding:
+    """Return the unit in which `expires_in` agrees with the token's `exp`.
 
-    A service may count from the token's issue or from its answer; where units disagree over
-    which, or none fits, nobody can tell.
+    A service may count from the token's issue or from its response. If several units fit, or
+    none, the unit is undetermined.
     """
-    answer = answer if isinstance(answer, Mapping) else {}
-    given, token = number(answer.get("expires_in")), answer.get("access_token")
-    if given is None or given <= 0:
-        return cannot_tell(NAME, "expires_in is no number above 0.", setting=SETTING)
-    said = claims(token) if isinstance(token, str) else {}
-    expires, issued = number(said.get("exp")), number(said.get("iat"))
+    content = content if isinstance(content, Mapping) else {}
+    expires_in, token = number(content.get("expires_in")), content.get("access_token")
+    if expires_in is None or expires_in <= 0:
+        return undetermined(NAME, "expires_in is no number above 0.", setting=SETTING)
+    of_token = claims(token) if isinstance(token, str) else {}
+    expires, issued = number(of_token.get("exp")), number(of_token.get("iat"))
     starts = [start for start in (issued, served_at) if start is not None]
     if expires is None or not starts:
-        return cannot_tell(NAME, "the token holds no readable exp.", setting=SETTING)
+        return undetermined(NAME, "the token has no readable exp.", setting=SETTING)
     lives = [expires - start for start in starts]
     units = {
         unit
         for unit, seconds in SECONDS_PER_UNIT.items()
         for life in lives
-        if abs(given * seconds - life) <= ROUNDING_S + seconds / 2
+        if abs(expires_in * seconds - life) <= ROUNDING_S + seconds / 2
     }
     if len(units) != 1:
-        why = "exp and expires_in agree in more than one unit, or in none."
-        return cannot_tell(NAME, why, setting=SETTING)
+        why = "exp and expires_in agree in several units, or in none."
+        return undetermined(NAME, why, setting=SETTING)
     (unit,) = units
     return Finding(
         name=NAME,
         value=unit,
-        told=f"expires_in is given in {unit}, by the token's own exp.",
+        summary=f"expires_in is in {unit}, according to the token's exp.",
         setting=SETTING,
-        advice=None if unit == assumed else f"It says {assumed}: set expires_in_unit to {unit}.",
+        advice=None if unit == assumed else f"It is {assumed}: set expires_in_unit to {unit}.",
     )

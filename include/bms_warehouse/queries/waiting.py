@@ -78,7 +78,7 @@ CYCLE = text("""
 """)
 
 CONTRACT = text("""
-    select distinct on (finding) finding, since, state, told, setting, advice, last_seen_at, run_id
+    select distinct on (finding) finding, since, state, summary, setting, advice, last_seen_at, run_id
     from bms.contract order by finding, since desc
 """)
 

@@ -1,4 +1,4 @@
-"""The contract: what the service was seen to do where its interface says nothing, each finding dated."""
+"""Table of the service contract: observed behaviour that the interface does not specify."""
 
 from sqlalchemy import CheckConstraint, Column, Table
 from sqlalchemy.dialects.postgresql import JSONB
@@ -8,15 +8,19 @@ from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 contract = Table(
     "contract",
     METADATA,
-    Column("finding", TEXT, primary_key=True, comment="What was asked, as page_size_limit."),
-    Column("since", TIMESTAMP, primary_key=True, comment="When the service was first seen so."),
-    Column("state", TEXT, nullable=False, comment="known, or cannot_tell while nothing told it."),
-    Column("value", JSONB, comment="What the service does; empty while nobody can tell."),
-    Column("told", TEXT, nullable=False, comment="The same as a sentence, or why nobody can tell."),
-    Column("setting", TEXT, comment="The setting that covers it, where there is one."),
-    Column("advice", TEXT, comment="How the setting contradicts it and what to set; else empty."),
-    Column("last_seen_at", TIMESTAMP, nullable=False, comment="When it was last seen so."),
+    Column(
+        "finding", TEXT, primary_key=True, comment="Name of the question, such as page_size_limit."
+    ),
+    Column("since", TIMESTAMP, primary_key=True, comment="First observation."),
+    Column("state", TEXT, nullable=False, comment="known or undetermined."),
+    Column("value", JSONB, comment="Observed behaviour; null while undetermined."),
+    Column(
+        "summary", TEXT, nullable=False, comment="The same in a sentence, or the reason why not."
+    ),
+    Column("setting", TEXT, comment="Setting that depends on the behaviour."),
+    Column("advice", TEXT, comment="Value to set if the setting contradicts the behaviour."),
+    Column("last_seen_at", TIMESTAMP, nullable=False, comment="Latest observation."),
     Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that last saw it so."),
-    CheckConstraint("state in ('known', 'cannot_tell')", name="state"),
-    comment="What the interface doesn't show, as the probe found it; the latest row of each counts.",
+    CheckConstraint("state in ('known', 'undetermined')", name="state"),
+    comment="Observed behaviour that the interface does not specify; the latest row of each finding is current.",
 )

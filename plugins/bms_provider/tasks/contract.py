@@ -7,24 +7,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import get_current_context
-from airflow.sdk.log import amask_secret
 
 from bms.counters import Counters
-from bms_flows.contract.asking import Asker
-from bms_flows.contract.learn import learn
+from bms_flows.contract.probe import run_probe
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 
 
 def probe() -> dict[str, Any]:
-    """Ask the service what its interface doesn't show; return what was told, changed, contradicted."""
+    """Probe unspecified behaviour of the service; return the findings' names by result."""
     hook, counters = BmsHook(), Counters()
-    asker = Asker(hook.settings, counters=counters, on_token=amask_secret)
+    client = hook.client(counters)
     entities = get_current_context()["params"].get("entities") or hook.entities
     with flow_context.open_for_service(hook.settings) as flow:
         step = flow_context.step("probe")
         today = datetime.now(UTC).astimezone(flow.settings.time_zone).date()
         try:
-            return asyncio.run(learn(asker, flow, step, entities=entities, today=today))
+            return asyncio.run(run_probe(client, flow, step, entities=entities, today=today))
         finally:
             flow_context.emit(counters, "service_contract")

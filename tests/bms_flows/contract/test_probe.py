@@ -1,4 +1,4 @@
-"""The probe against the sandbox's dialects: right, or it says that nobody can tell; never wrong."""
+"""Tests of the probe against the sandbox's dialects: each finding is correct or undetermined."""
 
 from collections import Counter
 from dataclasses import fields, replace
@@ -11,7 +11,7 @@ from bms.settings import ClientSettings
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import SCOPES, Dialect
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.contract.truth import probed, spoken, wrong
+from tests.bms_flows.contract.ground_truth import probed, set_dialect, wrong
 
 FIGURES: dict[str, list[Any]] = {
     "token_lifetime": [1.0, 45.0, 90.0, 1800.0, 86_400.0],
@@ -47,7 +47,7 @@ ENTERED_LATE = {
 
 
 def readings() -> list[dict[str, Any]]:
-    """Return every reading of every gap, and some of several at once."""
+    """Return every option of every dialect setting, and some combinations."""
     kinds = get_type_hints(Dialect)
     found: list[dict[str, Any]] = [{}]
     for gap in fields(Dialect):
@@ -59,7 +59,7 @@ def readings() -> list[dict[str, Any]]:
 
 
 def settings_for(client_settings: ClientSettings, dialect: Dialect) -> ClientSettings:
-    """Return the connection that this dialect can't do without."""
+    """Return the client settings that the dialect requires."""
     return replace(
         client_settings,
         base_url=client_settings.base_url + dialect.base_path,
@@ -71,21 +71,21 @@ def settings_for(client_settings: ClientSettings, dialect: Dialect) -> ClientSet
 async def test_never_wrong_in_any_dialect(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
-    told, open_ = Counter[str](), Counter[str]()
+    known, unknown = Counter[str](), Counter[str]()
     for reading in readings():
         sandbox.reset()
         sandbox.insert_invoice(**ENTERED_LATE)
-        dialect = spoken(sandbox, **reading)
+        dialect = set_dialect(sandbox, **reading)
         found = await probed(settings_for(client_settings, dialect))
         assert wrong(found, dialect) == {}, reading
-        told.update(name for name, each in found.items() if each.known)
-        open_.update(name for name, each in found.items() if not each.known)
+        known.update(name for name, each in found.items() if each.known)
+        unknown.update(name for name, each in found.items() if not each.known)
     print(f"\n{len(readings())} dialects")  # noqa: T201 -- the table of docs/audit.md
-    for name in sorted({*told, *open_}):
-        print(f"| `{name}` | {told[name]} | {open_[name]} |")  # noqa: T201
+    for name in sorted({*known, *unknown}):
+        print(f"| `{name}` | {known[name]} | {unknown[name]} |")  # noqa: T201
 
 
-async def test_the_default_dialect_is_told_but_for_what_its_data_hides(
+async def test_the_default_dialect_leaves_only_what_its_data_hides_undetermined(
     client_settings: ClientSettings,
 ) -> None:
     found = await probed(client_settings)
@@ -93,15 +93,15 @@ async def test_the_default_dialect_is_told_but_for_what_its_data_hides(
     hidden = {name for name, each in found.items() if not each.known}
     # 250 contacts fit on one page; every invoice is entered on its own date.
     assert hidden == {"page_size_limit", "invoice_range_date", "codes_contact_signal"}
-    assert "invoice_date and created_on" in found["invoice_range_date"].told
+    assert "invoice_date and created_on" in found["invoice_range_date"].summary
 
 
 @pytest.mark.parametrize("range_date", ["invoice_date", "created_on"])
-async def test_an_invoice_entered_days_after_its_date_tells_which_date_is_filtered(
+async def test_an_invoice_entered_days_after_its_date_reveals_the_filtered_date(
     sandbox: Sandbox, client_settings: ClientSettings, range_date: str
 ) -> None:
     sandbox.insert_invoice(**ENTERED_LATE)
-    dialect = spoken(sandbox, range_date=range_date)
+    dialect = set_dialect(sandbox, range_date=range_date)
     found = await probed(client_settings)
     assert found["invoice_range_date"].value == range_date
     assert wrong(found, dialect) == {}
@@ -111,10 +111,10 @@ async def test_an_invoice_entered_days_after_its_date_tells_which_date_is_filter
     )
 
 
-async def test_it_says_which_setting_to_change(
+async def test_a_finding_names_the_setting_to_change(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
-    spoken(
+    set_dialect(
         sandbox,
         expires_in_unit="minutes",
         page_size_max=60,
@@ -125,25 +125,25 @@ async def test_it_says_which_setting_to_change(
     found = await probed(client_settings)
     advice = {name: each.advice for name, each in found.items() if each.advice}
     assert advice == {
-        "expires_in_unit": "It says seconds: set expires_in_unit to minutes.",
-        "page_size_limit": "It says 100: set page_size to 60.",
-        "end_date": "It says true: set end_date_inclusive to false.",
-        "invoice_range_date": "It says invoice_date, which is not it: "
+        "expires_in_unit": "It is seconds: set expires_in_unit to minutes.",
+        "page_size_limit": "It is 100: set page_size to 60.",
+        "end_date": "It is true: set end_date_inclusive to false.",
+        "invoice_range_date": "It is invoice_date, which is wrong: "
         "set BMS_INVOICE_RANGE_DATE to due_date.",
     }
     assert all(found[name].setting for name in advice)
 
 
-async def test_an_empty_service_tells_nothing_and_nothing_wrong(
+async def test_an_empty_service_gives_no_wrong_finding(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     sandbox.fill(contacts=0, consultants=0, employees=0, invoices_per_day=0)
     for reading in ({"past_end": "last_page"}, {"page_size_max": 5, "total_pages_when_empty": 1}):
-        dialect = spoken(sandbox, **reading)
+        dialect = set_dialect(sandbox, **reading)
         assert wrong(await probed(client_settings), dialect) == {}
 
 
-async def test_it_only_reads(sandbox: Sandbox, client_settings: ClientSettings) -> None:
+async def test_the_probe_only_reads(sandbox: Sandbox, client_settings: ClientSettings) -> None:
     before = {name: sandbox.rows(name) for name in ("contacts", "consultants", "employees")}
     await probed(client_settings)
     assert {name: sandbox.rows(name) for name in before} == before
@@ -152,17 +152,17 @@ async def test_it_only_reads(sandbox: Sandbox, client_settings: ClientSettings) 
     assert [name for name in asked if name.startswith("create")] == []
 
 
-async def test_a_scope_that_is_missing_leaves_its_questions_open(
+async def test_a_missing_scope_leaves_its_questions_undetermined(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
-    spoken(sandbox, granted_scopes=[each for each in SCOPES if "contact" not in each])
+    set_dialect(sandbox, granted_scopes=[each for each in SCOPES if "contact" not in each])
     found = await probed(client_settings)
-    assert found["page_size_limit"].told == "Cannot tell: the question failed (MissingScope)."
+    assert found["page_size_limit"].summary == "Undetermined: the question failed (MissingScope)."
     assert found["default_filter"].known
 
 
 @pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "token_revoked"])
-async def test_what_passes_changes_no_finding(
+async def test_a_transient_fault_changes_no_finding(
     sandbox: Sandbox, client_settings: ClientSettings, kind: str
 ) -> None:
     sandbox.set_fault(kind, operation="list_*", count=4, probability=0.3, retry_after=0)
@@ -172,7 +172,7 @@ async def test_what_passes_changes_no_finding(
     assert sandbox.truth()["faults"]
 
 
-async def test_a_time_ahead_of_the_service_s_clock_contradicts_the_zone(
+async def test_a_timestamp_in_the_future_contradicts_the_time_zone(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     now = datetime.now(UTC)

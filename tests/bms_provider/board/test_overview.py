@@ -39,7 +39,7 @@ def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
         "Set aside, by reason",
         "missing_money",
         "warehouse_differs",
-        "3 findings , 0 that nobody can tell",
+        "3 findings , 0 undetermined",
         "Amount per day without VAT, EUR",
         "New employees: rows by outcome",
         "Contacts: new, changed, gone",

@@ -132,7 +132,7 @@ def test_a_test_reports_a_missing_certificate_file(connect: Any, tmp_path: Path)
     )
     succeeded, text = BmsHook().test_connection()
     assert not succeeded
-    assert text.startswith("extra cert (Client certificate) names no PEM file")
+    assert text.startswith("extra cert (Client certificate) names no usable PEM file")
     assert "No such file or directory" in text
 
 

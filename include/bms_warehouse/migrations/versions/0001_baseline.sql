@@ -549,18 +549,18 @@ create table bms.reconciliation ( -- Result of the self-audit for each day or li
 );
 create index ix_reconciliation_state_day on bms.reconciliation (state, day);
 
-create table bms.contract ( -- What the interface doesn't show, as the probe found it; the latest row of each counts.
-    finding text not null, -- What was asked, as page_size_limit.
-    since timestamptz not null, -- When the service was first seen so.
-    state text not null, -- known, or cannot_tell while nothing told it.
-    value jsonb, -- What the service does; empty while nobody can tell.
-    told text not null, -- The same as a sentence, or why nobody can tell.
-    setting text, -- The setting that covers it, where there is one.
-    advice text, -- How the setting contradicts it and what to set; else empty.
-    last_seen_at timestamptz not null, -- When it was last seen so.
+create table bms.contract ( -- Observed behaviour that the interface does not specify; the latest row of each finding is current.
+    finding text not null, -- Name of the question, such as page_size_limit.
+    since timestamptz not null, -- First observation.
+    state text not null, -- known or undetermined.
+    value jsonb, -- Observed behaviour; null while undetermined.
+    summary text not null, -- The same in a sentence, or the reason why not.
+    setting text, -- Setting that depends on the behaviour.
+    advice text, -- Value to set if the setting contradicts the behaviour.
+    last_seen_at timestamptz not null, -- Latest observation.
     run_id bigint not null, -- The step in bms.run that last saw it so.
     constraint pk_contract primary key (finding, since),
-    constraint ck_contract_state check (state in ('known', 'cannot_tell'))
+    constraint ck_contract_state check (state in ('known', 'undetermined'))
 );
 
 create table bms.service_identity ( -- The service that the warehouse is filled from; flows refuse another one.

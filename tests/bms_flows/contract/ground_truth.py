@@ -1,10 +1,10 @@
-"""What a probe may find of a dialect: the one right value of each finding, None where there is none."""
+"""Ground truth of a dialect: the only correct value of each finding, None if there is none."""
 
 from datetime import date
 from typing import Any
 
+from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.contract.asking import Asker
 from bms_flows.contract.finding import Finding
 from bms_flows.contract.probe import Probe
 from bms_flows.runtime.settings import FlowSettings
@@ -37,16 +37,16 @@ WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
 async def probed(
     client_settings: ClientSettings, settings: FlowSettings | None = None, today: date = TODAY
 ) -> dict[str, Finding]:
-    """Probe a service once and return its findings by name."""
-    async with Asker(client_settings) as asker:
-        probe = Probe(asker, [1, 2], settings or FlowSettings(), today)
+    """Return the findings of one probe by name."""
+    async with Client(client_settings) as client:
+        probe = Probe(client, [1, 2], settings or FlowSettings(), today)
         findings = await probe.run()
     assert len({each.name for each in findings}) == len(findings)
     return {each.name: each for each in findings}
 
 
-def truth(dialect: Dialect) -> dict[str, Any]:
-    """Return what each finding must say of `dialect` if it says anything; of 250 contacts."""
+def ground_truth(dialect: Dialect) -> dict[str, Any]:
+    """Return the correct value of each finding for a dialect with 250 contacts."""
     limit = dialect.page_size_max
     past = {"empty": "empty", "last_page": "last_page", "not_found": "refused"}[dialect.past_end]
     extra = ["x_labels", "x_revision"] if dialect.extra_fields else []
@@ -84,21 +84,21 @@ def truth(dialect: Dialect) -> dict[str, Any]:
 
 
 def wrong(found: dict[str, Finding], dialect: Dialect) -> dict[str, tuple[Any, Any]]:
-    """Return the findings that say something else than the truth, with both."""
-    right = truth(dialect)
+    """Return the wrong findings: the found and the expected value."""
+    expected = ground_truth(dialect)
     return {
-        name: (finding.value, right.get(name))
+        name: (finding.value, expected.get(name))
         for name, finding in found.items()
         if finding.known
         and (
             not {*CODES[name]}.issuperset(finding.value)
             if name in CODES
-            else finding.value != right[name]
+            else finding.value != expected[name]
         )
     }
 
 
-def spoken(sandbox: Sandbox, **readings: Any) -> Dialect:
-    """Let the sandbox speak a dialect, and return it."""
+def set_dialect(sandbox: Sandbox, **readings: Any) -> Dialect:
+    """Set and return the sandbox's dialect."""
     sandbox.set_dialect(**readings)
     return Dialect().changed(readings)
