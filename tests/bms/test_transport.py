@@ -360,9 +360,7 @@ async def test_a_file_of_tls_that_can_t_be_used_is_named_by_its_setting_and_not_
     open_transport: Any, odd: Odd, files: Path, setting: str, name: str
 ) -> None:
     given = odd.settings(base_url="https://127.0.0.1:9", **{setting: str(files / name)})
-    with pytest.raises(
-        InvalidTlsFile, match=f"^{setting} names no usable PEM file"
-    ) as caught:
+    with pytest.raises(InvalidTlsFile, match=f"^{setting} names no usable PEM file") as caught:
         await open_transport(given)
     assert (caught.value.setting, caught.value.retriable) == (setting, False)
     assert caught.value.__context__ is None

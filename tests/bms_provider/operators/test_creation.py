@@ -86,7 +86,9 @@ def test_an_unusable_certificate_file_is_reported_as_such(
         password="secret",
         extra={"application_id": "app", setting: str(path)},
     )
-    with pytest.raises(AirflowFailException, match=f"^InvalidTlsFile: {setting} names no usable PEM file"):
+    with pytest.raises(
+        AirflowFailException, match=f"^InvalidTlsFile: {setting} names no usable PEM file"
+    ):
         create.execute({})
 
 
