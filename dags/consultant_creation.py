@@ -1,17 +1,20 @@
-"""New consultants from a dropped file: each gets into the CRM once, and is never changed there.
+"""Creates new consultants in the CRM from a dropped file, each at most once.
 
-One run for one file, as for employees: it reads the file, plans what would be created, asks a person
-where the settings or the figures want it (`BMS_APPROVAL`), creates, reads back what was created,
-and leaves its report under `reports/consultants/<drop>/`.
+One run handles one file:
 
-Known consultants are found by e-mail address, then by mobile phone, where the name is the same
-too; the same name and year of birth is for a person to decide. Once found, the consultant's id is
-who it is. What differs is in `needs_review.csv`, to be changed in the service by hand.
+1. It reads the file and plans which consultants to create.
+2. It asks for approval if `BMS_APPROVAL` or the limits require it.
+3. It creates the approved consultants and reads them back.
+4. It writes a report to `reports/consultants/<drop>-<time>/`.
 
-Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/consultants/`, or with
-the number of a drop that is to be gone on with: a plan approved later, or a line of
-`needs_review.csv` decided (`create`, `give_up`, or the id of the consultant it is; who decided is
-kept).
+- **Matching**: a row matches an existing consultant if the name and the e-mail address agree, or the
+  name and the mobile phone. If only the name and the year of birth agree, a reviewer decides.
+- **No updates**: the service has no update operation. `needs_review.csv` lists the fields that
+  differ; change them in the service by hand.
+- **Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the
+  name of a file in `inbox/consultants/`, or the number of an earlier drop: after a late approval, or
+  with a decision on lines of `needs_review.csv` (`create`, `give_up`, or the id of the existing
+  consultant). The ledger stores who decided.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("consultants", "the id of the consultant"),
-    max_active_runs=policy.DROPS_AT_ONCE,
+    max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "crm"),
 )
 def consultant_creation() -> None:
-    """Plan, ask, create, report."""
+    """Plan, approve, create, report."""
     creation_flow.steps("consultant")
 
 

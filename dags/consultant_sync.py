@@ -1,11 +1,11 @@
-"""Consultants of the CRM, every day.
+"""Mirrors the consultants of the CRM into the warehouse, every day.
 
-Mirrors the consultants into `bms.consultant`, every change as a version in
-`bms.consultant_version`. It reads and compares as `contact_sync` does.
+Loads the consultants into `bms.consultant` and every change as a version into
+`bms.consultant_version`. Reads and compares the list in the same way as `contact_sync`.
 
-- **Gone**: the service flags no consultant as deleted. One is gone when two passes over the list
-  lack it and its detail answers 404; `deleted` is true then, and nothing is removed.
-- **A part only**: with a type or a client, nothing is said of the other consultants.
+- **Deleted consultants**: the service does not flag them. A consultant that is missing from two
+  readings of the list, and whose detail answers 404, gets `deleted = true`. Rows are never removed.
+- **Partial runs**: a run with a type or a client leaves all other consultants unchanged.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ CONSULTANTS = AssetAlias("bms_consultant")
             None,
             type=["null", "string"],
             title="Type",
-            description="Only consultants of this type; the codes are the service's.",
+            description="Code of the service. Reads only consultants of this type.",
         ),
         "id_client": Param(
             None,
             type=["null", "integer"],
             title="Client",
-            description="Only the consultants of this client, by its number; nothing is said of the others.",
+            description="Number of a client. Reads only the consultants of this client and leaves"
+            " all others unchanged.",
         ),
-        **policy.details("consultant", "profile, address, notes, free fields"),
-        **policy.mirror("consultant"),
+        **policy.details_param("consultant", "profile, address, notes, free fields"),
+        **policy.mirror_params("consultant"),
     },
-    **policy.dag_arguments("consultants", "crm", within=timedelta(hours=2)),
+    **policy.dag_arguments("consultants", "crm", deadline=timedelta(hours=2)),
 )
 def consultant_sync() -> None:
     """Read, compare, load."""
 
     @task(**policy.SERVICE, outlets=[CONSULTANTS])
     def sync() -> dict[str, object]:
-        """Read the list and details, load what differs, mark who is gone."""
+        """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync_consultants()

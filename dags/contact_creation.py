@@ -1,19 +1,22 @@
-"""New contacts from a dropped file: each gets into the CRM once, and is never changed there.
+"""Creates new contacts in the CRM from a dropped file, each at most once.
 
-One run for one file, as for employees: it reads the file, plans what would be created, asks a person
-where the settings or the figures want it (`BMS_APPROVAL`), creates, reads back what was created,
-and leaves its report under `reports/contacts/<drop>-<time>/`.
+One run handles one file:
 
-- **Known contacts** are found by e-mail address, then by mobile phone, where the name is the same
-  too; the same name and company is for a person to decide. Once found, the contact's id is who it
-  is: an address that changes is a change, and no new contact.
-- **Changes** are not made, since the service has no operation for them: `differences.csv` and
-  `bms.contact_difference` say field by field what both sides last agreed on, what was dropped and
-  what the CRM has; each difference once, until it changes or is gone.
+1. It reads the file and plans which contacts to create.
+2. It asks for approval if `BMS_APPROVAL` or the limits require it.
+3. It creates the approved contacts and reads them back.
+4. It writes a report to `reports/contacts/<drop>-<time>/`.
 
-Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/contacts/`, or with the
-number of a drop that is to be gone on with: a plan approved later, or lines of `needs_review.csv`
-decided (`4`, `3-7, 9` or `all`: `create`, `give_up`, or the id of the contact it is; who decided is kept).
+- **Matching**: a row matches an existing contact if the name and the e-mail address agree, or the
+  name and the mobile phone. If only the name and the company agree, a reviewer decides. After the
+  first match, the contact's id identifies the row: a new e-mail address is a change, not a new contact.
+- **No updates**: the service has no update operation. `differences.csv` and `bms.contact_difference`
+  list each field that differs: the last value that both sides agreed on, the dropped value and the
+  value in the CRM. A difference is reported once, until it changes or disappears.
+- **Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the
+  name of a file in `inbox/contacts/`, or the number of an earlier drop: after a late approval, or with
+  a decision on lines of `needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`,
+  `give_up`, or the id of the existing contact). The ledger stores who decided.
 """
 
 from __future__ import annotations
@@ -27,11 +30,11 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("contacts", "the id of the contact"),
-    max_active_runs=policy.DROPS_AT_ONCE,
+    max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "crm"),
 )
 def contact_creation() -> None:
-    """Plan, ask, create, report."""
+    """Plan, approve, create, report."""
     creation_flow.steps("contact")
 
 

@@ -1,15 +1,17 @@
-"""Contacts of the CRM, every hour.
+"""Mirrors the contacts of the CRM into the warehouse, every hour.
 
-Mirrors the contacts into `bms.contact`, every change as a version in `bms.contact_version`.
+Loads the contacts into `bms.contact` and every change as a version into `bms.contact_version`.
 
-- **Complete**: the list is read twice, with pages of two sizes; where the two together cover it,
-  nothing that was there is missing. Else the run is `unstable` in `bms.run`: what was read is
-  loaded, nobody is marked as gone.
-- **Few requests**: details only of contacts that are new or changed, and of a few in turn.
-- **Gone**: `deleted` is true for those that the service flags and for those that vanished, once
-  their detail confirms it; `_gone_reason` says which. Nothing is ever removed. When many are gone
-  at once, none is marked, the task fails and asks; `accept_gone` answers.
-- **A part only**: with a filter, a client or leads alone, nothing is said of the other contacts.
+- **Complete lists**: the run reads the list twice, with two page sizes. If contacts moved between
+  pages, so that the two readings together may still miss some, the run is `unstable`: it loads what it
+  read and marks no contact as deleted.
+- **Few requests**: the run reads the details of new and changed contacts, and of a few others in
+  rotation.
+- **Deleted contacts**: `deleted` is true for contacts that the service flags and for contacts that
+  are missing from the list, after their detail confirms it. Rows are never removed. If unusually many
+  contacts are missing at once, the run marks none and fails; check the service, then run again with
+  `accept_gone`.
+- **Partial runs**: a run with a filter, a client or leads leaves all other contacts unchanged.
 """
 
 from __future__ import annotations
@@ -33,31 +35,32 @@ CONTACTS = AssetAlias("bms_contact")
             "ALL",
             enum=["ALL", "ACTIVE", "ASSIGNED", "DELETED"],
             title="Filter",
-            description="Which contacts the service is asked for; only ALL tells who is gone.",
+            description="Contacts to request from the service. Only ALL detects missing contacts.",
         ),
         "id_client": Param(
             None,
             type=["null", "integer"],
             title="Client",
-            description="Only the contacts of this client, by its number; nothing is said of the others.",
+            description="Number of a client. Reads only the contacts of this client and leaves all"
+            " others unchanged.",
         ),
         "is_lead": Param(
             None,
             type=["null", "boolean"],
             title="Leads",
-            description="True: only leads; false: only those that are none; empty: both.",
+            description="true: only leads. false: only contacts that are no leads. Empty: both.",
         ),
-        **policy.details("contact", "address, phones, domains, notes"),
-        **policy.mirror("contact"),
+        **policy.details_param("contact", "address, phones, domains, notes"),
+        **policy.mirror_params("contact"),
     },
-    **policy.dag_arguments("contacts", "crm", within=timedelta(minutes=30)),
+    **policy.dag_arguments("contacts", "crm", deadline=timedelta(minutes=30)),
 )
 def contact_sync() -> None:
     """Read, compare, load."""
 
     @task(**policy.SERVICE, outlets=[CONTACTS])
     def sync() -> dict[str, object]:
-        """Read lists and details, load what differs, mark who is gone."""
+        """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync_contacts()

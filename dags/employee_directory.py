@@ -1,15 +1,15 @@
-"""Employees of each entity, every day.
+"""Mirrors the employees of each entity into the warehouse, every day.
 
-Mirrors the employees into `bms.employee`, every change as a version in `bms.employee_version`:
-all of them, with those on standby and those who left marked as such. Leaving is a date
-(`departure_date`), no deletion.
+Loads all employees into `bms.employee`, including those on standby and those who left, and every
+change as a version into `bms.employee_version`. An employee who leaves gets a `departure_date` and is
+not deleted.
 
-- **Details**: `directory` keeps what a directory may show. Birth, nationality, social security
-  number, home address, private phones and e-mail, resident permit and emergency contacts are
-  written nowhere at all. `full` keeps them in the schema `bms_private`, for the role
-  `bms_private_reader` alone. `off` keeps what the list shows.
-- **Gone**: an employee is gone when two readings of the list lack them and the detail answers
-  404; `deleted` is true then, and nothing is removed.
+- **Details**: `off` stores the fields of the list only. `directory` adds the fields that a company
+  directory may show. Birth, nationality, social security number, home address, private phones and
+  e-mail, resident permit and emergency contacts are stored nowhere. `full` stores these fields too, in
+  the schema `bms_private`, which only the role `bms_private_reader` can read.
+- **Deleted employees**: an employee who is missing from two readings of the list, and whose detail
+  answers 404, gets `deleted = true`. Rows are never removed.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ EMPLOYEES = AssetAlias("bms_employee")
             type=["null", "string"],
             enum=[None, "off", "directory", "full"],
             title="Details",
-            description="off: the list alone; directory: what may be shown; full: the rest too, in"
-            " bms_private. Empty: the setting BMS_EMPLOYEE_DETAILS.",
+            description="off: the fields of the list. directory: adds the fields that a directory may"
+            " show. full: adds the private fields, in bms_private. Empty: BMS_EMPLOYEE_DETAILS.",
         ),
-        **policy.mirror("employee"),
+        **policy.mirror_params("employee"),
     },
-    **policy.dag_arguments("employees", "hr", within=timedelta(hours=2)),
+    **policy.dag_arguments("employees", "hr", deadline=timedelta(hours=2)),
 )
 def employee_directory() -> None:
-    """Read, compare, load; an entity at a time."""
+    """Read, compare and load the employees of each entity."""
 
     @task
     def entities() -> list[int]:
@@ -54,7 +54,7 @@ def employee_directory() -> None:
 
     @task(**policy.SERVICE, outlets=[EMPLOYEES], map_index_template="entity {{ id_entity }}")
     def sync(id_entity: int) -> dict[str, object]:
-        """Read an entity's lists and details, load what differs, mark who is gone."""
+        """Read the lists and details of an entity, load changes, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync_employees(id_entity)

@@ -1,13 +1,18 @@
-"""New employees from a dropped file: every row ends in exactly one known state.
+"""Creates new employees from a dropped file; the report shows the outcome of every row.
 
-One run for one file. It reads the file, plans what would be created, asks a person where the
-settings or the figures want it (`BMS_APPROVAL`), creates, reads back what was created, and leaves
-its report under `reports/employees/<drop>-<time>/`: who was created, who was not and why, in the file's
-own form to be corrected and dropped again, what needs a person, and last the receipt.
+One run handles one file:
 
-Started by `inbox_dispatch`; or by hand, with the name of a file in `inbox/employees/`, or with the
-number of a drop that is to be gone on with: a plan approved later, or lines of `needs_review.csv`
-decided (`4`, `3-7, 9` or `all`: `create`, `give_up`, or the guid of the employee it is; who decided is kept).
+1. It reads the file and plans which employees to create.
+2. It asks for approval if `BMS_APPROVAL` or the limits require it.
+3. It creates the approved employees and reads them back.
+4. It writes a report to `reports/employees/<drop>-<time>/`: the created employees, the rejected rows
+   with their reasons (in the format of the dropped file, to correct and drop again), the rows that
+   need a review, and finally the receipt.
+
+**Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the name
+of a file in `inbox/employees/`, or the number of an earlier drop: after a late approval, or with a
+decision on lines of `needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`, `give_up`,
+or the guid of the existing employee). The ledger stores who decided.
 """
 
 from __future__ import annotations
@@ -21,11 +26,11 @@ from bms_provider import creation_flow, policy
     schedule=None,
     doc_md=__doc__,
     params=creation_flow.params("employees", "the guid of the employee"),
-    max_active_runs=policy.DROPS_AT_ONCE,
+    max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "hr"),
 )
 def employee_onboarding() -> None:
-    """Plan, ask, create, report."""
+    """Plan, approve, create, report."""
     creation_flow.steps("employee")
 
 

@@ -1,11 +1,12 @@
-"""Every five minutes: is each flow as fresh as it promises? Raises alarms, tells them, and their end.
+"""Checks data freshness every five minutes; sends alarms and recoveries.
 
-It reads the age of the last complete load of every flow from `bms.run`, so that it rings where
-nothing ran at all: a paused DAG, a skipped run, an answer that was kept back as suspect. One trouble
-is one message, its end another, through the connections `bms_webhook` and `bms_mail`.
+The watchdog compares the age of each flow's last complete load in `bms.run` with the freshness target
+of the flow. So it also reports a flow that did not run: a paused DAG, a skipped run, a load held for
+review. It sends one message when a problem starts and one when it ends, through the connections
+`bms_webhook` and `bms_mail`.
 
-What it can't see is that it doesn't run itself: for a dead scheduler there is
-`python -m bms_flows.monitoring.health --notify`, from cron or a container, which shares its alarms.
+It cannot report a dead scheduler, since it does not run then. Run
+`python -m bms_flows.monitoring.health --notify` from cron or a container for that; both share their alarms.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import policy
 
+# An alarm about the watchdog could not be sent by the watchdog; the next run starts in five minutes.
+WATCHDOG_TASK = {
+    "retries": 1,
+    "retry_delay": timedelta(seconds=30),
+    "on_failure_callback": None,
+}
+
 
 @dag(
     schedule=CronTriggerTimetable("*/5 * * * *", timezone="UTC"),
@@ -25,19 +33,18 @@ from bms_provider import policy
     **policy.dag_arguments("housekeeping"),
 )
 def freshness_watchdog() -> None:
-    """Look, raise, tell."""
+    """Check freshness and the pool, send alarms and recoveries."""
 
-    # The next run is five minutes away, and an alarm on the one who raises alarms is heard by nobody.
-    @task(retries=1, retry_delay=timedelta(seconds=30), on_failure_callback=None)
+    @task(**WATCHDOG_TASK)
     def watch() -> dict[str, str]:
-        """Look at every promise; return each flow's state."""
-        from bms_provider.tasks import watch
+        """Check the freshness target of every flow; return the state of each flow."""
+        from bms_provider.tasks import watchdog
 
-        return watch.watch()
+        return watchdog.check()
 
-    @task(retries=1, retry_delay=timedelta(seconds=30), on_failure_callback=None)
+    @task(**WATCHDOG_TASK)
     def slots() -> bool:
-        """Look whether tasks wait for a pool that is missing; return whether some do."""
+        """Check whether tasks wait for pool slots that never become free; return whether they do."""
         from bms_provider.tasks import slots
 
         return slots.watch()

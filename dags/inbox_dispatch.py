@@ -1,9 +1,9 @@
-"""Dropped files are taken as they come, each once, and given a run of their own.
+"""Starts one run for each file that is dropped into an inbox.
 
-A watch over the inboxes announces that something lies there; this DAG takes every file that is
-settled (unchanged over two looks, its last line complete), enters it in `bms.drop`, and starts the
-flow of its resource. The started run's id is minted from the entered row, so that no file is
-worked on twice, whatever is killed and started again.
+A trigger watches the inboxes and starts this DAG when files arrive. The DAG claims every settled file
+(unchanged between two checks, last line complete), records it in `bms.drop`, and starts the DAG that
+processes it. The id of that run is derived from the recorded row, so a file is processed once even if
+tasks are killed and restarted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ INBOX = Asset(
 
 @dag(schedule=[INBOX], doc_md=__doc__, max_active_runs=1, **policy.dag_arguments("drops"))
 def inbox_dispatch() -> None:
-    """Take, then start."""
+    """Claim the settled files, start their runs."""
 
     @task
     def take(name: str) -> list[dict[str, object]]:
-        """Take the settled files of one inbox; return the run to be started for each."""
+        """Claim the settled files of an inbox; return the run to start for each."""
         from bms_provider.tasks import inbox
 
         return inbox.dispatch(name)

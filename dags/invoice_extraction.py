@@ -1,16 +1,16 @@
-"""Client invoices, every day.
+"""Loads client invoices into the warehouse, every day.
 
-Reads the invoices of the asked days for each entity, keeps the answers as they came, and loads
-them into `bms.client_invoice` with every change as a version.
+Reads the invoices of each entity for the requested days, stores the raw responses, and loads the
+invoices into `bms.client_invoice` with every change as a version.
 
-- **Days**: just `start_date` to `end_date` (both inclusive) where the run gives them; else those
-  of its data interval, else the last complete day, in the company's time zone. Beside these the
-  last 35 days are read again, older days that hold an open invoice, at growing intervals, and days
-  between that no run has read yet.
-- **Checks**: days that look implausible are held for review, the others are published; the task
-  fails and says which days, why and what to do. The other entities go on.
-- **Entities**: those of the connection `bms_default` unless the run names some.
-- **Again**: every run can be run again; what stands already is not written.
+- **Days**: `start_date` to `end_date` (both included) if given, else the data interval of the run, else
+  the last complete day in the company's time zone. Without a first day, the run also reads the last
+  35 days again (`BMS_LOOKBACK_DAYS`), older days with open invoices at growing intervals, and days that
+  no run has read yet.
+- **Checks**: implausible days are held for review and the other days are published. The task fails and
+  names the held days, the reason and the next step. Other entities continue.
+- **Entities**: those of the connection `bms_default`, unless the run names some.
+- **Idempotent**: a repeated run writes only what changed.
 """
 
 from __future__ import annotations
@@ -27,46 +27,47 @@ from bms_provider import policy
     doc_md=__doc__,
     params={
         "entities": policy.ENTITIES,
-        "start_date": policy.day("First day", "Read from this day on, it included."),
-        "end_date": policy.day("Last day", "Read to this day, it included; else to yesterday."),
+        "start_date": policy.date_param("First day", "First day to read."),
+        "end_date": policy.date_param("Last day", "Last day to read. Empty: yesterday."),
         "language": Param(
             None,
             type=["null", "string"],
             enum=[None, "EN", "FR"],
-            values_display={"null": "As BMS_LANGUAGE says", "EN": "English", "FR": "French"},
+            values_display={"null": "BMS_LANGUAGE", "EN": "English", "FR": "French"},
             title="Language",
-            description="Of the names of codes; the setting BMS_LANGUAGE by default.",
+            description="Language of the code labels. Empty: BMS_LANGUAGE.",
         ),
         "lookback_days": Param(
             None,
             type=["null", "integer"],
             minimum=0,
             title="Days to look back",
-            description="Read again beside the asked days; BMS_LOOKBACK_DAYS by default. "
-            "With a first day given, just the days given are read.",
+            description="Recent days to read again. Empty: BMS_LOOKBACK_DAYS. Ignored if a first day"
+            " is given.",
         ),
         "accept_suspect": Param(
             False,
             type="boolean",
-            title="Publish days held for review as they are",
-            description="Of the entities, and of the days where given; nothing is read again.",
+            title="Publish held days",
+            description="Publishes the days held for review, of the given entities and days if any."
+            " Reads nothing again.",
         ),
     },
-    **policy.dag_arguments("invoices", "finance", within=timedelta(hours=2)),
+    **policy.dag_arguments("invoices", "finance", deadline=timedelta(hours=2)),
 )
 def invoice_extraction() -> None:
-    """Read, load, publish."""
+    """Plan, then read, check, load and publish."""
 
     @task
     def plan() -> list[int]:
-        """Share the days out: units of one entity, each for one task."""
+        """Divide the days into units of one entity, one task each."""
         from bms_provider.tasks import invoices
 
         return invoices.plan()
 
     @task(**policy.SERVICE, map_index_template="{{ unit }}", outlets=[policy.INVOICES])
     def extract(position: int) -> dict[str, object]:
-        """Read a unit's windows concurrently, keep the answers, load and publish them."""
+        """Read the days of a unit concurrently, store the raw responses, load and publish."""
         from bms_provider.tasks import invoices
 
         return invoices.extract(position)

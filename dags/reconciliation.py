@@ -1,15 +1,15 @@
-"""The service against itself, the warehouse against the service: every day, a small part in turn.
+"""Compares the service with itself and the warehouse with the service, a part every day.
 
-Reads the same rows in several ways and holds them against each other: a month of invoices, its
-days one by one, two halves that overlap, the other language; contacts and consultants on pages of
-two sizes; records in their list and in detail. Then the warehouse against all of these.
+The audit reads the same rows in several ways and compares the results: a month of invoices, its single
+days, two overlapping halves, the other language; contacts and consultants with two page sizes; records
+in the list and in detail. Then it compares the warehouse with these rows.
 
-- **Each day** of invoices, and each list, is `reconciled` in `bms.reconciliation`, or is not,
-  with the reason's code and how many rows.
-- **No false alarm**: what differs is read once more; a row that changed between two readings is no
-  bug. A difference from the warehouse counts once the warehouse has read the row again since.
-- **Small**: one entity a day and `BMS_AUDIT_REQUESTS` requests; other days, rows and entities follow
-  in turn. With days given, just these are compared, of all entities.
+- **Result**: `bms.reconciliation` holds the result of each day of invoices and of each list:
+  `reconciled`, or the code of the reason and the number of rows that differ.
+- **No false alarms**: the audit reads differing rows again and ignores rows that changed between two
+  readings. A difference from the warehouse counts only after the warehouse has read the row again.
+- **Small**: each run compares one entity with at most `BMS_AUDIT_REQUESTS` requests; the next runs
+  continue with other days, rows and entities. A run with given days compares these days of all entities.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ from bms_provider import policy
     max_active_runs=1,
     params={
         "entities": policy.ENTITIES,
-        "start_date": policy.day("First day", "Compare from this day on; else days in turn."),
-        "end_date": policy.day("Last day", "Compare to this day, it included."),
+        "start_date": policy.date_param(
+            "First day", "First day to compare. Empty: the next days in rotation."
+        ),
+        "end_date": policy.date_param("Last day", "Last day to compare. Empty: the first day."),
     },
-    **policy.dag_arguments("audit", within=timedelta(hours=2)),
+    **policy.dag_arguments("audit", deadline=timedelta(hours=2)),
 )
 def reconciliation() -> None:
-    """Read in several ways, compare, say."""
+    """Read in several ways, compare, record the results."""
 
     @task(**policy.SERVICE)
     def audit() -> dict[str, object]:
-        """Compare, keep a word on each day; return what was found."""
-        from bms_provider.tasks import reconciliation as audits
+        """Compare, record the result of each day and list; return a summary."""
+        from bms_provider.tasks import reconciliation
 
-        return audits.audit()
+        return reconciliation.audit()
 
     audit()
 

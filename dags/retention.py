@@ -1,8 +1,8 @@
-"""Files older than they need to be kept, deleted every night.
+"""Deletes files that are older than their retention, every night.
 
-Answers as they came, Parquet files, reports and dropped files are kept for a number of days each
-(`BMS_KEEP_RAW_DAYS`, `BMS_KEEP_PARQUET_DAYS`, `BMS_KEEP_REPORTS_DAYS`, `BMS_KEEP_ARCHIVE_DAYS`).
-The tables are never touched.
+The settings `BMS_KEEP_RAW_DAYS`, `BMS_KEEP_PARQUET_DAYS`, `BMS_KEEP_REPORTS_DAYS` and
+`BMS_KEEP_ARCHIVE_DAYS` set the retention of raw responses, Parquet files, reports and dropped files.
+The DAG deletes no rows of the loaded tables.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bms_provider import policy
 @dag(
     schedule=CronTriggerTimetable("30 3 * * *", timezone=policy.TIME_ZONE),
     doc_md=__doc__,
-    **policy.dag_arguments("housekeeping", within=timedelta(hours=2)),
+    **policy.dag_arguments("housekeeping", deadline=timedelta(hours=2)),
 )
 def retention() -> None:
-    """Delete what is too old."""
+    """Delete expired files."""
 
     @task
     def sweep() -> dict[str, dict[str, int]]:
-        """Delete each kind's files that are past their days; return how many, and their bytes."""
+        """Delete expired files; return the number of deleted files and bytes by kind."""
         from bms_provider.tasks import housekeeping
 
         return housekeeping.sweep()

@@ -1,15 +1,15 @@
-"""What the service does where its interface says nothing: asked every week, dated, told when it changes.
+"""Probes the behaviour that the service's interface leaves open, every week.
 
-Asks the service, by reading alone, what its interface leaves open: the unit of `expires_in`, the
-largest page, what is past the last one, the order of lists, the employees' default filter, which
-date a range of invoices filters and whether its last day is in it, the shape of errors, how times
-name their zone, codes, fields beyond those described.
+The probe only reads. It finds out the unit of `expires_in`, the largest page size, the response past
+the last page, the order of lists, the default filter of employees, which date a range of invoices
+filters and whether its last day is included, the format of errors, the time zone of times, codes, and
+undocumented fields.
 
-- **Kept**: each finding in `bms.contract`, with the day since when it holds. What nobody can tell
-  stays open rather than guessed.
-- **Told**: a finding that changed, and a setting that says otherwise than the service does, with
-  the value to set.
-- **Nothing is created**: reads and tokens only, about fifty requests.
+- **Findings**: `bms.contract` holds each finding and the day since when it applies. A question that
+  the available data cannot answer stays open.
+- **Alarms**: the DAG sends a message when a finding changes, or contradicts a setting; the message
+  contains the value to set.
+- **Read-only**: about fifty requests; nothing is created.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bms_provider import policy
     doc_md=__doc__,
     max_active_runs=1,
     params={"entities": policy.ENTITIES},
-    **policy.dag_arguments("audit", within=timedelta(hours=1)),
+    **policy.dag_arguments("audit", deadline=timedelta(hours=1)),
 )
 def service_contract() -> None:
-    """Ask, judge, keep."""
+    """Probe, compare with earlier findings, store."""
 
-    # One question at a time: the next depends on the answer.
+    # The probe sends one request at a time: each question depends on the previous response.
     @task(**policy.SERVICE | {"pool_slots": 1})
     def probe() -> dict[str, object]:
-        """Ask every question once; return what was told, what changed, what contradicts a setting."""
+        """Probe every question once; return the findings, the changes and the contradicted settings."""
         from bms_provider.tasks import contract
 
         return contract.probe()

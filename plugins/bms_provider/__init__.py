@@ -1,1 +1,1 @@
-"""The Airflow side of the project; imports nothing, so that discovery stays light and safe."""
+"""Airflow provider of the Business Management Service; this module imports nothing to keep discovery fast."""

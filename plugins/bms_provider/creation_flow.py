@@ -90,7 +90,7 @@ def steps(resource: str) -> None:
         multiple_outputs=False,
         trigger_rule="all_done",
         on_success_callback=tell,
-        on_failure_callback=[policy.tell_of_failure, tell],
+        on_failure_callback=[policy.notify_failure, tell],
     )
     def conclude(entered: Any) -> dict[str, object]:
         """Read back, write the report and the receipt, end the drop."""
@@ -107,5 +107,5 @@ def steps(resource: str) -> None:
 def _approval(task_id: str, proposal: XComArg) -> XComArg:
     """Ask a person where the proposal says so; go on where it doesn't."""
     return BmsApprovePlanOperator(
-        task_id=task_id, proposal=proposal, response_timeout=policy.APPROVAL_TIME
+        task_id=task_id, proposal=proposal, response_timeout=policy.APPROVAL_TIMEOUT
     ).output

@@ -1,6 +1,6 @@
-"""What a task works with: the warehouse, the data root, the run it belongs to, its metrics.
+"""Flow context of an Airflow task: warehouse, data root, settings, current step, metrics.
 
-Everything here is read from Airflow once, before an event loop starts.
+The functions read from Airflow synchronously: call them before an event loop starts.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 
 @contextmanager
 def open_context() -> Iterator[FlowContext]:
-    """Yield what the flows work with: warehouse, data root, settings."""
-    from bms_flows.runtime import storage  # noqa: PLC0415 - only tasks need what these bring
+    """Yield the flow context of the current task; close its warehouse afterwards."""
+    from bms_flows.runtime import storage  # noqa: PLC0415 - operators import this module
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
     from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
-    place = FlowContext(database.connect(uri), data_root(), FlowSettings.from_environment())
+    flow = FlowContext(database.connect(uri), data_root(), FlowSettings.from_environment())
     try:
-        with storage.explain_refusal(place.data_root):
-            yield place
+        with storage.explain_refusal(flow.data_root):
+            yield flow
     finally:
-        place.warehouse.dispose()
+        flow.warehouse.dispose()
 
 
 @contextmanager
 def open_for_service(settings: ClientSettings) -> Iterator[FlowContext]:
-    """Yield what `open_context` does, to a flow that writes what this service answers.
+    """Yield the flow context of a task that writes data of this service.
 
-    Raises `ServiceMismatch` where the warehouse is filled from another service.
+    Raises `ServiceMismatch` if the warehouse holds data of another service.
     """
-    with open_context() as place:
-        require_service(place, settings)
-        yield place
+    with open_context() as flow:
+        require_service(flow, settings)
+        yield flow
 
 
-def require_service(place: FlowContext, settings: ClientSettings) -> None:
-    """Raise `ServiceMismatch` unless the warehouse is filled from this service."""
-    from bms_flows.runtime import service_identity  # noqa: PLC0415 - only tasks need what this brings
+def require_service(flow: FlowContext, settings: ClientSettings) -> None:
+    """Raise `ServiceMismatch` if the warehouse holds data of another service."""
+    from bms_flows.runtime import service_identity  # noqa: PLC0415 - as above
 
     given = service_identity.ServiceIdentity.of(settings.base_url, settings.application_id)
-    service_identity.require(place.warehouse, given)
+    service_identity.require(flow.warehouse, given)
 
 
 def warehouse_uri(connection: Connection) -> str:
-    """Return the libpq URI of a connection of type postgres; a host may be a socket's folder."""
+    """Return the libpq URI of a connection of type postgres; the host may be a socket folder."""
     from sqlalchemy import URL  # noqa: PLC0415
 
     host = connection.host or ""
@@ -83,14 +83,14 @@ def warehouse_uri(connection: Connection) -> str:
 
 
 def data_root(given: str = "") -> UPath:
-    """Return where files live: ``BMS_DATA_ROOT``, a folder under Airflow's home by default."""
-    place = given or os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data"
-    root: Any = ObjectStoragePath(place)
-    return root  # type: ignore[no-any-return]  # it passes for a UPath, which mypy can't see
+    """Return the folder of all files: ``BMS_DATA_ROOT``, by default ``data`` in Airflow's home."""
+    address = given or os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data"
+    root: Any = ObjectStoragePath(address)
+    return root  # type: ignore[no-any-return]  # behaves as a UPath, which mypy cannot see
 
 
 def step(name: str, *, id_entity: int | None = None, window: Window | None = None) -> Step:
-    """Return who the current task is, as `bms.run` records it."""
+    """Return the step of the current task, as `bms.run` records it."""
     from bms_flows.runtime.step_log import Step  # noqa: PLC0415
 
     run = get_current_context()["dag_run"]
@@ -104,10 +104,9 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
     )
 
 
-def asked_window() -> Window:
-    """Return the days the current run is asked for: its params, else its data interval, else yesterday."""
+def requested_window() -> Window:
+    """Return the days to read: the params of the run, else its data interval, else yesterday."""
     from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
-    from bms_flows.runtime.windows import requested_window  # noqa: PLC0415
 
     context = get_current_context()
     run = context["dag_run"]
@@ -122,8 +121,20 @@ def asked_window() -> Window:
     )
 
 
+@contextmanager
+def counted(operation: str) -> Iterator[Counters]:
+    """Yield counters for a client; emit them as metrics at the end, even after an error."""
+    from bms.counters import Counters  # noqa: PLC0415 - as above
+
+    counters = Counters()
+    try:
+        yield counters
+    finally:
+        emit(counters, operation)
+
+
 def emit(counters: Counters, operation: str) -> None:
-    """Send a client's counts to the metrics that Airflow is configured for."""
+    """Emit a client's counters as Airflow metrics."""
     from airflow.sdk.observability import stats  # noqa: PLC0415
 
     tags = {"operation": operation}
@@ -137,7 +148,7 @@ def emit(counters: Counters, operation: str) -> None:
 
 
 def emit_rows(resource: str, counts: Mapping[str, Any]) -> None:
-    """Send what became of the rows of a load; `counts` has the columns of `bms.run` that count them."""
+    """Emit the row counts of a load as Airflow metrics, one counter per outcome."""
     from airflow.sdk.observability import stats  # noqa: PLC0415
 
     for outcome in ("inserted", "changed", "unchanged", "quarantined", "vanished"):

@@ -1,8 +1,8 @@
-"""Notices through Airflow's HTTP and SMTP providers, over the connections that exist.
+"""Messages through Airflow's HTTP and SMTP providers, to a chat webhook and by mail.
 
-`bms_webhook`, of type http: its address receives `{"text": …}` as a POST, the form of chat webhooks.
-Only a 2xx of that address counts as delivered. `bms_mail`, of type smtp, names the sender;
-`BMS_NOTICE_TO` names the recipients. Mail needs TLS and a trusted certificate.
+The connection `bms_webhook` (type http) names the webhook: it receives `{"text": …}` by POST, and only
+a 2xx status counts as delivered. The connection `bms_mail` (type smtp) names the mail server and the
+sender, `BMS_NOTICE_TO` the recipients. Mail requires TLS and a trusted certificate.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ log = logging.getLogger(__name__)
 
 
 def links(settings: FlowSettings) -> Links:
-    """Return where messages lead: to this Airflow."""
+    """Return the links to this Airflow that messages contain."""
     return Links.of(settings, conf.get("api", "base_url", fallback=""))
 
 
 def deliver(flow: FlowContext) -> int:
-    """Tell of every alarm that is to be told of, and return how many messages that were.
+    """Send the alarms and recoveries that are not sent yet; return the number of messages.
 
-    Raises `NotTaken` where no channel takes one; it is told the next time.
+    Raises `NotDelivered` if no channel accepts a message; the next call sends it again.
     """
-    ways = channels(flow.settings)
-    if not ways:
-        log.warning("nobody is told: no connection %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
+    found = channels(flow.settings)
+    if not found:
+        log.warning("Alarms not sent: configure %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
-    return alarms.deliver(flow.warehouse, broadcast(ways), links(flow.settings))
+    return alarms.deliver(flow.warehouse, broadcast(found), links(flow.settings))
 
 
 def send_to(to: str, notice: Notice) -> None:
-    """Send a notice to an address, or to the webhook of the connection that `to` names; raise `NotTaken`."""
+    """Send a message to a mail address or to the webhook of a connection id; raise `NotDelivered`."""
     if "@" in to:
         broadcast({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
     else:
@@ -60,7 +60,7 @@ def send_to(to: str, notice: Notice) -> None:
 
 
 def channels(settings: FlowSettings) -> dict[str, Send]:
-    """Return the channels that have a connection."""
+    """Return the configured channels by connection id."""
     found: dict[str, Send] = {}
     if _connection(WEBHOOK_CONN_ID):
         found[WEBHOOK_CONN_ID] = _post
@@ -77,18 +77,18 @@ def _connection(conn_id: str) -> Connection | None:
 
 
 def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
-    """Post a notice; raise `ChannelError` for every answer but a 2xx of the connection's address."""
+    """Post a message to a webhook; raise `ChannelError` unless it answers with a 2xx status."""
     from airflow.providers.http.hooks.http import HttpHook  # noqa: PLC0415 - 0.3 s
 
-    mask_secret(BaseHook.get_connection(conn_id).host)  # a chat's address is its password
-    # The provider's own check counts a redirect as success and logs the body of an error.
+    mask_secret(BaseHook.get_connection(conn_id).host)  # a webhook's address is its secret
+    # The provider's check counts a redirect as success and logs the body of an error.
     options = {"timeout": TIMEOUT, "allow_redirects": False, "check_response": False}
     response = HttpHook(http_conn_id=conn_id).run(json=payload(notice), extra_options=options)
     require_accepted(response.status_code)
 
 
 def _mail(notice: Notice, to: str) -> None:
-    """Mail a notice; raise `ChannelError` where TLS is missing and the connection doesn't allow that."""
+    """Mail a message; raise `ChannelError` if TLS is missing and the connection requires it."""
     from airflow.providers.smtp.notifications.smtp import SmtpNotifier  # noqa: PLC0415 - as above
 
     _check_encryption(BaseHook.get_connection(MAIL_CONN_ID).extra_dejson)
@@ -105,14 +105,14 @@ def _mail(notice: Notice, to: str) -> None:
 
 
 def _check_encryption(extra: Mapping[str, Any]) -> None:
-    """Refuse plain text unless the connection says `true` twice; warn of what it leaves unprotected."""
+    """Raise `ChannelError` for plain text that is not allowed explicitly; warn about weak settings."""
     off = extra.get("disable_ssl"), extra.get("disable_tls")
-    if all(off):  # as the provider reads the two fields: every text is true, "false" too
+    if all(off):  # the provider reads every text as true, also "false"
         if not all(each is True for each in off):
             raise ChannelError(
-                "disable_ssl and disable_tls together allow plain text, so nothing was sent: "
-                "remove one of them, or set both to the JSON value true"
+                "disable_ssl and disable_tls together allow plain text, so no mail was sent. "
+                "Remove one of them, or set both to the JSON value true."
             )
         log.warning("%s sends the password and messages in plain text", MAIL_CONN_ID)
     elif extra.get("ssl_context") == "none":
-        log.warning("%s doesn't check the mail server's certificate", MAIL_CONN_ID)
+        log.warning("%s does not check the mail server's certificate", MAIL_CONN_ID)

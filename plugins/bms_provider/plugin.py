@@ -1,8 +1,8 @@
 """Airflow plugin: the board and the downloads of task files.
 
-The entry point ``airflow.plugins`` of the distribution names it, so that the wheel and a checkout
-load it once. Every Airflow process imports this module, so the web apps are imported with the first
-request.
+The entry point ``airflow.plugins`` of the distribution names the plugin, so that the wheel and a
+checkout load it once. Every Airflow process imports this module; the web apps are imported with the
+first request only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bms_provider import addresses
 
 async def board(scope: Any, receive: Any, send: Any) -> None:
     """Answer a request to the board."""
-    from bms_provider.board.app import app  # noqa: PLC0415 - see above
+    from bms_provider.board.routes import app  # noqa: PLC0415 - see above
 
     await app(scope, receive, send)
 
@@ -32,7 +32,7 @@ class BmsPlugin(AirflowPlugin):
     """Adds the board to Airflow's navigation."""
 
     name = "bms"
-    fastapi_apps = [  # noqa: RUF012 - Airflow's form
+    fastapi_apps = [  # noqa: RUF012 - Airflow's interface
         {"app": board, "url_prefix": addresses.BOARD, "name": "BMS board"},
         {"app": task_files, "url_prefix": addresses.TASK_FILES, "name": "BMS task files"},
     ]

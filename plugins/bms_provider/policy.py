@@ -1,4 +1,4 @@
-"""What every DAG of the project shares: when a task is tried again, who is told, tags, params, assets."""
+"""Defaults that all DAGs share: retry policy, failure callbacks, tags, pool, params."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
 
-def number(variable: str, default: float) -> float:
-    """Return a setting that DAG files need when they are parsed; raise `ValueError` that names it."""
+def positive_number(variable: str, default: float) -> float:
+    """Return a number from the environment; raise `ValueError` that names the variable."""
     text = os.environ.get(variable) or str(default)
     try:
         given = float(text)
     except ValueError:
         given = -1
     if not 0 < given < float("inf"):
-        raise ValueError(f"{variable} holds {text!r}; it takes a number, more than 0")
+        raise ValueError(f"{variable} is {text!r}. Set it to a number above 0.")
     return given
 
 
 TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
-"""The company's days; `bms_flows.runtime.settings` reads the same variable for the tasks."""
+"""The company's time zone; `bms_flows.runtime.settings` reads the same variable for the tasks."""
 
-TASK_SLOTS = int(number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
-"""Requests that one task may have in flight: the slots it takes of the pool."""
+TASK_SLOTS = int(positive_number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
+"""Pool slots of a task: its maximum number of requests in flight."""
 
 SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
-"""What `@task` gets where the task asks the service; the others need no slot."""
+"""Arguments of `@task` for a task that sends requests to the service."""
 
 
 RETRIES = 3
-"""Retries of a task, unless the service can't be reached."""
+"""Retries of a task, unless the service is unreachable."""
 OUTAGE_RETRIES = 12
-"""Retries of a task that creates, during an outage: some five hours."""
+"""Retries of an onboarding task while the service is unreachable: about five hours."""
 
 
 class ServiceRetryPolicy(RetryPolicy):
-    """Retry what may succeed later, never what can't or what may have happened already.
+    """Retry errors that may pass; fail for good if a retry is useless or could repeat a creation.
 
-    The client's typed errors say which is which; a service that names a time to wait gets it.
-    `retries` bounds those of all errors but an outage, where the task itself has more.
+    The client's typed errors carry `retriable`, and `retry_after` if the service names a delay.
+    `retries` limits all retries except those during an outage, which the task's own `retries` limit.
     """
 
     def __init__(self, retries: int | None = None) -> None:
@@ -62,16 +62,16 @@ class ServiceRetryPolicy(RetryPolicy):
         max_tries: int,  # noqa: ARG002 - Airflow's signature
         context: Context | None = None,  # noqa: ARG002
     ) -> RetryDecision:
-        """Decide by what the error says; an error that isn't the service's takes Airflow's default."""
+        """Decide by the error's attributes; use Airflow's default for errors without them."""
         retriable = getattr(exception, "retriable", None)
         kind = type(exception).__name__
-        lasting = retriable and getattr(exception, "retry_for_hours", False)
-        if self.retries is not None and try_number > self.retries and not lasting:
-            return RetryDecision.fail(f"{kind}, tried {try_number} times")
+        outage = retriable and getattr(exception, "retry_for_hours", False)
+        if self.retries is not None and try_number > self.retries and not outage:
+            return RetryDecision.fail(f"{kind} after {try_number} attempts")
         if retriable is None:
             return RetryDecision.default()
         if not retriable:
-            return RetryDecision.fail(f"{kind} would end the same way again")
+            return RetryDecision.fail(f"{kind} is not retriable")
         wait = getattr(exception, "retry_after", None)
         return RetryDecision.retry(
             timedelta(seconds=wait) if wait else None, reason=f"{kind} may pass"
@@ -83,47 +83,48 @@ CREATION: dict[str, Any] = {
     "retries": OUTAGE_RETRIES,
     "retry_policy": ServiceRetryPolicy(RETRIES),
 }
-"""What `@task` gets where the task is a step of a drop: an outage of hours needs no operator."""
+"""Arguments of `@task` for an onboarding task, which outlasts an outage of several hours."""
 
 
-def tell_of_failure(context: Context) -> None:
-    """Raise and tell that a task has given up: Airflow calls it once, after the last try."""
-    from bms_provider.tasks import watch  # noqa: PLC0415 - not what a DAG file loads when parsed
+def notify_failure(context: Context) -> None:
+    """Raise and send the alarm of a failed task; Airflow calls this after the last retry."""
+    from bms_provider.tasks import callbacks  # noqa: PLC0415 - keeps DAG parsing fast
 
-    watch.failed(context)
+    callbacks.task_failed(context)
 
 
-async def tell_of_delay(context: dict[str, Any]) -> None:
-    """Raise that a run outlasts its time: the triggerer awaits it at the deadline; the watchdog tells.
+async def raise_overdue(context: dict[str, Any]) -> None:
+    """Raise the alarm of an overdue run; the triggerer calls this at the deadline.
 
-    Not on the executor: Airflow 3.3.2 refuses connections (403) to callbacks that run there.
+    The watchdog sends the message. The callback does not run on the executor: Airflow 3.3.2 denies
+    connections (403) to callbacks there.
     """
     from bms_provider.flow_context import WAREHOUSE_CONN_ID  # noqa: PLC0415 - as above
 
     warehouse = await BaseHook.aget_connection(WAREHOUSE_CONN_ID)
-    await asyncio.to_thread(_raise_delay, warehouse, context)
+    await asyncio.to_thread(_run_overdue, warehouse, context)
 
 
-def _raise_delay(warehouse: Connection, context: dict[str, Any]) -> None:
-    from bms_provider.tasks import watch  # noqa: PLC0415 - as above
+def _run_overdue(warehouse: Connection, context: dict[str, Any]) -> None:
+    from bms_provider.tasks import callbacks  # noqa: PLC0415 - as above
 
-    watch.overdue(warehouse, context)
+    callbacks.run_overdue(warehouse, context)
 
 
-def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]:
-    """Return what `@dag` gets in every file: no catch-up, a few patient retries, our tags.
+def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, Any]:
+    """Return the arguments of `@dag` that all DAGs share.
 
-    A red task is told of, once, after its last try. `within` is the time that a run may take from
-    being queued, whatever it waits for; one that outlasts it is told of too.
+    An alarm reports a task that failed after its last retry, and a run that has not ended `deadline`
+    after it was queued.
     """
-    # From being queued: runs that a person starts have no logical date.
-    deadline = within and DeadlineAlert(
+    # Counted from queuing, since manual runs have no logical date.
+    alert = deadline and DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
-        interval=within,
-        callback=AsyncCallback(tell_of_delay),
+        interval=deadline,
+        callback=AsyncCallback(raise_overdue),
     )
     return {
-        **({"deadline": deadline} if deadline else {}),
+        **({"deadline": alert} if alert else {}),
         "catchup": False,
         "tags": ["bms", *tags],
         "default_args": {
@@ -133,61 +134,62 @@ def dag_arguments(*tags: str, within: timedelta | None = None) -> dict[str, Any]
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=30),
             "retry_policy": ServiceRetryPolicy(),
-            "on_failure_callback": tell_of_failure,
+            "on_failure_callback": notify_failure,
         },
     }
 
 
-DROPS_AT_ONCE = 500
-"""Runs of a drop's DAG at once: one that waits for a person is among them, and holds no worker."""
+MAX_DROP_RUNS = 500
+"""Active runs of an onboarding DAG; runs that wait for an approval count too but use no worker."""
 
-APPROVAL_TIME = timedelta(hours=number("BMS_APPROVAL_HOURS", 72))
-"""How long a person's answer to a plan is waited for; then it counts as a rejection."""
+APPROVAL_TIMEOUT = timedelta(hours=positive_number("BMS_APPROVAL_HOURS", 72))
+"""Time to answer an approval request; the plan is rejected when it expires."""
 
 INVOICES = AssetAlias("bms_client_invoice")
-"""Stands for the asset of each entity whose invoices were loaded."""
+"""Alias of the invoice assets, one asset per entity."""
 
 ENTITIES = Param(
     None,
     type=["null", "array"],
     items={"type": "integer"},
     title="Entities",
-    description="Numbers of the entities; those of the connection by default.",
+    description="Numbers of the entities. Empty: the entities of the connection.",
 )
 
 
-def day(title: str, description: str) -> Param:
-    """Return a param that takes a day, or nothing."""
+def date_param(title: str, description: str) -> Param:
+    """Return an optional date param."""
     return Param(None, type=["null", "string"], format="date", title=title, description=description)
 
 
-def details(record: str, fields: str) -> dict[str, Param]:
-    """Return the param of a mirror that can do without what only a record's detail holds."""
+def details_param(record: str, fields: str) -> dict[str, Param]:
+    """Return the param that switches off the requests for details."""
     return {
         "details": Param(
             True,
             type="boolean",
             title="Read details",
-            description=f"One request for each new or changed {record}: {fields}."
-            " Without, these stay as they stand.",
+            description=f"Sends one request for each new or changed {record} to read: {fields}."
+            " If off, these fields keep their stored values.",
         )
     }
 
 
-def mirror(record: str) -> dict[str, Param]:
-    """Return the params of every mirror."""
+def mirror_params(record: str) -> dict[str, Param]:
+    """Return the params of every mirror DAG."""
     return {
         "full": Param(
             False,
             type="boolean",
-            title="Read every detail again",
-            description=f"One request for each {record}, changed or not; BMS_MIRROR_DETAILS does not"
-            " bound it.",
+            title="Read all details again",
+            description=f"Sends one request for each {record}, changed or not. BMS_MIRROR_DETAILS does"
+            " not limit the requests.",
         ),
         "accept_gone": Param(
             False,
             type="boolean",
-            title="Mark as gone however many",
-            description="After a look at the service; each is still confirmed by its detail.",
+            title="Confirm many deletions",
+            description=f"Marks each missing {record} as deleted even if unusually many are missing."
+            " Check the service first. The detail of each still has to confirm the deletion.",
         ),
     }

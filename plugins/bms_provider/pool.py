@@ -1,19 +1,18 @@
-"""The pool that bounds requests in flight over all workers: its name, its size, how it is made.
+"""Airflow pool that limits the requests in flight over all workers.
 
-A task takes as many slots as it may have requests in flight. This module imports nothing: the local
-stack and the setup of a deployment read it without Airflow.
+A task takes one slot for each request that it may have in flight. This module imports nothing: the
+local stack and the deployment setup read it without Airflow.
 """
 
 NAME = "bms_service"
 
 SLOTS = 32
-"""Of a new pool. How many the service bears is not shown by the interface: our assumption; a person
-changes it on Airflow's Pools page."""
+"""Size of a new pool: our assumption, since the API specifies no limit. Change it on Airflow's Pools page."""
 
-DESCRIPTION = "Requests to the service in flight at most, over all workers"
+DESCRIPTION = "Maximum number of requests in flight, over all workers"
 
 COMMAND = f'airflow pools set {NAME} {SLOTS} "{DESCRIPTION}"'
-"""Makes the pool. Tasks of a missing one stay scheduled for ever, without a word."""
+"""Command that creates the pool. Airflow never starts tasks of a missing pool and reports no error."""
 
 TASK_SLOTS = 8
-"""Slots of a task, unless `BMS_TASK_SLOTS` says otherwise: its requests in flight at most."""
+"""Default of `BMS_TASK_SLOTS`: slots of a task, its maximum number of requests in flight."""

@@ -41,9 +41,9 @@ def test_the_retries_of_a_drop_outlast_an_outage_of_four_hours() -> None:
 
 def test_a_number_is_read_or_stands_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", "")
-    assert policy.number("BMS_TASK_SLOTS", 8) == 8
+    assert policy.positive_number("BMS_TASK_SLOTS", 8) == 8
     monkeypatch.setenv("BMS_TASK_SLOTS", "4")
-    assert policy.number("BMS_TASK_SLOTS", 8) == 4
+    assert policy.positive_number("BMS_TASK_SLOTS", 8) == 4
 
 
 @pytest.mark.parametrize("given", ["four", "0", "-1", "nan", "inf"])
@@ -52,4 +52,4 @@ def test_what_is_no_number_is_named_with_what_it_takes(
 ) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", given)
     with pytest.raises(ValueError, match=f"BMS_TASK_SLOTS holds '{given}'; it takes a number"):
-        policy.number("BMS_TASK_SLOTS", 8)
+        policy.positive_number("BMS_TASK_SLOTS", 8)

@@ -1,4 +1,5 @@
-"""The board: pages inside Airflow that say how each flow stands, and what waits for a person.
+"""Board: pages in Airflow's UI with the state of each flow and the pending items.
 
-They read the warehouse and the data root, and write nothing.
+The board only reads the warehouse and the data root. `routes` receives the requests, `queries` reads
+the data of a page, `templates` renders them.
 """

@@ -1,4 +1,4 @@
-"""Who asks, and which of our DAGs they may view and edit: Airflow's own word on it."""
+"""Authorization of the board's users, by their Airflow permissions on the DAGs."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ class Viewer:
 
     @cached_property
     def views(self) -> frozenset[str]:
-        """The flows that they may view."""
+        """Flows whose DAG the user may view."""
         return self._allowed("GET")
 
     @cached_property
     def edits(self) -> frozenset[str]:
-        """The flows that they may edit: they see personal data that these handle."""
+        """Flows whose DAG the user may edit, and whose personal data the user may therefore read."""
         return self._allowed("PUT")
 
     def must_view(self, flow: str) -> None:
-        """Raise 404 where there is no such flow, 403 where they may not view it."""
+        """Raise 404 for an unknown flow, 403 if the user may not view its DAG."""
         if flow not in FLOWS:
-            raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such flow.")
+            raise HTTPException(status.HTTP_404_NOT_FOUND, "Flow not found.")
         if flow not in self.views:
-            raise HTTPException(status.HTTP_403_FORBIDDEN, "You may not view this DAG.")
+            raise HTTPException(
+                status.HTTP_403_FORBIDDEN,
+                "You may not view this DAG. Ask an Airflow administrator for access.",
+            )
 
     def must_edit(self, flow: str) -> None:
-        """Raise 403 where they may not edit the flow."""
+        """Raise 403 if the user may not edit the flow's DAG."""
         self.must_view(flow)
         if flow not in self.edits:
             raise HTTPException(
                 status.HTTP_403_FORBIDDEN,
-                "The file holds personal data: it is for those who may edit the DAG.",
+                "The file holds personal data. Only users who may edit the DAG can download it.",
             )
 
     def _allowed(self, method: Any) -> frozenset[str]:
@@ -51,16 +54,19 @@ class Viewer:
 
 
 def viewer(user: GetUserDep) -> Viewer:
-    """Return who asks; 401 without a token, 403 where they may view none of our DAGs."""
-    asking = Viewer(user)
-    if not asking.views:
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "You may view none of these DAGs.")
-    return asking
+    """Return the current user; 401 without a valid token, 403 for a user who may view no flow."""
+    found = Viewer(user)
+    if not found.views:
+        raise HTTPException(
+            status.HTTP_403_FORBIDDEN,
+            "You may view none of these DAGs. Ask an Airflow administrator for access.",
+        )
+    return found
 
 
 ViewerDep = Annotated[Viewer, Depends(viewer)]
 UserDep = GetUserDep
-"""The user of a valid token; 401 without one."""
+"""Airflow's user; 401 without a valid token."""
 
 
 def may_edit(user: Any, dag_id: str) -> bool:

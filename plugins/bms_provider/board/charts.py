@@ -1,7 +1,7 @@
-"""Charts as SVG, drawn by the server: bars that stack, lines, a bar of one figure against its limit.
+"""SVG charts, rendered on the server: stacked bars, lines, and a gauge.
 
-Shapes only: they stretch to any width, so what is to be read (axes, legend, the table of the same
-figures) stands beside them in the page. Colours are classes of the style sheet.
+An SVG contains shapes only, since it stretches to the width of the page. The template adds the axis
+labels, the legend and a table of the same values. CSS classes set the colours.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from bms_provider.board import wording
+from bms_provider.board import formatting
 
 WIDTH, HEIGHT = 600.0, 120.0
-"""Of the drawing's own coordinates; the style sheet says how large it is shown."""
+"""Size in SVG coordinates; the style sheet sets the displayed size."""
 
-WIDEST = 40.0
-"""Of a bar, in the same; a few bars stay bars."""
+MAX_BAR_WIDTH = 40.0
+"""Maximum width of a bar in SVG coordinates, for charts with few bars."""
 
-ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+ROUND_VALUES = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 _names = count(1)
 
 
 @dataclass(frozen=True)
 class Series:
-    """A figure for each place of the chart, None where there is none; `kind` names its colour."""
+    """A value, or None, for each label of the chart; `kind` is the CSS class of the colour."""
 
     name: str
     values: Sequence[float | None]
@@ -39,43 +39,43 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Series over the same places; `form` is bars (which stack) or lines."""
+    """Series with common labels, as stacked bars or as lines."""
 
     title: str
-    places: Sequence[str]
+    labels: Sequence[str]
     series: Sequence[Series]
     form: Literal["bars", "lines"] = "bars"
 
     @cached_property
     def top(self) -> float:
-        """The figure at the upper edge: the highest, made round."""
-        return round_up(max((high for high, _ in self._reach), default=0))
+        """Value at the upper edge: the maximum, rounded up."""
+        return round_up(max((high for high, _ in self._ranges), default=0))
 
     @cached_property
     def floor(self) -> float:
-        """The figure at the lower edge: 0, or the lowest below it, made round."""
-        lowest = min((low for _, low in self._reach), default=0)
+        """Value at the lower edge: 0, or the negative minimum, rounded down."""
+        lowest = min((low for _, low in self._ranges), default=0)
         return -round_up(-lowest) if lowest < 0 else 0.0
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """Whether the chart has no value except 0."""
         return not any(value for series in self.series for value in series.values)
 
     @property
     def legend(self) -> list[Series]:
-        """The series that a reader has to tell apart."""
+        """Series of the legend: those with values, in a chart of several series."""
         found = [series for series in self.series if any(series.values)]
         return found if len(self.series) > 1 else []
 
     @property
     def rows(self) -> list[tuple[str, Sequence[float | None]]]:
-        """The same figures as a table: a row for each place."""
-        return [*zip(self.places, self._columns, strict=True)]
+        """The values as table rows, one per label."""
+        return [*zip(self.labels, self._columns, strict=True)]
 
     @property
     def svg(self) -> Markup:
-        """The drawing; its description is the place and figure of its last point."""
+        """The chart as an SVG element; its description contains the last values."""
         shapes = self._bars() if self.form == "bars" else self._lines()
         name = f"chart-{next(_names)}"
         return Markup(
@@ -87,8 +87,8 @@ class Chart:
         ).format(
             w=WIDTH,
             h=HEIGHT,
-            half=self._height(self.top / 2),
-            zero=min(self._height(0), HEIGHT - 0.5),
+            half=self._y(self.top / 2),
+            zero=min(self._y(0), HEIGHT - 0.5),
             name=name,
             title=self.title,
             about=self._about(),
@@ -100,19 +100,17 @@ class Chart:
         return [*zip(*(series.values for series in self.series), strict=True)]
 
     def _about(self) -> str:
-        first, last = (self.places[0], self.places[-1]) if self.places else ("", "")
-        figures = ", ".join(
-            f"{series.name} {wording.figure(series.values[-1])}"
+        first, last = (self.labels[0], self.labels[-1]) if self.labels else ("", "")
+        values = ", ".join(
+            f"{series.name} {formatting.chart_value(series.values[-1])}"
             for series in self.series
             if series.values and series.values[-1] is not None
         )
-        return (
-            f"From {first} to {last}. Last: {figures or 'none'}. The table below has every figure."
-        )
+        return f"From {first} to {last}. Last: {values or 'none'}. The table below has every value."
 
     @cached_property
-    def _reach(self) -> list[tuple[float, float]]:
-        """How far each place reaches up and down: bars stack, each sign on its own side."""
+    def _ranges(self) -> list[tuple[float, float]]:
+        """Maximum and minimum at each label; bars stack, positive values up and negative values down."""
         columns = [[v for v in column if v is not None] for column in self._columns]
         if self.form == "lines":
             return [(max(column), min(column)) for column in columns if column]
@@ -120,60 +118,60 @@ class Chart:
             (sum(v for v in column if v > 0), sum(v for v in column if v < 0)) for column in columns
         ]
 
-    def _height(self, figure: float) -> float:
-        """Return where a figure is drawn, from the upper edge."""
-        return HEIGHT * (self.top - figure) / (self.top - self.floor)
+    def _y(self, value: float) -> float:
+        """Return the y coordinate of a value, from the upper edge."""
+        return HEIGHT * (self.top - value) / (self.top - self.floor)
 
     def _bars(self) -> Markup:
-        step = WIDTH / max(len(self.places), 1)
-        width = min(step * 0.8, WIDEST)
-        drawn = []
-        for place, column in enumerate(self._columns):
+        step = WIDTH / max(len(self.labels), 1)
+        width = min(step * 0.8, MAX_BAR_WIDTH)
+        shapes = []
+        for index, column in enumerate(self._columns):
             stacked = {True: 0.0, False: 0.0}
             for series, value in zip(self.series, column, strict=True):
                 if not value:
                     continue
                 near = stacked[value > 0]
                 stacked[value > 0] = far = near + value
-                upper, lower = sorted((self._height(near), self._height(far)))
-                drawn.append(
+                upper, lower = sorted((self._y(near), self._y(far)))
+                shapes.append(
                     Markup('<rect class="fill {}" x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>')
-                    .format(series.kind, (place + 0.5) * step - width / 2, upper, width, lower - upper)
+                    .format(series.kind, (index + 0.5) * step - width / 2, upper, width, lower - upper)
                 )  # fmt: skip
-            drawn.append(self._told(place, column, step))
-        return Markup("").join(drawn)
+            shapes.append(self._tooltip(index, column, step))
+        return Markup("").join(shapes)
 
     def _lines(self) -> Markup:
-        step = WIDTH / max(len(self.places), 1)
-        drawn = []
+        step = WIDTH / max(len(self.labels), 1)
+        shapes = []
         for series in self.series:
             path, pen = [], "M"
-            for place, value in enumerate(series.values):
+            for index, value in enumerate(series.values):
                 if value is None:
                     pen = "M"
                     continue
-                path.append(f"{pen}{(place + 0.5) * step:.2f} {self._height(value):.2f}")
+                path.append(f"{pen}{(index + 0.5) * step:.2f} {self._y(value):.2f}")
                 pen = "L"
-            drawn.append(
+            shapes.append(
                 Markup('<path class="line {}" d="{}"/>').format(series.kind, "".join(path))
             )
-        drawn += [self._told(place, column, step) for place, column in enumerate(self._columns)]
-        return Markup("").join(drawn)
+        shapes += [self._tooltip(index, column, step) for index, column in enumerate(self._columns)]
+        return Markup("").join(shapes)
 
-    def _told(self, place: int, column: Sequence[float | None], step: float) -> Markup:
-        """Return what a pointer that rests on a place is told."""
-        figures = [
-            f"{series.name}: {wording.figure(value)}"
+    def _tooltip(self, index: int, column: Sequence[float | None], step: float) -> Markup:
+        """Return an invisible area with the values of a label as its tooltip."""
+        values = [
+            f"{series.name}: {formatting.chart_value(value)}"
             for series, value in zip(self.series, column, strict=True)
             if value is not None
         ]
-        return Markup('<rect class="told" x="{:.2f}" y="0" width="{:.2f}" height="{:g}"><title>{}</title></rect>').format(
-            place * step, step, HEIGHT, "\n".join([self.places[place], *figures])
+        return Markup('<rect class="tooltip" x="{:.2f}" y="0" width="{:.2f}" height="{:g}"><title>{}</title></rect>').format(
+            index * step, step, HEIGHT, "\n".join([self.labels[index], *values])
         )  # fmt: skip
 
 
 def gauge(share: float | None) -> Markup:
-    """Return a bar that is filled by `share` (1 is the limit), marked where it is beyond."""
+    """Return a bar that is filled by `share`, with a CSS class for shares above the limit of 1."""
     if share is None:
         return Markup("")
     filled = max(0.0, min(share, 1.0)) * 100
@@ -183,9 +181,9 @@ def gauge(share: float | None) -> Markup:
     ).format(" beyond" if share > 1 else "", filled)
 
 
-def round_up(figure: float) -> float:
-    """Return the next round figure, two digits at most: 120, 25, 0.4; 1 for nothing."""
-    if figure <= 0:
+def round_up(value: float) -> float:
+    """Return the next round value, for example 120, 25 or 0.4; 1 for a value of 0 or less."""
+    if value <= 0:
         return 1.0
-    power = 10.0 ** floor(log10(figure))
-    return next(each * power for each in ROUND if each * power >= figure * (1 - 1e-9))
+    power = 10.0 ** floor(log10(value))
+    return next(each * power for each in ROUND_VALUES if each * power >= value * (1 - 1e-9))

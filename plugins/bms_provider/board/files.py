@@ -1,4 +1,4 @@
-"""Report files below the data root: which there are, and one of them by its name."""
+"""Report files below the data root."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ REPORTS = "reports"
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A file of a report: its name in the report's folder, and its bytes."""
+    """Name and size of a report file."""
 
     name: str
     size: int
 
 
 def folder_of(step: Mapping[Any, Any]) -> str | None:
-    """Return the folder of a step's report, below the data root; None where it can have none."""
+    """Return the folder of a step's report, relative to the data root; None for a step without report."""
     details = step["details"] or {}
     if details.get("report"):
         return str(details["report"])
@@ -32,41 +32,41 @@ def folder_of(step: Mapping[Any, Any]) -> str | None:
 
 
 def listed(root: UPath, folders: Iterable[str | None]) -> dict[str, list[ReportFile]]:
-    """Return the files of reports' folders by name, by folder; none of one that is gone, or no report's.
+    """Return the report files of each folder; an empty list for a missing folder.
 
-    Folders side by side are asked for at once: a run's steps have theirs in that of the day.
+    Ignores folders outside the reports. Sends one request per parent folder, since the reports of a
+    run's steps are in the same folder of the day.
     """
-    wanted = sorted({each for each in folders if each and _inside(each)}, key=dirname)
-    found: dict[str, list[ReportFile]] = {each: [] for each in wanted}
-    for _, beside in groupby(wanted, key=dirname):
-        ours = {*beside}
-        for path, size in _files(root / commonpath(ours)):
+    inside = sorted({each for each in folders if each and _inside(each)}, key=dirname)
+    found: dict[str, list[ReportFile]] = {each: [] for each in inside}
+    for _, group in groupby(inside, key=dirname):
+        siblings = {*group}
+        for path, size in _files(root / commonpath(siblings)):
             folder, _, name = path.removeprefix(root.path).strip("/").rpartition("/")
-            if folder in ours:
+            if folder in siblings:
                 found[folder].append(ReportFile(name, size))
     return found
 
 
 def content(root: UPath, folder: str | None, name: str) -> bytes | None:
-    """Return a file's content; None for any name that the report's folder doesn't list."""
+    """Return the content of a report file; None unless the folder lists the name."""
     if folder is None:
         return None
     if name not in {each.name for each in listed(root, [folder]).get(folder, [])}:
         return None
-    place = root / folder / name
-    found: bytes = place.fs.cat_file(place.path)
+    path = root / folder / name
+    found: bytes = path.fs.cat_file(path.path)
     return found
 
 
-def _files(place: UPath) -> list[tuple[str, int]]:
-    """Return the path and size of every file below a folder, as they are now; by path."""
-    # An object store's file system lives as long as the process, and keeps what it once listed.
-    place.fs.invalidate_cache()
-    found = place.fs.find(place.path, detail=True).items()
+def _files(folder: UPath) -> list[tuple[str, int]]:
+    """Return the path and size of every file below a folder, sorted by path."""
+    folder.fs.invalidate_cache()  # the file system of an object store caches listings
+    found = folder.fs.find(folder.path, detail=True).items()
     return sorted((path, info["size"]) for path, info in found if info.get("type") == "file")
 
 
 def _inside(folder: str) -> bool:
-    """Whether a name from the warehouse leads below the reports and nowhere else."""
+    """Return whether a folder name from the warehouse is below the reports folder."""
     parts = PurePosixPath(folder).parts
     return len(parts) > 1 and parts[0] == REPORTS and ".." not in parts

@@ -1,4 +1,4 @@
-"""The flows that the board shows, in the order in which it shows them."""
+"""Flows on the board, in display order."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from bms_flows import catalog
 FLOWS = {name: flow for name, flow in catalog.FLOWS.items() if flow.on_board}
 
 TASKS = {"decide": "plan", "enter": None}
-"""Tasks of steps that aren't named after them; a task `enter` or `enter_again` may have entered."""
+"""Task of each step with another name; None for `enter`, which two tasks can record."""
 
 
 def task_of(step: str) -> tuple[str | None, int | None]:
-    """Return the id of the task that did a step, and which of its parts; None what the name doesn't tell."""
-    name, _, part = step.rpartition("_")
-    if name == "create" and part.isdecimal():
-        return name, int(part)
+    """Return the task id and the map index of a step; None for what the step's name does not determine."""
+    name, _, index = step.rpartition("_")
+    if name == "create" and index.isdecimal():
+        return name, int(index)
     return TASKS.get(step, step), None

@@ -1,4 +1,4 @@
-"""Addresses: of the board's own pages, and of Airflow's pages for what they show."""
+"""Links to the board's pages and to Airflow's pages."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bms_provider.board.flows import task_of
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses as a browser sees them; `board` is where the board is mounted."""
+    """Addresses in the browser; `board` is the path where the board is mounted."""
 
     board: str
 
     @property
     def airflow(self) -> str:
-        """Where Airflow is, with no slash at the end."""
+        """Airflow's path, without a slash at the end."""
         return self.board.removesuffix(addresses.BOARD)
 
     def static(self, name: str) -> str:
-        """Return a static file of the board."""
+        """Return the address of a static file of the board."""
         return f"{self.board}/static/{name}"
 
     def overview(self) -> str:
@@ -37,7 +37,7 @@ class Links:
         return f"{self.flow(flow)}/runs/{_part(run)}"
 
     def load_at(self, flow: str, run: str, step: int) -> str:
-        """Return the place of a step on the board's page of its run."""
+        """Return the section of a step on the board's page of its run."""
         return f"{self.load(flow, run)}?step={step}#step-{step}"
 
     def step(self, number: int) -> str:
@@ -49,7 +49,7 @@ class Links:
         return f"{self.board}/drops/{number}"
 
     def file(self, page: str, name: str) -> str:
-        """Return a file of the report of a step or drop, whose page is given."""
+        """Return a report file of the step or drop with this page."""
         return f"{page}/files/{_part(name)}"
 
     def dag(self, dag: str) -> str:
@@ -61,23 +61,23 @@ class Links:
         return f"{self.dag(dag)}/runs/{_part(run)}"
 
     def log(self, dag: str, run: str, step: str, mapped: bool) -> str | None:
-        """Return Airflow's page of the task that did a step, where its logs are; None if several may have.
+        """Return Airflow's page of the task that recorded a step, with its logs; None if unknown.
 
-        Of a mapped task it is that of its part, or of all its parts where the step doesn't say which.
+        For a mapped task: the page of the mapped instance, or of all instances if it is unknown.
         """
-        task, part = task_of(step)
+        task, index = task_of(step)
         if task is None:
             return None
         page = f"{self.run(dag, run)}/tasks/{_part(task)}"
-        if part is not None:
-            return f"{page}/mapped/{part}"
+        if index is not None:
+            return f"{page}/mapped/{index}"
         return f"{page}/mapped" if mapped else page
 
     def approval(self, dag: str, run: str) -> str:
-        """Return Airflow's page where a run's questions are answered."""
+        """Return Airflow's page with the approval requests of a run."""
         return f"{self.run(dag, run)}/required_actions"
 
 
 def _part(name: str) -> str:
-    """Return a name as one part of a path, whatever it holds."""
+    """Return a name quoted as one segment of a path."""
     return quote(name, safe="")

@@ -1,4 +1,4 @@
-"""How a state is shown: a word, a sign and a tone; never the tone alone."""
+"""Labels of states: word, tone and meaning. Pages never show the tone alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Tone = Literal["good", "idle", "warn", "bad"]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A state's word, its tone, and what it means to who reads it."""
+class StateLabel:
+    """Word, tone and meaning of a state."""
 
     word: str
     tone: Tone
@@ -18,24 +18,34 @@ class Shown:
 
 
 STATES = {
-    "fresh": Shown("Fresh", "good", "The last complete load is younger than promised."),
-    "complete": Shown("Complete", "good", "Everything was read and stands in the warehouse."),
-    "applied": Shown("Applied", "good", "Every row of the drop has reached its end."),
-    "reconciled": Shown("Reconciled", "good", "Service and warehouse agree."),
-    "running": Shown("Running", "idle", "It is at work."),
-    "open": Shown("Open", "idle", "It is worked on, or waits for an answer."),
-    "repeated": Shown("Repeated", "idle", "The same content was dropped before."),
-    "withdrawn": Shown("Withdrawn", "idle", "The file was not there to be read."),
-    "never": Shown("Never ran", "idle", "No load is on record, so nothing is owed yet."),
-    "not_checked": Shown("Not checked", "idle", "The self-audit could not compare the day."),
-    "pending": Shown("Pending", "warn", "Rows differ; the next load or audit decides."),
-    "waiting": Shown("Waiting", "warn", "The file is not finished being written."),
-    "not_applied": Shown("Not applied", "warn", "Rows wait, or the plan was not agreed to."),
-    "late": Shown("Late", "warn", "The last complete load is older than promised."),
-    "partial": Shown("Partial", "warn", "Not all rows have reached their end."),
-    "unstable": Shown("Unstable", "warn", "Rows moved while the list was read: loaded, none gone."),
-    "suspect": Shown("Suspect", "bad", "The load can't be believed and was kept back."),
-    "failed": Shown("Failed", "bad", "The last load ended by an error."),
-    "not_reconciled": Shown("Differs", "bad", "Service and warehouse don't agree."),
+    "fresh": StateLabel("Fresh", "good", "The last complete load is within the freshness target."),
+    "complete": StateLabel("Complete", "good", "The load read everything and published it."),
+    "applied": StateLabel("Applied", "good", "Every row of the drop has its final outcome."),
+    "reconciled": StateLabel("Reconciled", "good", "The service and the warehouse agree."),
+    "running": StateLabel("Running", "idle", "The step is running."),
+    "open": StateLabel("Open", "idle", "The run is in progress or waits for an approval."),
+    "repeated": StateLabel("Repeated", "idle", "The same content was dropped before."),
+    "withdrawn": StateLabel("Withdrawn", "idle", "The dropped file could not be read."),
+    "never": StateLabel("Never ran", "idle", "No load is recorded yet."),
+    "not_checked": StateLabel("Not checked", "idle", "The self-audit could not compare this day."),
+    "pending": StateLabel(
+        "Pending", "warn", "Rows differ. The next load or audit confirms it or not."
+    ),
+    "waiting": StateLabel("Waiting", "warn", "The dropped file is still being written."),
+    "not_applied": StateLabel(
+        "Not applied", "warn", "Rows are unfinished, or the plan was rejected."
+    ),
+    "late": StateLabel(
+        "Late", "warn", "The last complete load is older than the freshness target."
+    ),
+    "partial": StateLabel("Partial", "warn", "Part of the work is unfinished."),
+    "unstable": StateLabel(
+        "Unstable",
+        "warn",
+        "The list changed while it was read. Rows were loaded, none marked missing.",
+    ),
+    "suspect": StateLabel("Held", "bad", "The load failed a check and is held for review."),
+    "failed": StateLabel("Failed", "bad", "The last load failed. See its reason and the task log."),
+    "not_reconciled": StateLabel("Differs", "bad", "The service and the warehouse differ."),
 }
-"""States of flows, loads, drops and audited days, by the names they have in the warehouse."""
+"""Labels of the states of flows, loads, drops and audited days, by their names in the warehouse."""

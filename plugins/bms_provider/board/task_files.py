@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 CHUNK = 1 << 20
 HEADERS = {
-    # A browser saves the file and never runs what is in it.
+    # The browser saves the file and never executes its content.
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "private, no-store",
@@ -57,7 +57,7 @@ def _chunks(file: UPath) -> Iterator[bytes]:
 
 
 def _ascii(name: str) -> str:
-    """Return a file name that needs no quoting in a header."""
+    """Return a file name without characters that require quoting in a header."""
     return "".join(
         each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name
     )

@@ -1,1 +1,1 @@
-"""Example DAGs: the hook and the operators in DAGs of your own."""
+"""Example DAGs that use the hook and the operators."""

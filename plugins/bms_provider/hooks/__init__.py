@@ -1,1 +1,1 @@
-"""The hook: a connection becomes a client."""
+"""Hook of the Business Management Service."""

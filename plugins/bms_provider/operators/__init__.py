@@ -1,1 +1,1 @@
-"""An operator for each operation of the service."""
+"""Operators of the Business Management Service, one per operation."""

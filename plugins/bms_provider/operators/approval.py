@@ -1,4 +1,4 @@
-"""The approval of a plan, in Airflow's own approval step; passed through where nobody is asked."""
+"""Operator that requests approval for a plan of creations, with Airflow's human-in-the-loop step."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 APPROVE, REJECT = "Approve", "Reject"
-NOBODY = "nobody in time"
+NO_ANSWER = "no answer in time"
+"""Recorded in place of the approver when the request expires."""
 
 
 class BmsApprovePlanOperator(HITLOperator):
-    """Ask a person to approve a plan of creations, where its proposal says that one is to be asked.
+    """Request approval for a plan if its proposal requires it; otherwise return at once.
 
-    No worker slot is held while it waits. A rejection and the end of the time are answers too:
-    the run goes on and ends well. Reaches XCom: ``{"plan", "approved", "who"}``.
+    The task occupies no worker while it waits. A rejection and an expired request end the task
+    successfully, so that the run continues.
 
-    :param proposal: what a planning task returned: ``{"plan", "ask", "text"}`` (templated); what
-        is shown are counts and the plan's id, no personal data.
-    :param response_timeout: how long an answer is waited for; then it counts as a rejection.
+    :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask``, ``text``
+        and ``creates``. Approvers see counts and the plan's id, no personal data.
+    :param response_timeout: time to answer; the plan is rejected when it expires.
+    :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
     """
 
     template_fields = (*HITLOperator.template_fields, "proposal")
@@ -32,7 +34,7 @@ class BmsApprovePlanOperator(HITLOperator):
         self, *, proposal: Any, response_timeout: timedelta | None = None, **kwargs: Any
     ) -> None:
         super().__init__(
-            subject="Approve what would be created",
+            subject="Approve the planned creations",
             options=[APPROVE, REJECT],
             defaults=[REJECT],
             response_timeout=response_timeout,
@@ -41,19 +43,19 @@ class BmsApprovePlanOperator(HITLOperator):
         self.proposal = proposal
 
     def execute(self, context: Context) -> Any:
-        """Wait for an answer where one is needed; return at once where none is."""
+        """Request approval, or return at once if none is required."""
         if not self.proposal or not self.proposal.get("ask"):
             return {"plan": (self.proposal or {}).get("plan"), "approved": None, "who": None}
-        self.subject = f"{self.proposal['drop']}: {self.proposal['creates']} to create"
+        self.subject = f"Drop {self.proposal['drop']}: create {self.proposal['creates']} records?"
         self.body = self.proposal["text"]
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Return the answer, and whose it is."""
+        """Return the answer and the approver."""
         answer = super().execute_complete(context, event)
         user = answer["responded_by_user"]
         return {
             "plan": self.proposal["plan"],
             "approved": answer["chosen_options"] == [APPROVE],
-            "who": user["name"] if user else NOBODY,
+            "who": user["name"] if user else NO_ANSWER,
         }

@@ -1,1 +1,1 @@
-"""The bodies of the DAGs' tasks: what Airflow knows goes into a flow, what comes of it goes back."""
+"""Task functions of the DAGs, one module per DAG: they read the Airflow context and call a flow."""

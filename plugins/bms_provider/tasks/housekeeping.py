@@ -1,4 +1,4 @@
-"""Tasks of retention."""
+"""Tasks of the DAG retention."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from bms_provider import flow_context
 
 
 def sweep() -> dict[str, dict[str, int]]:
-    """Delete files past their days, what was sent for rows that reached their end, and old snapshots.
+    """Delete expired files, request bodies of finished ledger rows, and old service snapshots.
 
-    A snapshot of the service is deleted once its plan can no longer be approved, unless an unfinished
-    row needs it. Returns, for each kind of file, how many went and their bytes.
+    A snapshot expires when its plan can no longer be approved and no unfinished row needs it.
+    Returns the number of deleted files and bytes by kind.
     """
-    settings = OnboardingSettings.from_environment()
+    settings, now = OnboardingSettings.from_environment(), datetime.now(UTC)
     with (
         flow_context.open_context() as flow,
-        recorded_step(flow, flow_context.step("sweep")) as run_id,
+        recorded_step(flow, flow_context.step("sweep")) as step_run_id,
     ):
-        days = retention.retention_days(flow.settings)
-        swept = retention.sweep(flow.data_root, days, now=datetime.now(UTC))
-        found = {kind: asdict(each) for kind, each in swept.items()}
-        now = datetime.now(UTC)
-        keep, asked = timedelta(days=settings.keep_days), timedelta(hours=settings.approval_hours)
-        forgotten = {
-            "bodies": review.forget_bodies(flow.warehouse, now - keep),
-            "snapshots": snapshot_store.forget(flow.warehouse, now - asked),
+        swept = retention.sweep(flow.data_root, retention.retention_days(flow.settings), now=now)
+        bodies_before = now - timedelta(days=settings.keep_days)
+        snapshots_before = now - timedelta(hours=settings.approval_hours)
+        rows = {
+            "bodies": review.forget_bodies(flow.warehouse, bodies_before),
+            "snapshots": snapshot_store.forget(flow.warehouse, snapshots_before),
         }
-        found |= {kind: {"files": number, "bytes": 0} for kind, number in forgotten.items()}
+        deleted = {kind: asdict(each) for kind, each in swept.items()}
+        deleted |= {kind: {"files": number, "bytes": 0} for kind, number in rows.items()}
         with flow.warehouse.begin() as connection:
-            step_log.finish(connection, run_id, state="complete", details=found)
-    return found
+            step_log.finish(connection, step_run_id, state="complete", details=deleted)
+    return deleted

@@ -1,4 +1,4 @@
-"""Tasks of reconciliation."""
+"""Tasks of the DAG reconciliation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from airflow.sdk import get_current_context
 
-from bms.counters import Counters
 from bms_flows.audit.run import audit as compare
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
@@ -17,16 +16,13 @@ from bms_provider.hooks.bms import BmsHook
 
 
 def audit() -> dict[str, Any]:
-    """Compare what the service says with itself and with the warehouse; return what was found."""
-    params = get_current_context()["params"]
-    hook, counters = BmsHook(), Counters()
-    entities = params.get("entities") or hook.entities
+    """Compare the service with itself and with the warehouse; return a summary."""
+    params, hook = get_current_context()["params"], BmsHook()
     settings = AuditSettings.from_environment()
     window = None
-    if params.get("start_date"):
-        start = date.fromisoformat(params["start_date"])
-        window = Window(start, date.fromisoformat(params.get("end_date") or params["start_date"]))
-    today = datetime.now(UTC).astimezone(settings.time_zone).date()
+    if first := params.get("start_date"):
+        last = params.get("end_date") or first
+        window = Window(date.fromisoformat(first), date.fromisoformat(last))
     step = flow_context.step("audit", window=window)
 
     async def run() -> dict[str, Any]:
@@ -36,14 +32,14 @@ def audit() -> dict[str, Any]:
                 flow,
                 settings,
                 step,
-                entities=entities,
-                today=today,
+                entities=params.get("entities") or hook.entities,
+                today=datetime.now(UTC).astimezone(settings.time_zone).date(),
                 window=window,
                 connected=hook.entities,
             )
 
-    with flow_context.open_for_service(hook.settings) as flow:
-        try:
-            return asyncio.run(run())
-        finally:
-            flow_context.emit(counters, "reconciliation")
+    with (
+        flow_context.counted("reconciliation") as counters,
+        flow_context.open_for_service(hook.settings) as flow,
+    ):
+        return asyncio.run(run())

@@ -1,1 +1,1 @@
-"""What watches from the triggerer; a trigger announces and never creates."""
+"""Triggers, which announce events and never create records."""

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms
-from bms_provider.board.app import app
+from bms_provider.board.routes import app
 from tests.bms_provider.board.conftest import Visit
 
 PLACES = {

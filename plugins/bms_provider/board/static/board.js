@@ -1,13 +1,13 @@
 "use strict";
-// Airflow keeps its theme under this name; "system" and nothing mean what the browser prefers.
+// Airflow stores its theme under this key; "system", or no value, means the browser's preference.
 const follow = () => {
   document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "system";
 };
 follow();
 addEventListener("storage", follow);
 
-// Airflow shows the board in a frame that may not lead its window elsewhere: the window's own
-// document has to follow a link to one of Airflow's pages.
+// Airflow shows the board in a frame that may not navigate its window: the document of the window has
+// to follow the links to Airflow's pages.
 if (window.parent !== window) {
   addEventListener("click", (event) => {
     const link = event.target.closest("a[target=_top]");

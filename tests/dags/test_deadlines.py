@@ -30,7 +30,7 @@ def test_what_runs_by_the_clock_promises_and_nothing_else_does(dags: dict[str, A
 def test_a_run_past_its_time_is_told_of_by_the_triggerer(dags: dict[str, Any]) -> None:
     for name in PROMISED:
         (deadline,) = dags[name].deadline
-        assert deadline.callback.path == "bms_provider.policy.tell_of_delay"
+        assert deadline.callback.path == "bms_provider.policy.raise_overdue"
         assert type(deadline.callback).__name__ == "AsyncCallback"
 
 
@@ -39,7 +39,7 @@ def test_every_task_that_gives_up_is_told_of_but_the_watchdog_s(dags: dict[str, 
         for task in dag.task_dict.values():
             given = task.on_failure_callback  # one, or a list: Airflow keeps what it was given
             told = given if isinstance(given, list) else [given]
-            assert (policy.tell_of_failure in told) is (name != WATCHDOG), task.task_id
+            assert (policy.notify_failure in told) is (name != WATCHDOG), task.task_id
 
 
 def test_drops_that_wait_for_a_person_hold_up_no_other(dags: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ def test_drops_that_wait_for_a_person_hold_up_no_other(dags: dict[str, Any]) -> 
     waiting = {name: dag for name, dag in dags.items() if "approve" in dag.task_dict}
     assert len(waiting) == 3
     for dag in waiting.values():
-        assert dag.max_active_runs == policy.DROPS_AT_ONCE >= 2 * claim.AT_ONCE
+        assert dag.max_active_runs == policy.MAX_DROP_RUNS >= 2 * claim.AT_ONCE
 
 
 def test_the_watchdog_runs_without_being_asked_to(dags: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_provider.board.details import STEPS
+from bms_provider.board.queries.pages import STEPS
 from tests.bms_provider.board.conftest import Visit
 
 RUN = "/flows/employee_onboarding/runs/manual__1"

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bms_provider.board import wording
+from bms_provider.board import formatting
 
-T = wording.THIN
+T = formatting.THIN
 
 
 @pytest.mark.parametrize(
@@ -23,39 +23,39 @@ T = wording.THIN
     ],
 )
 def test_an_age_has_one_unit(span: timedelta, text: str) -> None:
-    assert wording.age(span) == text
+    assert formatting.age(span) == text
 
 
 def test_an_amount_keeps_every_decimal() -> None:
-    assert wording.amount(Decimal("1234567.5")) == f"1{T}234{T}567.50"
-    assert wording.amount(Decimal("0.12345")) == "0.12345"
+    assert formatting.amount(Decimal("1234567.5")) == f"1{T}234{T}567.50"
+    assert formatting.amount(Decimal("0.12345")) == "0.12345"
 
 
 def test_a_difference_has_its_sign() -> None:
-    assert wording.difference(1200) == f"+1{T}200"
-    assert wording.difference(Decimal("-2.5")) == "\u22122.50"
-    assert wording.difference(0) == "="
+    assert formatting.difference(1200) == f"+1{T}200"
+    assert formatting.difference(Decimal("-2.5")) == "\u22122.50"
+    assert formatting.difference(0) == "="
 
 
 def test_days_are_a_range() -> None:
-    assert wording.days(date(2026, 11, 2), date(2026, 11, 2)) == "2 Nov 2026"
-    assert wording.days(date(2026, 11, 2), date(2026, 11, 8)) == "2 Nov \u2013 8 Nov 2026"
-    assert wording.days(date(2025, 12, 31), date(2026, 1, 1)) == "31 Dec 2025 \u2013 1 Jan 2026"
-    assert wording.days(None, None) == ""
+    assert formatting.days(date(2026, 11, 2), date(2026, 11, 2)) == "2 Nov 2026"
+    assert formatting.days(date(2026, 11, 2), date(2026, 11, 8)) == "2 Nov \u2013 8 Nov 2026"
+    assert formatting.days(date(2025, 12, 31), date(2026, 1, 1)) == "31 Dec 2025 \u2013 1 Jan 2026"
+    assert formatting.days(None, None) == ""
 
 
 def test_a_moment_is_told_by_the_company_s_clock() -> None:
     at = datetime(2026, 7, 1, 22, 30, tzinfo=UTC)
-    assert wording.moment(at, ZoneInfo("Europe/Paris")) == "2 Jul 2026, 00:30"
+    assert formatting.moment(at, ZoneInfo("Europe/Paris")) == "2 Jul 2026, 00:30"
 
 
 @pytest.mark.parametrize(("ms", "text"), [(None, "\u2013"), (3.2, f"3{T}ms"), (1500.0, f"1.5{T}s")])
 def test_a_latency_has_its_unit(ms: float | None, text: str) -> None:
-    assert wording.milliseconds(ms) == text
+    assert formatting.milliseconds(ms) == text
 
 
 @pytest.mark.parametrize(
     ("count", "text"), [(12, f"12{T}B"), (1500, f"1.5{T}kB"), (2_500_000, f"2.5{T}MB")]
 )
 def test_a_size_has_its_unit(count: int, text: str) -> None:
-    assert wording.size(count) == text
+    assert formatting.size(count) == text

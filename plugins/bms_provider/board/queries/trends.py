@@ -1,4 +1,4 @@
-"""The charts of each flow."""
+"""Charts of each flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bms_provider.board.charts import Chart, Series
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import drops, trends
 
-DROPS = 20
+MAX_DROPS = 20
 OUTCOMES = {
     "created": ("Created", "c1"),
     "adopted": ("Adopted", "c2"),
@@ -21,13 +21,13 @@ OUTCOMES = {
     "needs_review": ("Needs review", "c5"),
     "waiting": ("Waiting", "c6"),
 }
-MOVES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "vanished": ("Gone", "c4")}
+CHANGES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "vanished": ("Missing", "c4")}
 
 
 def charts(
     warehouse: Connection, name: str, since: datetime, settings: FlowSettings
 ) -> list[Chart]:
-    """Return the charts of a flow from `since` on, the company's days; without those that are empty."""
+    """Return the charts of a flow with data since a time, by days in the company's time zone."""
     flow = FLOWS[name]
     first = since.astimezone(settings.time_zone).date()
     days = [
@@ -37,11 +37,11 @@ def charts(
     if name == "invoice_extraction":
         found = _invoices(warehouse, days)
     elif flow.creates:
-        found = [_drops(drops.latest(warehouse, name, flow.creates, limit=DROPS), flow.title)]
+        found = [_drops(drops.latest(warehouse, name, flow.creates, limit=MAX_DROPS), flow.title)]
     elif flow.loads:
         zone = settings.time_zone.key
-        moved = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone)
-        found = [_by_day(f"{flow.title}: new, changed, gone", days, moved, MOVES)]
+        changes = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone)
+        found = [_by_day(f"{flow.title}: new, changed, missing", days, changes, CHANGES)]
     else:
         found = []
     return [chart for chart in found if not chart.empty]
@@ -52,9 +52,9 @@ def _invoices(warehouse: Connection, days: Sequence[date]) -> list[Chart]:
     amounts = trends.amounts_per_day(warehouse, days[0])
     found = [_by_day("Invoices per day", days, counted, {"invoices": ("Invoices", "c1")})]
     for currency in sorted({row["currency"] for row in amounts if row["currency"]}):
-        mine = [row for row in amounts if row["currency"] == currency]
+        rows = [row for row in amounts if row["currency"] == currency]
         title = f"Amount per day without VAT, {currency}"
-        found.append(_by_day(title, days, mine, {"amount": (currency, "c2")}))
+        found.append(_by_day(title, days, rows, {"amount": (currency, "c2")}))
     return found
 
 
@@ -62,12 +62,12 @@ def _by_day(
     title: str,
     days: Sequence[date],
     rows: Iterable[RowMapping],
-    figures: dict[str, tuple[str, str]],
+    columns: dict[str, tuple[str, str]],
 ) -> Chart:
     by_day = {row["day"]: row for row in rows}
     series = [
-        Series(word, [float(by_day[day][name]) if day in by_day else None for day in days], kind)
-        for name, (word, kind) in figures.items()
+        Series(label, [float(by_day[day][name]) if day in by_day else None for day in days], kind)
+        for name, (label, kind) in columns.items()
     ]
     return Chart(title, [f"{day:%-d %b}" for day in days], series)
 
@@ -75,7 +75,7 @@ def _by_day(
 def _drops(found: Sequence[RowMapping], title: str) -> Chart:
     concluded = [drop for drop in reversed(found) if drop["details"]]
     series = [
-        Series(word, [drop["details"].get(name) for drop in concluded], kind)
-        for name, (word, kind) in OUTCOMES.items()
+        Series(label, [drop["details"].get(name) for drop in concluded], kind)
+        for name, (label, kind) in OUTCOMES.items()
     ]
     return Chart(f"{title}: rows by outcome", [f"Drop {d['id']}" for d in concluded], series)

@@ -135,7 +135,7 @@ def overdue(state: str, **given: Any) -> dict[str, Any]:
 
 def call(state: str, **given: Any) -> None:
     """Do what the triggerer does at a deadline."""
-    asyncio.run(policy.tell_of_delay(context=overdue(state, **given)))
+    asyncio.run(policy.raise_overdue(context=overdue(state, **given)))
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])

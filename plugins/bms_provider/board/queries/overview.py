@@ -1,4 +1,4 @@
-"""The first page: how every flow stands, what waits for a person, what came, how the service was."""
+"""Data of the overview: state of each flow, pending items, trends, quarantine, audit, service."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import trends
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.queries import trends
+from bms_provider.board.queries.pending import PendingItem, pending_items
 from bms_provider.board.states import STATES
-from bms_provider.board.waits import waits
 from bms_warehouse.queries import loads, waiting
 from bms_warehouse.queries.trends import totals_beside
 
-RUNS = 24
-"""Loads of each flow shown as ticks."""
-HEALTH = 3
-"""Loads of each flow whose requests are shown."""
-DIFFERENCES = 12
-"""Days shown that don't agree."""
+MAX_LOADS = 24
+"""Loads of each flow, shown as ticks."""
+MAX_SERVICE_LOADS = 3
+"""Loads of each flow in the table of service requests."""
+MAX_DIFFERENCES = 12
+"""Days with differences."""
 DAYS = 35
 """Days in the charts."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """A flow on the first page: `loads` are its youngest, the youngest first."""
+class FlowRow:
+    """A flow on the overview, with its latest loads, newest first."""
 
     name: str
     flow: Flow
@@ -42,9 +42,9 @@ class Row:
 
     @property
     def last(self) -> RowMapping | None:
-        """The last complete load, where it is among the youngest; the one that freshness counts from.
+        """The complete load from which freshness counts; None if it is not among `loads`.
 
-        Loads of old days, or of a part of a list, are complete too and refresh nothing.
+        A later load of old days, or of a part of a list, may be complete but does not count.
         """
         found = (load for load in self.loads if load["state"] == "complete")
         at = self.fresh.complete_at if self.fresh else None
@@ -54,47 +54,52 @@ class Row:
 
     @property
     def complete_at(self) -> datetime | None:
-        """When the last complete load ended."""
+        """End of the last complete load."""
         if self.fresh and self.fresh.complete_at:
             return self.fresh.complete_at
         return self.last["finished_at"] if self.last else None
 
     @property
     def age(self) -> timedelta | None:
-        """How old it is; only where an age was promised."""
+        """Age of the last complete load, for flows with a freshness target."""
         return self.fresh.age if self.fresh else None
 
     @property
     def allowed(self) -> timedelta | None:
-        """How old it may be."""
+        """Maximum age, by the freshness target."""
         return self.fresh.limit if self.fresh else None
 
     @property
     def share(self) -> float | None:
-        """Its age as a share of the promise."""
+        """Age as a share of the maximum age."""
         return self.age / self.allowed if self.age and self.allowed else None
 
 
-def rows(warehouse: Connection, names: list[str], settings: FlowSettings, runs: int) -> list[Row]:
-    """Return how each of these flows stands."""
+def flow_rows(
+    warehouse: Connection, names: list[str], settings: FlowSettings, max_loads: int
+) -> list[FlowRow]:
+    """Return the state and the latest loads of each flow."""
     fresh = freshness.read_freshness(warehouse, settings)
-    found = loads.latest(warehouse, {name: FLOWS[name].last_step for name in names}, runs)
+    found = loads.latest(warehouse, {name: FLOWS[name].last_step for name in names}, max_loads)
     return [
-        Row(name, FLOWS[name], _state(fresh.get(name), found[name]), found[name], fresh.get(name))
+        FlowRow(
+            name, FLOWS[name], _state(fresh.get(name), found[name]), found[name], fresh.get(name)
+        )
         for name in names
     ]
 
 
 def overview(warehouse: Connection, who: Viewer, settings: FlowSettings) -> dict[str, Any]:
-    """Return what the page shows to `who`."""
+    """Return the data of the overview, limited to the flows that the user may view."""
     names = [name for name in FLOWS if name in who.views]
-    shown = rows(warehouse, names, settings, RUNS)
+    rows = flow_rows(warehouse, names, settings, MAX_LOADS)
+    pending = pending_items(warehouse, who)
     mirrors = {table: name for name in names if (table := FLOWS[name].loads)}
     since = datetime.now(UTC) - timedelta(days=DAYS)
     return {
-        "rows": shown,
-        "summary": summary(shown),
-        "waits": waits(warehouse, who),
+        "rows": rows,
+        "summary": summary(rows, pending),
+        "pending": pending,
         "charts": [chart for name in names for chart in trends.charts(warehouse, name, since, settings)],
         "totals": totals_beside(warehouse, "invoice_extraction", "extract")
         if "invoice_extraction" in names
@@ -104,21 +109,21 @@ def overview(warehouse: Connection, who: Viewer, settings: FlowSettings) -> dict
         ],
         "differences": [
             (mirrors[each["resource"]], each)
-            for each in waiting.differences(warehouse, [*mirrors], DIFFERENCES)
+            for each in waiting.differences(warehouse, [*mirrors], MAX_DIFFERENCES)
         ],
         "audited": waiting.audited(warehouse, [*mirrors]) if "reconciliation" in names else [],
         "cycle": waiting.cycle(warehouse, [*mirrors]) if "reconciliation" in names else [],
         "contract": waiting.contract(warehouse) if "service_contract" in names else [],
-        "health": [
+        "service": [
             (row, load)
-            for row in shown
-            for load in [each for each in row.loads if each["requests"]][:HEALTH]
+            for row in rows
+            for load in [each for each in row.loads if each["requests"]][:MAX_SERVICE_LOADS]
         ],
     }  # fmt: skip
 
 
 def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
-    """Return the health report without flows that `who` may not view, and their alarms."""
+    """Return the health report without the flows, and their alarms, that the user may not view."""
     hidden = FLOWS.keys() - who.views
     return {
         **health,
@@ -127,19 +132,23 @@ def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
     }
 
 
-def summary(shown: list[Row]) -> str:
-    """Return how the flows stand, in a sentence."""
-    ran = [STATES[row.state] for row in shown if row.state != "never"]
-    wrong = sum(state.tone in ("warn", "bad") for state in ran)
-    if not ran:
-        return "No flow ran yet"
-    if not wrong:
-        return "Every flow that ran is as it should be"
-    return f"{wrong} of {len(ran)} flows {'needs' if wrong == 1 else 'need'} a look"
+def summary(rows: list[FlowRow], pending: list[PendingItem]) -> str:
+    """Return the headline: the health of the flows and the number of pending items."""
+    tones = [STATES[row.state].tone for row in rows if row.state != "never"]
+    unhealthy = sum(tone in ("warn", "bad") for tone in tones)
+    if not tones:
+        flows = "No flow ran yet"
+    elif not unhealthy:
+        flows = "All flows healthy"
+    else:
+        flows = f"{unhealthy} of {len(tones)} flows unhealthy"
+    if not pending:
+        return flows
+    return f"{flows} · {len(pending)} {'action' if len(pending) == 1 else 'actions'} needed"
 
 
 def _state(fresh: Freshness | None, found: list[RowMapping]) -> str:
-    """Return a flow's state: as it keeps its promise, else as its youngest load that ended did."""
+    """Return a flow's state: its freshness, or the state of its last finished load without a target."""
     if fresh is not None:
         return fresh.state or "never"
     return next((load["state"] for load in found if load["state"] != "running"), "never")

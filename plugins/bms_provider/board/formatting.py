@@ -1,4 +1,4 @@
-"""Figures and times as people read them."""
+"""Formatting of numbers, amounts, dates and durations for pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 THIN = "\u202f"
-"""Parts the thousands of a number, and a number from its unit."""
+"""Narrow no-break space: separates thousands, and a number from its unit."""
 
 
 FILTERS = (
@@ -15,49 +15,49 @@ FILTERS = (
     "amount",
     "days",
     "difference",
-    "figure",
+    "chart_value",
     "milliseconds",
     "moment",
     "number",
     "size",
 )
-"""What the templates may use."""
+"""Functions of this module that templates use as filters."""
 
 
 def number(value: float) -> str:
-    """Return a whole number with its thousands parted."""
+    """Return a whole number with separated thousands."""
     return f"{round(value):,}".replace(",", THIN).replace("-", "\u2212")
 
 
 def amount(value: Decimal) -> str:
-    """Return an amount with its thousands parted and at least two decimals, all of them exact."""
+    """Return an exact amount with separated thousands and at least two decimals."""
     text = f"{value:,.2f}" if value == round(value, 2) else f"{value:,f}"
     return text.replace(",", THIN)
 
 
-def figure(value: float) -> str:
-    """Return a chart's figure: whole where it is, else with two decimals."""
+def chart_value(value: float) -> str:
+    """Return a chart value: a whole number, or two decimals."""
     return number(value) if value == round(value) else f"{value:,.2f}".replace(",", THIN)
 
 
 def days(first: date | None, last: date | None) -> str:
-    """Return a range of days, once where it is one; nothing for none."""
+    """Return a range of days, a single day, or an empty text."""
     if first is None or last is None:
         return ""
     if first == last:
         return f"{first:%-d %b %Y}"
-    same = f"{first:%-d %b}" if first.year == last.year else f"{first:%-d %b %Y}"
-    return f"{same} \u2013 {last:%-d %b %Y}"
+    start = f"{first:%-d %b}" if first.year == last.year else f"{first:%-d %b %Y}"
+    return f"{start} \u2013 {last:%-d %b %Y}"
 
 
 def difference(value: Decimal | int) -> str:
-    """Return a difference with its sign; an amount's with its decimals."""
+    """Return a signed difference; with decimals for an amount."""
     text = amount(abs(value)) if isinstance(value, Decimal) else number(abs(value))
     return f"+{text}" if value > 0 else f"\u2212{text}" if value < 0 else "="
 
 
 def milliseconds(value: float | None) -> str:
-    """Return a latency; a dash where there is none."""
+    """Return a latency, or a dash."""
     if value is None:
         return "\u2013"
     return f"{value / 1000:.1f}{THIN}s" if value >= 1000 else f"{value:.0f}{THIN}ms"  # noqa: PLR2004
@@ -71,18 +71,18 @@ def size(value: float) -> str:
 
 
 def age(span: timedelta) -> str:
-    """Return a span in its largest unit, with one decimal where that says more: 40 min, 3.5 h, 12 d."""
+    """Return a duration in one unit, for example 40 min, 3.5 h or 12 d."""
     minutes = span.total_seconds() / 60
     if minutes < 1:
         return f"{max(span.total_seconds(), 0):.0f}{THIN}s"
-    if minutes < 90:  # noqa: PLR2004 - "1.5 h" says less than "90 min"
+    if minutes < 90:  # noqa: PLR2004
         return f"{minutes:.0f}{THIN}min"
     hours = minutes / 60
-    if hours < 48:  # noqa: PLR2004 - and "2 d" says enough
+    if hours < 48:  # noqa: PLR2004
         return f"{hours:.1f}".removesuffix(".0") + f"{THIN}h"
     return f"{hours / 24:.0f}{THIN}d"
 
 
 def moment(at: datetime, zone: ZoneInfo) -> str:
-    """Return a moment by the clock of `zone`; the template gives the machine's form beside it."""
+    """Return a date and time in a time zone."""
     return f"{at.astimezone(zone):%-d %b %Y, %H:%M}"

@@ -1,7 +1,7 @@
-"""The board's web app, mounted by Airflow at `/bms`: every route asks who is there first.
+"""Routes of the board, which Airflow mounts at `/bms`.
 
-What belongs to one flow asks for the right to that DAG besides. There is no mount and no document
-of the routes, so nothing is answered that the app's own dependency does not see.
+Every route requires a user who may view at least one flow; a route of one flow also requires permission
+on its DAG. The app has no mounts and no API documentation, since these would bypass its dependencies.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import Field
 from sqlalchemy import Connection, RowMapping
-from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows.monitoring import health
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import details, files, overview
+from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.pages import links, render
+from bms_provider.board.queries import overview, pages
+from bms_provider.board.rendering import links, render
 from bms_provider.board.warehouse import WarehouseDep
 from bms_provider.flow_context import data_root
 from bms_warehouse.errors import WarehouseError
@@ -33,13 +34,13 @@ from bms_warehouse.queries import drops, loads
 
 log = logging.getLogger(__name__)
 
-NO_PAGE = "There is no such page."
+NO_PAGE = "Page not found."
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
-"""Of a step or drop, as PostgreSQL gives it."""
+"""Number of a step or drop: a positive bigint."""
 
 HEADERS = {
-    # Airflow's session cookie can be read by scripts: no script but ours runs here.
+    # Scripts can read Airflow's session cookie, so the browser may run the board's script only.
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -61,7 +62,7 @@ app = FastAPI(
 
 @lru_cache(maxsize=1)
 def settings() -> FlowSettings:
-    """Return the flows' settings, as the environment of this process has them."""
+    """Return the flow settings from the environment of this process."""
     return FlowSettings.from_environment()
 
 
@@ -69,44 +70,47 @@ SettingsDep = Annotated[FlowSettings, Depends(settings)]
 
 
 @app.middleware("http")
-async def guard_the_browser(request: Request, proceed: Any) -> Response:
-    """Give every answer the headers that keep a browser from doing more than it should."""
-    answer: Response = await proceed(request)
+async def add_security_headers(request: Request, call_next: Any) -> Response:
+    """Add the security headers to every response."""
+    response: Response = await call_next(request)
     for name, value in HEADERS.items():
-        answer.headers.setdefault(name, value)
-    return answer
+        response.headers.setdefault(name, value)
+    return response
 
 
-@app.exception_handler(AnyHTTPException)
-async def refused(request: Request, error: AnyHTTPException) -> Response:
-    """Say in a page why there is none."""
-    return _refusal(request, error.status_code, error.detail, error.headers)
+@app.exception_handler(StarletteHTTPException)
+async def http_error(request: Request, error: StarletteHTTPException) -> Response:
+    """Render an HTTP error as a page."""
+    return _error_page(request, error.status_code, error.detail, error.headers)
 
 
 @app.exception_handler(RequestValidationError)
-async def unreadable(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001 - it quotes what was asked
-    """Say that there is no page at an address whose parts are none."""
-    return _refusal(request, status.HTTP_404_NOT_FOUND, NO_PAGE)
+async def invalid_address(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001 - it quotes the request
+    """Render an address with invalid parameters as 404."""
+    return _error_page(request, status.HTTP_404_NOT_FOUND, NO_PAGE)
 
 
 @app.exception_handler(WarehouseError)
-async def without_warehouse(request: Request, error: WarehouseError) -> Response:
-    """Say that the warehouse does not answer, or not in time."""
-    log.warning("the warehouse did not answer: %s", error)
-    why = "The warehouse does not answer: nobody can tell how fresh anything is."
-    return _refusal(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
+async def warehouse_error(request: Request, error: WarehouseError) -> Response:
+    """Render an unavailable warehouse as 503."""
+    log.warning("Warehouse not available: %s", error)
+    why = (
+        "The warehouse does not answer, so the board cannot show the state of the flows."
+        " Check PostgreSQL and the connection bms_warehouse, then reload the page."
+    )
+    return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
 
 
 @app.get("/")
 def board(request: Request, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> str:
-    """Show how every flow stands, and what waits for a person."""
-    found = overview.overview(warehouse, who, settings)
-    return render(request, "overview.html", settings, **found)
+    """Show the overview: the state of every flow and the pending items."""
+    page = overview.overview(warehouse, who, settings)
+    return render(request, "overview.html", settings, **page)
 
 
 @app.get("/health", response_class=JSONResponse)
 def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dict[str, Any]:
-    """Return what `python -m bms_flows.monitoring.health` prints, of the flows that the user may view."""
+    """Return the health report of the flows that the user may view, as the health command prints it."""
     return overview.viewed(health.report(warehouse, settings), who)
 
 
@@ -114,9 +118,9 @@ def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dic
 def flow(
     request: Request, name: str, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
 ) -> str:
-    """Show how a flow stands, its loads, its charts."""
+    """Show a flow: its state, loads and charts."""
     who.must_view(name)
-    return render(request, "flow.html", settings, **details.flow_page(warehouse, name, settings))
+    return render(request, "flow.html", settings, **pages.flow_page(warehouse, name, settings))
 
 
 @app.get("/flows/{name}/runs/{dag_run_id:path}")
@@ -129,82 +133,84 @@ def run(
     settings: SettingsDep,
     step: Number | None = None,
 ) -> str:
-    """Show the steps of a run, the one of number `step` among them: counts, totals, reports."""
+    """Show the steps of a run, with the step of number `step`: counts, totals, reports."""
     who.must_view(name)
-    # No id has a NUL, and PostgreSQL takes no text with one.
-    known = "\0" not in dag_run_id
-    found = known and details.run_page(warehouse, name, dag_run_id, data_root(), step)
-    if not found:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "The warehouse knows no such run.")
-    return render(request, "run.html", settings, **found, edits=name in who.edits)
+    valid = "\0" not in dag_run_id  # PostgreSQL rejects text with NUL
+    page = valid and pages.run_page(warehouse, name, dag_run_id, data_root(), step)
+    if not page:
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND,
+            "The warehouse has no steps of this run. Check it in Airflow.",
+        )
+    return render(request, "run.html", settings, **page, edits=name in who.edits)
 
 
 @app.get("/steps/{number}")
 def step(
     request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep
 ) -> RedirectResponse:
-    """Lead to a step on the page of its run."""
+    """Redirect to the section of a step on the page of its run."""
     found = _step(warehouse, who, number)
-    place = links(request).load_at(found["flow"], found["dag_run_id"], number)
-    return RedirectResponse(place, status.HTTP_303_SEE_OTHER)
+    address = links(request).load_at(found["flow"], found["dag_run_id"], number)
+    return RedirectResponse(address, status.HTTP_303_SEE_OTHER)
 
 
 @app.get("/steps/{number}/files/{name}")
 def step_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
-    """Return a file of a step's report."""
+    """Return a report file of a step."""
     found = _step(warehouse, who, number)
     if FLOWS[found["flow"]].creates:
         who.must_edit(found["flow"])
     warehouse.close()
-    return _attached(files.folder_of(found), name, who, f"step-{number}")
+    return _download(files.folder_of(found), name, who, f"step-{number}")
 
 
 @app.get("/drops/{number}")
 def drop(
     request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
 ) -> str:
-    """Show a drop: its plan, what became of its rows, its report."""
+    """Show a drop: its plan, the outcomes of its rows, its report."""
     name, found = _drop(warehouse, who, number)
-    page = details.drop_page(warehouse, name, found, data_root())
+    page = pages.drop_page(warehouse, name, found, data_root())
     return render(request, "drop.html", settings, **page, edits=name in who.edits)
 
 
 @app.get("/drops/{number}/files/{name}")
 def drop_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
-    """Return a file of a drop's report: personal data, for those who may edit its DAG."""
+    """Return a report file of a drop, to users who may edit its DAG, since it holds personal data."""
     flow, found = _drop(warehouse, who, number)
     who.must_edit(flow)
     warehouse.close()
-    return _attached(found["report"], name, who, f"drop-{number}")
+    return _download(found["report"], name, who, f"drop-{number}")
 
 
 @app.get("/static/{name}")
 def static(name: str) -> FileResponse:
-    """Return a style, a script or a picture."""
+    """Return a style sheet, a script or an image."""
     if name not in STATIC:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such file.")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "File not found.")
     kind, _ = mimetypes.guess_type(name)
     cached = {"Cache-Control": "private, max-age=300"}
     return FileResponse(STATIC[name], media_type=kind, headers=cached)
 
 
 @app.get("/{path:path}")
-def nothing(path: str) -> None:  # noqa: ARG001 - whatever it is
-    """Say that there is nothing else, to those who may know."""
+def not_found(path: str) -> None:  # noqa: ARG001
+    """Answer 404 to all other addresses, after the permission check."""
     raise HTTPException(status.HTTP_404_NOT_FOUND, NO_PAGE)
 
 
-def _refusal(
+def _error_page(
     request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    page = render(request, "refused.html", settings(), code=code, why=why)
+    page = render(request, "error.html", settings(), code=code, why=why)
     return HTMLResponse(page, code, headers=headers)
 
 
 def _step(warehouse: Connection, who: Viewer, number: int) -> RowMapping:
     found = loads.step(warehouse, number)
     if found is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such step.")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "Step not found.")
     who.must_view(found["flow"])
     return found
 
@@ -213,19 +219,19 @@ def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapp
     resource = drops.resource(warehouse, number)
     name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
     if resource is None or name is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "There is no such drop.")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "Drop not found.")
     who.must_view(name)
     return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
 
 
-def _attached(folder: str | None, name: str, who: Viewer, what: str) -> Response:
-    """Return a report file to be saved, never shown: a browser takes it for nothing else."""
+def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Response:
+    """Return a report file as a download that the browser saves and never displays."""
     content = files.content(data_root(), folder, name)
     if content is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "The report has no such file.")
-    log.info("%s downloads %s of %s", who.user.get_name(), name, what)
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "The report has no file of this name.")
+    log.info("%s downloads %s of %s", who.user.get_name(), name, owner)
     headers = {
-        "Content-Disposition": f'attachment; filename="{what}-{name}"',
+        "Content-Disposition": f'attachment; filename="{owner}-{name}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     return Response(content, media_type="application/octet-stream", headers=headers)

@@ -1,4 +1,4 @@
-"""Pages from templates: every value is text, escaped, wherever it comes from."""
+"""Rendering of pages from Jinja templates, with autoescaping."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bms_flows.onboarding.faults.files import WITHDRAWN
 from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import charts, wording
+from bms_provider.board import charts, formatting
 from bms_provider.board.links import Links
 from bms_provider.board.states import STATES
 
-PAGES = Environment(
+TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-PAGES.filters.update({name: getattr(wording, name) for name in wording.FILTERS})
-PAGES.globals.update(
+TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting.FILTERS})
+TEMPLATES.globals.update(
     gauge=charts.gauge,
     STATES=STATES,
     WITHDRAWN=WITHDRAWN,
@@ -33,12 +33,12 @@ PAGES.globals.update(
 
 
 def links(request: Request) -> Links:
-    """Return the addresses as the browser that asks sees them."""
+    """Return the links of a page, below the address that the browser requested."""
     return Links(request.scope.get("root_path", ""))
 
 
 def render(request: Request, template: str, settings: FlowSettings, **values: Any) -> str:
-    """Return a page as HTML; `zone` is the company's, in which the page tells the time."""
+    """Return a page as HTML, with times in the company's time zone."""
     now, zone = datetime.now(UTC), settings.time_zone
     known = {"links": links(request), "now": now, "zone": zone, "runbook": settings.runbook_url}
-    return PAGES.get_template(template).render(known, **values)
+    return TEMPLATES.get_template(template).render(known, **values)

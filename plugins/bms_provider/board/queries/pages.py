@@ -1,4 +1,4 @@
-"""The pages behind the first: a flow, one of its runs, a drop."""
+"""Data of the pages of a flow, a run and a drop."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import files, trends
+from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.overview import rows
+from bms_provider.board.queries import trends
+from bms_provider.board.queries.overview import flow_rows
 from bms_warehouse.queries import drops, loads, waiting
 
-LOADS = 60
+MAX_LOADS = 60
 DAYS = 90
-ROWS = 50
-"""Rows set aside that a flow's page names."""
-STEPS = 500
-"""Steps of a run that its page shows."""
-NOT_TAKEN = ("waiting", "withdrawn")
-"""States of a drop that no run may have had yet; once one has begun, `started_at` says so."""
+MAX_ROWS = 50
+"""Quarantined rows on a flow's page."""
+MAX_STEPS = 500
+"""Steps on a run's page."""
+UNCLAIMED = ("waiting", "withdrawn")
+"""States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
 
 def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[str, Any]:
-    """Return what the page of a flow shows."""
+    """Return the data of a flow's page."""
     flow = FLOWS[name]
     since = datetime.now(UTC) - timedelta(days=DAYS)
-    aside = waiting.quarantined(warehouse, flow.loads, ROWS) if flow.loads else []
+    quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
     return {
-        "row": rows(warehouse, [name], settings, LOADS)[0],
+        "row": flow_rows(warehouse, [name], settings, MAX_LOADS)[0],
         "charts": trends.charts(warehouse, name, since, settings),
-        "drops": drops.latest(warehouse, name, flow.creates, limit=LOADS) if flow.creates else [],
-        "aside": aside,
+        "drops": drops.latest(warehouse, name, flow.creates, limit=MAX_LOADS)
+        if flow.creates
+        else [],
+        "quarantined": quarantined,
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
     }
 
@@ -41,17 +44,17 @@ def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[
 def run_page(
     warehouse: Connection, name: str, dag_run_id: str, root: UPath, step: int | None = None
 ) -> dict[str, Any] | None:
-    """Return what the page of a run shows, None where `bms.run` knows no such run.
+    """Return the data of a run's page, with the step of number `step`; None for an unknown run.
 
-    Where not all steps are shown, the one of the number `step` is. Closes the connection.
+    Closes the connection before it lists the reports, since the file store may be slow.
     """
-    steps = loads.steps(warehouse, name, dag_run_id, limit=STEPS, among=step)
+    steps = loads.steps(warehouse, name, dag_run_id, limit=MAX_STEPS, among=step)
     if not steps:
         return None
     totals: dict[int, list[RowMapping]] = {}
     for total in loads.totals(warehouse, [step["id"] for step in steps]):
         totals.setdefault(total["run_id"], []).append(total)
-    warehouse.close()  # others wait for a session, and a store may be slow
+    warehouse.close()
     reports = files.listed(root, map(files.folder_of, steps))
     return {
         "name": name,
@@ -66,15 +69,15 @@ def run_page(
 
 
 def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -> dict[str, Any]:
-    """Return what the page of a drop shows. Closes the connection."""
+    """Return the data of a drop's page; close the connection before listing the report."""
     found = {
         "name": name,
         "flow": FLOWS[name],
         "drop": drop,
-        "taken": drop["state"] not in NOT_TAKEN or drop["started_at"] is not None,
+        "claimed": drop["state"] not in UNCLAIMED or drop["started_at"] is not None,
         "on_record": bool(loads.steps(warehouse, name, drop["dag_run_id"], limit=1)),
         "outcomes": [
-            (word, (drop["details"] or {}).get(key, 0)) for key, (word, _) in trends.OUTCOMES.items()
+            (label, (drop["details"] or {}).get(key, 0)) for key, (label, _) in trends.OUTCOMES.items()
         ],
         "plans": drops.plans(warehouse, drop["id"]),
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),

@@ -1,0 +1,1 @@
+"""Database queries of the board, one module per page or section."""

@@ -1,0 +1,29 @@
+"""Freshness task of the DAG freshness_watchdog."""
+
+from __future__ import annotations
+
+from airflow.sdk.observability import stats
+
+from bms_flows.monitoring.freshness_check import check_targets
+from bms_flows.monitoring.gauges import gauges
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_provider import flow_context, notices
+from bms_provider.tasks import inbox
+
+
+def check() -> dict[str, str]:
+    """Check the freshness targets, send alarms and recoveries; return the state of each flow.
+
+    Also creates missing inboxes, since no file can be dropped before its inbox exists, and closes the
+    drops that wait for a file which was removed from its inbox.
+    """
+    with flow_context.open_context() as flow:
+        with flow.warehouse.begin() as connection:
+            found = check_targets(connection, flow.settings, notices.links(flow.settings))
+            for name, value, tags in gauges(connection, found):
+                stats.gauge(name, value, tags=tags)
+        notices.deliver(flow)
+        for name in REMOTES:
+            inbox.provide(flow, name)
+            inbox.tidy(flow, name)
+    return {name: freshness.state or "never_ran" for name, freshness in found.items()}
