@@ -104,9 +104,10 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
     )
 
 
-def requested_window() -> Window:
+def window_of_run() -> Window:
     """Return the days to read: the params of the run, else its data interval, else yesterday."""
     from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
+    from bms_flows.runtime.windows import requested_window  # noqa: PLC0415
 
     context = get_current_context()
     run = context["dag_run"]

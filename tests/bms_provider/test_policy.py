@@ -51,5 +51,5 @@ def test_what_is_no_number_is_named_with_what_it_takes(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", given)
-    with pytest.raises(ValueError, match=f"BMS_TASK_SLOTS holds '{given}'; it takes a number"):
+    with pytest.raises(ValueError, match=f"BMS_TASK_SLOTS is '{given}'. Set it to a number"):
         policy.positive_number("BMS_TASK_SLOTS", 8)

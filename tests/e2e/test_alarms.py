@@ -64,7 +64,10 @@ def test_a_red_task_is_one_message_and_its_end_another(
     assert run(airflow, DAG) == "failed"
     until(lambda: bool(told()), LIMIT, lambda: messages.texts)
     lines = told()[0].splitlines()
-    assert lines[:2] == [f"Alarm: {DAG} (failed)", "sync gave up at try 1: MissingScope."]
+    assert lines[:2] == [
+        f"Alarm: {DAG} (failed)",
+        "Task sync failed after attempt 1: MissingScope.",
+    ]
     starts = (
         "Since:",
         "What it means:",

@@ -96,7 +96,7 @@ def test_the_navigation_leads_to_the_board_and_a_figure_to_airflow_s_run(
     loads = frame.get_by_role("group", name="Loads")
     loads.get_by_role("rowheader").get_by_role("link").first.click()
     expect(frame.get_by_role("heading", level=1)).to_have_text(runs["employee_onboarding"])
-    frame.get_by_role("link", name="The run in Airflow").click()
+    frame.get_by_role("link", name="Run in Airflow").click()
     board.wait_for_url("**/dags/employee_onboarding/runs/*")
     expect(board.get_by_text("Success").first).to_be_visible()
 
@@ -116,7 +116,7 @@ def test_a_reject_file_is_downloaded_from_the_frame(board: Page, drop: int) -> N
 def test_the_board_is_used_by_keyboard(board: Page) -> None:
     board.goto("/bms/")
     board.keyboard.press("Tab")
-    expect(board.get_by_role("link", name="To the content")).to_be_focused()
+    expect(board.get_by_role("link", name="Skip to content")).to_be_focused()
     board.keyboard.press("Enter")
     flow = board.get_by_role("link", name="Client invoices")
     for _ in range(12):

@@ -25,7 +25,7 @@ def plan() -> list[int]:
     """Record the units of the run in `bms.run`; return their positions, one for each mapped task."""
     params, hook = get_current_context()["params"], BmsHook()
     entities = hook.entities_or(params.get("entities"))
-    window, days_given = flow_context.requested_window(), bool(params.get("start_date"))
+    window, days_given = flow_context.window_of_run(), bool(params.get("start_date"))
     over_budget = 0
     with flow_context.open_for_service(hook.settings) as flow:
         settings = flow.settings

@@ -42,19 +42,19 @@ def test_a_line_breaks_where_there_is_no_figure() -> None:
 
 def test_every_place_tells_its_figures() -> None:
     chart = Chart("t", ["1 Nov", "2 Nov"], [Series("New", [3.0, None], "c1")])
-    assert len(shapes(chart, "told")) == 2
+    assert len(shapes(chart, "tooltip")) == 2
     assert "1 Nov\nNew: 3" in chart.svg
     assert chart.rows == [("1 Nov", (3.0,)), ("2 Nov", (None,))]
 
 
-def test_a_large_figure_is_told_whole() -> None:
+def test_a_large_value_is_shown_in_full() -> None:
     chart = Chart("t", ["1 Nov"], [Series("EUR", [1234567.89], "c1"), Series("New", [2e6], "c2")])
-    for told in (
+    for text in (
         "EUR: 1\u202f234\u202f567.89",
         "EUR 1\u202f234\u202f567.89",
         "New 2\u202f000\u202f000",
     ):
-        assert told in chart.svg
+        assert text in chart.svg
     assert "e+" not in chart.svg
 
 

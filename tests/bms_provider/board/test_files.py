@@ -95,7 +95,7 @@ def test_a_run_s_reports_are_asked_for_at_once_and_hold_no_session(
     find = LocalFileSystem.find
 
     def counted(fs: LocalFileSystem, path: str, **given: Any) -> Any:
-        (engine,) = board_warehouse._open.values()
+        (engine,) = board_warehouse._engines.values()
         asked.append((path.rpartition("/")[2], engine.pool.checkedout()))  # type: ignore[attr-defined]
         return find(fs, path, **given)
 

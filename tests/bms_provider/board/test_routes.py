@@ -138,7 +138,7 @@ def test_a_warehouse_that_never_takes_the_connection_is_given_up(
     visit: Visit, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host behind a firewall that drops packets says neither yes nor no."""
-    monkeypatch.setattr(board_warehouse, "PATIENCE_S", 2)  # the least that libpq takes
+    monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 2)  # the least that libpq takes
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         connect(
@@ -161,20 +161,20 @@ def test_a_warehouse_that_nobody_named_is_asked_for(
     monkeypatch.delenv("AIRFLOW_CONN_BMS_WAREHOUSE")
     answer = client.get("/bms/")
     assert answer.status_code == 503
-    assert "Make the connection bms_warehouse, type postgres." in answer.text
+    assert "Create the connection bms_warehouse, type postgres." in answer.text
 
 
 def test_one_page_too_many_is_told_to_come_again(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board_warehouse, "PATIENCE_S", 1)
+    monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 1)
     client = visit("viewer")
     with ExitStack() as pages:
         for _ in range(6):
             pages.enter_context(contextmanager(reading)())
         answer = client.get("/bms/")
     assert answer.status_code == 503
-    assert "Ask again in a moment." in answer.text
+    assert "Reload the page in a moment." in answer.text
     assert client.get("/bms/").status_code == 200
 
 
@@ -208,7 +208,7 @@ def test_a_number_that_is_none_is_not_found(visit: Visit) -> None:
     ):
         answer = client.get(f"/bms/{place}{number}")
         assert answer.status_code == 404, (place, number)
-        assert "There is no such page." in answer.text
+        assert "Page not found." in answer.text
         assert "asked-this" not in answer.text
     assert visit().get("/bms/steps/asked-this").status_code == 401
 

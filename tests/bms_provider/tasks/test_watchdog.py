@@ -18,7 +18,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import notices, policy
-from bms_provider.tasks import watch
+from bms_provider.tasks import callbacks, watchdog
 from bms_warehouse.tables import drop, run
 from tests.listeners import Webhook, webhook
 
@@ -73,27 +73,29 @@ def open_alarms(warehouse: Engine) -> list[alarms.Alarm]:
 
 def test_a_look_tells_once_and_returns_the_states(warehouse: Engine, messages: Webhook) -> None:
     load(warehouse, 2)
-    states = [watch.watch() for _ in range(2)]
+    states = [watchdog.check() for _ in range(2)]
     assert states[0]["contact_sync"] == "late"
     assert states[0]["invoice_extraction"] == "never_ran"
     load(warehouse, -0.1)
-    watch.watch()
+    watchdog.check()
     assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
 def test_tasks_that_give_up_are_one_message_without_a_person_in_it(messages: Webhook) -> None:
     for index in (1, 2, 3):
-        watch.failed(context(map_index=index))
+        callbacks.task_failed(context(map_index=index))
     (text,) = messages.texts
-    assert text.startswith("Alarm: contact_sync (failed)\nsync [1] gave up at try 4: ValueError.")
+    assert text.startswith(
+        "Alarm: contact_sync (failed)\nTask sync [1] failed after attempt 4: ValueError."
+    )
     assert "Canari" not in text
     assert "zoe@" not in text
     assert "/dags/contact_sync/runs/manual__1" in text
 
 
 def test_the_first_of_the_mapped_tasks_has_its_index(messages: Webhook) -> None:
-    watch.failed(context(map_index=0))
-    assert "sync [0] gave up at try 4: ValueError." in messages.texts[0]
+    callbacks.task_failed(context(map_index=0))
+    assert "Task sync [0] failed after attempt 4: ValueError." in messages.texts[0]
 
 
 @pytest.mark.parametrize("started", [True, False])
@@ -105,18 +107,18 @@ def test_a_task_that_was_killed_is_told_as_such(
         load(warehouse, 0.5, "running", dag_run_id="manual__1", finished_at=None)
     given = context()
     del given["exception"]
-    watch.failed(given)
+    callbacks.task_failed(given)
     (text,) = messages.texts
     assert "NoneType" not in text
-    assert "sync was ended at try 4 without an error of its own" in text
-    assert ("its work had begun" in text) == started
+    assert "Task sync was killed in attempt 4 without an exception" in text
+    assert ("during its work" in text) == started
 
 
 def test_a_task_that_gave_up_on_a_suspect_load_says_so(
     warehouse: Engine, messages: Webhook
 ) -> None:
     load(warehouse, 0, "suspect")
-    watch.failed(context())
+    callbacks.task_failed(context())
     assert messages.titles == ["Alarm: contact_sync (suspect)"]
 
 
@@ -171,7 +173,7 @@ def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, s
 
 def test_a_look_makes_the_inboxes_that_everything_else_waits_for(data_root: Path) -> None:
     """On a fresh installation nothing is dropped before there is a folder to drop into."""
-    watch.watch()
+    watchdog.check()
     made = {each.relative_to(data_root).as_posix() for each in (data_root / "inbox").rglob("*")}
     for inbox in ("employees", "contacts", "consultants"):
         assert {f"inbox/{inbox}/_LISEZMOI.txt", f"inbox/{inbox}/_modele_{inbox}.xlsx"} <= made
@@ -180,7 +182,7 @@ def test_a_look_makes_the_inboxes_that_everything_else_waits_for(data_root: Path
 def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(warehouse: Engine) -> None:
     seen = Seen("a.csv", 1, "1")
     unfinished.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
-    watch.watch()
+    watchdog.check()
     with warehouse.connect() as connection:
         found = connection.execute(select(drop.c.state, drop.c.reason)).all()
     assert found == [("withdrawn", "gone")]
@@ -189,11 +191,11 @@ def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(warehouse: Engine) ->
 def test_without_a_channel_the_alarm_stands_and_waits_for_one(
     connect: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch.failed(context())
-    assert "nobody is told: no connection bms_webhook or bms_mail" in caplog.text
+    callbacks.task_failed(context())
+    assert "Alarms not sent: configure bms_webhook or bms_mail" in caplog.text
     with webhook() as found:
         connect("bms_webhook", conn_type="http", host=found.url)
-        watch.watch()
+        watchdog.check()
     assert found.titles == ["Alarm: contact_sync (failed)"]
 
 
@@ -203,5 +205,5 @@ def test_a_chat_s_address_reaches_no_log(
     """It is its password; the way to it is down, and everything that is logged is looked at."""
     connect("bms_webhook", conn_type="http", host="http://127.0.0.1:1/services/s3cr3t-hook")
     with pytest.raises(NotDelivered):
-        watch.failed(context())
+        callbacks.task_failed(context())
     assert "s3cr3t-hook" not in caplog.text

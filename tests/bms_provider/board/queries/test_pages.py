@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_provider.board.queries.pages import STEPS
+from bms_provider.board.queries.pages import MAX_STEPS
 from tests.bms_provider.board.conftest import Visit
 
 RUN = "/flows/employee_onboarding/runs/manual__1"
@@ -81,8 +81,8 @@ def test_a_drop_leads_to_the_run_that_took_it(
     enter(warehouse, "plan")
     client = visit("viewer")
     page = client.get(f"/bms/drops/{drop(warehouse, state, run, started=started)}").text
-    assert ("The run in Airflow" in page) is airflow_s
-    assert ("The run on the board" in page) is the_board_s
+    assert ("Run in Airflow" in page) is airflow_s
+    assert ("Run on the board" in page) is the_board_s
     for place in re.findall(r'href="/airflow(/bms/flows/[^"]+)', page):
         assert client.get(place).status_code == 200
 
@@ -90,18 +90,18 @@ def test_a_drop_leads_to_the_run_that_took_it(
 def test_of_a_long_run_every_step_is_reached_and_the_page_says_how_many_there_are(
     visit: Visit, warehouse: Engine
 ) -> None:
-    enter(warehouse, "create_1", many=STEPS + 1)
+    enter(warehouse, "create_1", many=MAX_STEPS + 1)
     client = visit("viewer")
     page = client.get(f"/bms{RUN}").text
-    assert page.count("<section id=") == STEPS
-    assert f"{STEPS} of {STEPS + 1} steps" in page
+    assert page.count("<section id=") == MAX_STEPS
+    assert f"The newest {MAX_STEPS} of {MAX_STEPS + 1} steps." in page
     with warehouse.connect() as connection:
         oldest = connection.scalar(text("select min(id) from bms.run"))
     assert f'id="step-{oldest}"' not in page
     place = client.get(f"/bms/steps/{oldest}").headers["Location"]
     assert place.endswith(f"#step-{oldest}")
     page = client.get(place.removeprefix("/airflow")).text
-    assert page.count("<section id=") == STEPS
+    assert page.count("<section id=") == MAX_STEPS
     assert page.index(f'id="step-{oldest}"') == page.index('id="step-')
 
 
