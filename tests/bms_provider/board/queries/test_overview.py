@@ -39,11 +39,7 @@ def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
         "Quarantined rows by reason",
         "missing_money",
         "warehouse_differs",
-<<<<<<< HEAD
         "3 findings , 0 undetermined",
-=======
-        "3 findings , 0 undetermined",
->>>>>>> f450a78 (Follow the new texts of the board, alarms and policies in their tests)
         "Amount per day without VAT, EUR",
         "New employees: rows by outcome",
         "Contacts: new, changed, missing",
