@@ -112,7 +112,7 @@ def one_day(up: Running, number: int) -> Run:
     tasks = up.api.tasks("invoice_extraction", run_id)
     with psycopg.connect(up.warehouse) as connection:
         steps = connection.execute(
-            "select step, started_at, finished_at from bms.run where dag_run_id = %s", [run_id]
+            "select step, started_at, finished_at from bms.step_run where dag_run_id = %s", [run_id]
         ).fetchall()
     return Run(
         loaded=max(end for _, _, end in steps).timestamp() - asked,
@@ -137,7 +137,7 @@ def every_dag(up: Running) -> None:
     with psycopg.connect(up.warehouse) as connection:
         end = time.monotonic() + LIMIT
         while not connection.execute(
-            'select 1 from bms."drop" where state <> %s', ["open"]
+            "select 1 from bms.dropped_file where state <> %s", ["open"]
         ).fetchone():
             connection.rollback()
             if time.monotonic() > end:
@@ -188,7 +188,7 @@ def main() -> None:
         "loaded": "trigger to loaded",
         "ended": "trigger to the run's end",
         "tasks": "the tasks, their processes' start included",
-        "ours": "our work in them, as `bms.run` has it",
+        "ours": "our work in them, as `bms.step_run` has it",
     }
     text = "\n\n".join(
         [

@@ -19,7 +19,7 @@ from bms_flows.runtime.windows import Window
 from bms_warehouse import database
 from tests.support.measurement import peak_memory
 
-COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 
 
 def main() -> None:

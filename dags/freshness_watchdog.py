@@ -1,6 +1,6 @@
 """Checks data freshness every five minutes; sends alarms and recoveries.
 
-The watchdog compares the age of each flow's last complete load in `bms.run` with the freshness target
+The watchdog compares the age of each flow's last complete load in `bms.step_run` with the freshness target
 of the flow. So it also reports a flow that did not run: a paused DAG, a skipped run, a load held for
 review. It sends one message when a problem starts and one when it ends, through the connections
 `bms_webhook` and `bms_mail`.

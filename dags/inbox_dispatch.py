@@ -1,7 +1,7 @@
 """Starts one run for each file that is dropped into an inbox.
 
 A trigger watches the inboxes and starts this DAG when files arrive. The DAG claims every settled file
-(unchanged between two checks, last line complete), records it in `bms.drop`, and starts the DAG that
+(unchanged between two checks, last line complete), records it in `bms.dropped_file`, and starts the DAG that
 processes it. The id of that run is derived from the recorded row, so a file is processed once even if
 tasks are killed and restarted.
 """

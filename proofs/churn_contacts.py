@@ -152,7 +152,9 @@ def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs
         # Two passes, and who is assigned before.
         tally.moved.append(events / (1 + manifest["passes"]) / len(after))
         tally.runs += 1
-        marked = mirrored(f"_gone_reason = 'vanished' and _run_id = {manifest['run_id']}")
+        marked = mirrored(
+            f"_removal_reason = 'missing' and _step_run_id = {manifest['step_run_id']}"
+        )
         tally.falsely_gone += len(marked.keys() & after.keys())
         if manifest["state"] == "complete":
             tally.complete += 1

@@ -20,7 +20,7 @@ def invoices(
     true = {row["id_invoice"]: row for row in sandbox.invoices(entity, first, last)}
     given = {"entity": entity, "first": first, "last": last}
     query = (
-        "select * from bms.client_invoice where id_entity = :entity and _vanished_at is null"
+        "select * from bms.client_invoice where id_entity = :entity and _missing_since is null"
         " and invoice_date between :first and :last"
     )
     here = {row["id_invoice"]: row for row in _rows(connection, query, **given)}
@@ -31,7 +31,7 @@ def invoices(
 def contacts(connection: Connection, sandbox: Sandbox) -> Iterator[str]:
     """Compare the contacts, and their versions."""
     true = {row["id"]: row for row in sandbox.rows("contacts")}
-    query = "select * from bms.contact where _gone_reason is distinct from 'vanished'"
+    query = "select * from bms.contact where _removal_reason is distinct from 'missing'"
     here = {row["id"]: row for row in _rows(connection, query)}
     yield from _compared("contact", true, here, CONTACT)
     yield from _versions(connection, "contact", "id")
@@ -41,7 +41,7 @@ def stuck(connection: Connection) -> Iterator[str]:
     """Tell what has no end: leases, running steps, rows of the ledger."""
     for what, query in {
         "leases": "select count(*) from bms.client_invoice_lease",
-        "steps said to be running": "select count(*) from bms.run where state = 'running'",
+        "steps said to be running": "select count(*) from bms.step_run where state = 'running'",
         "rows of the ledger": "select count(*) from bms.creation"
         " where state in ('ready', 'sending', 'unknown', 'review')",
     }.items():
@@ -58,7 +58,7 @@ def _compared(
 ) -> Iterator[str]:
     if lost := true.keys() - here.keys():
         yield f"lost: {len(lost)} {name}s"
-    if more := [key for key in here.keys() - true.keys() if not here[key].get("_gone_reason")]:
+    if more := [key for key in here.keys() - true.keys() if not here[key].get("_removal_reason")]:
         yield f"too many: {len(more)} {name}s"
     for key in true.keys() & here.keys():
         other = [each for each in fields if _plain(here[key][each]) != _plain(true[key][each])]

@@ -162,7 +162,7 @@ class Killing:
         engine = database.connect(uri)
         with engine.connect() as connection:
             leases = connection.scalar(text("select count(*) from bms.client_invoice_lease"))
-            states = list(connection.scalars(text("select state from bms.run order by id")))
+            states = list(connection.scalars(text("select state from bms.step_run order by id")))
         engine.dispose()
         # Killed before it was entered, in between, or after its end.
         first = {"complete"} if published else {"failed"}

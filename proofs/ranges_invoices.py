@@ -27,7 +27,7 @@ from bms_warehouse import database
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice, client_invoice_version
 
-COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 
 
 def extract(

@@ -171,7 +171,7 @@ def contact_tables(running: Running, run_id: str) -> list[RenderableType]:
 
 def mirror_tables(manifest: Mapping[str, Any]) -> list[RenderableType]:
     """Return the tables of a contact sync from the manifest that its task returned."""
-    counts = ("rows_read", "inserted", "changed", "unchanged", "vanished")
+    counts = ("rows_read", "inserted", "changed", "unchanged", "missing")
     requests = ("list_calls", "details_read")
     row = tuple(manifest[name] for name in (*counts, *requests, "state"))
     columns = ("read", *counts[1:4], "removed", "list requests", "detail requests", "state")
@@ -181,13 +181,13 @@ def mirror_tables(manifest: Mapping[str, Any]) -> list[RenderableType]:
 def changed_contact_tables(running: Running, run_id: str) -> list[RenderableType]:
     """Return the tables of a contact sync, and all versions of the contacts that it changed."""
     query = (
-        "select id, _version, city, deleted, _gone_reason, _observed_at::timestamptz(0)::text"
+        "select id, _version, city, deleted, _removal_reason, _observed_at::timestamptz(0)::text"
         " from bms.contact_version"
-        " where id in (select id from bms.contact where _run_id = %s) order by 1, 2"
+        " where id in (select id from bms.contact where _step_run_id = %s) order by 1, 2"
     )
     manifest = running.api.xcom("contact_sync", run_id, "sync")
     with psycopg.connect(running.warehouse) as connection:
-        versions = connection.execute(query, [manifest["run_id"]]).fetchall()
+        versions = connection.execute(query, [manifest["step_run_id"]]).fetchall()
     columns = ("contact", "version", "city", "deleted", "removal reason", "observed at")
     return [
         *mirror_tables(manifest),

@@ -10,7 +10,7 @@ from bms_flows.onboarding.faults.rows import CREATION_FAULTS
 from bms_flows.runtime import reasons
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables.runs import RUN_STATES
+from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 from tests.test_docs import anchors
 
 RUNBOOK = (Path(__file__).parent.parent / "docs/runbook.md").read_text()
@@ -41,7 +41,7 @@ def test_every_fault_of_a_drop_has_a_line(code: str) -> None:
 
 
 def test_every_state_but_the_good_ones_has_a_section() -> None:
-    assert {*RUN_STATES} - {"running", "complete"} <= SECTIONS.keys()
+    assert {*STEP_RUN_STATES} - {"running", "complete"} <= SECTIONS.keys()
 
 
 def test_no_section_is_left_of_a_code_that_is_gone() -> None:

@@ -45,7 +45,7 @@ from bms_warehouse.tables import (
     code_name,
     control_total,
     quarantine,
-    run,
+    step_run,
 )
 
 
@@ -94,13 +94,13 @@ def rebuild(
 
 def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, dict[str, Any]]]:
     complete = (
-        select(run.c.id, run.c.details, run.c.finished_at)
+        select(step_run.c.id, step_run.c.details, step_run.c.finished_at)
         .where(
-            run.c.flow == "invoice_extraction",
-            run.c.step == "extract",
-            run.c.state == "complete",
+            step_run.c.flow == "invoice_extraction",
+            step_run.c.step == "extract",
+            step_run.c.state == "complete",
         )
-        .order_by(run.c.finished_at, run.c.id)
+        .order_by(step_run.c.finished_at, step_run.c.id)
     )
     range_date = settings.invoice_range_date
     if denying := _listed_otherwise(connection, range_date):
@@ -120,13 +120,13 @@ def _listed_otherwise(connection: Connection, range_date: str) -> list[int]:
     version = client_invoice_version.c
     listed: ColumnElement[Any] = version[range_date]
     if isinstance(listed.type, DateTime):
-        listed = cast(func.timezone(run.c.details["zone"].astext, listed), Date)
+        listed = cast(func.timezone(step_run.c.details["zone"].astext, listed), Date)
     denying = (
-        select(run.c.id)
-        .join(client_invoice_version, version["_run_id"] == run.c.id)
-        .where(~run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
+        select(step_run.c.id)
+        .join(client_invoice_version, version["_step_run_id"] == step_run.c.id)
+        .where(~step_run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
         .distinct()
-        .order_by(run.c.id)
+        .order_by(step_run.c.id)
     )
     return [*connection.scalars(denying)]
 
@@ -142,7 +142,7 @@ def _empty(connection: Connection, steps: list[int]) -> None:
         connection.execute(delete(table))
     for table in (quarantine, code_name):
         connection.execute(delete(table).where(table.c.resource == RESOURCE))
-    connection.execute(delete(control_total).where(control_total.c.run_id.in_(steps)))
+    connection.execute(delete(control_total).where(control_total.c.step_run_id.in_(steps)))
 
 
 def _again(

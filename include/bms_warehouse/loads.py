@@ -108,29 +108,29 @@ def merge(
     table: Table,
     versions: Table,
     *,
-    run_id: int,
+    step_run_id: int,
     observed_at: datetime,
 ) -> Merged:
     """Merge the staging table into `table`, and keep every row written as a version.
 
-    A row is written when it is new, when its hash differs, or when it had vanished.
+    A row is written when it is new, when its hash differs, or when it was marked as missing.
     Columns outside the hash follow when a row is written, and cause no writing.
     """
     staging = f"pg_temp.{staging_name(table)}"
     connection.execute(text("set local work_mem = '64MB'"))  # rows returned are held without a file
     key = [column.name for column in table.primary_key]
-    own = ("_version", "_first_seen_at", "_changed_at", "_run_id", "_vanished_at")
+    own = ("_version", "_first_seen_at", "_changed_at", "_step_run_id", "_missing_since")
     carried = [column.name for column in table.columns if column.name not in own]
-    vanishes = "_vanished_at" in table.columns
+    may_be_missing = "_missing_since" in table.columns
     on = " and ".join(f't."{name}" = s."{name}"' for name in key)
     differs = "t._row_hash is distinct from s._row_hash" + (
-        " or t._vanished_at is not null" if vanishes else ""
+        " or t._missing_since is not null" if may_be_missing else ""
     )
     columns = ", ".join(f'"{name}"' for name in carried)
     values = ", ".join(_value(table, name) for name in carried)
     updates = ", ".join(f'"{n}" = {_value(table, n)}' for n in carried if n not in key)
     every = ", ".join(f'"{column.name}"' for column in table.columns)
-    given = {"observed_at": observed_at, "run_id": run_id}
+    given = {"observed_at": observed_at, "step_run_id": step_run_id}
 
     def write(statement: str) -> int:
         """Execute a statement that returns the rows it wrote; keep them as versions."""
@@ -144,8 +144,8 @@ def merge(
         """Insert the rows that are new, with `version`, an SQL expression, as their version."""
         return write(
             f"""
-            insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _run_id)
-            select {values}, {version}, :observed_at, :observed_at, :run_id from {staging} s
+            insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _step_run_id)
+            select {values}, {version}, :observed_at, :observed_at, :step_run_id from {staging} s
             on conflict do nothing
             """
         )
@@ -169,21 +169,21 @@ def merge(
         changed = write(
             f"""
             update {table} t set {updates}, _version = t._version + 1, _changed_at = :observed_at,
-                _run_id = :run_id{", _vanished_at = null" if vanishes else ""}
+                _step_run_id = :step_run_id{", _missing_since = null" if may_be_missing else ""}
             from {staging} s where {on} and ({differs})
             """
         )
     return Merged(inserted, changed, staged - inserted - changed)
 
 
-def mark_vanished(
+def mark_missing(
     connection: Connection,
     table: Table,
     versions: Table,
     *,
     where: str,
     given: Mapping[str, object],
-    run_id: int,
+    step_run_id: int,
     observed_at: datetime,
 ) -> int:
     """Mark rows as no longer returned and keep that as a version of each; return how many.
@@ -194,15 +194,17 @@ def mark_vanished(
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     statement = f"""
         with marked as (
-            update {table} set _vanished_at = %(observed_at)s, _version = _version + 1,
-                _changed_at = %(observed_at)s, _run_id = %(run_id)s
-            where ({where}) and _vanished_at is null
+            update {table} set _missing_since = %(observed_at)s, _version = _version + 1,
+                _changed_at = %(observed_at)s, _step_run_id = %(step_run_id)s
+            where ({where}) and _missing_since is null
             returning *
         )
         insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
         """
     with driver(connection).cursor() as cursor:
-        cursor.execute(statement.encode(), {**given, "observed_at": observed_at, "run_id": run_id})
+        cursor.execute(
+            statement.encode(), {**given, "observed_at": observed_at, "step_run_id": step_run_id}
+        )
         return cursor.rowcount
 
 

@@ -1,7 +1,7 @@
-"""What a mirror needs around a merge: rows of which only a part was read, and rows that vanished.
+"""What a mirror needs around a merge: rows of which only a part was read, and missing rows.
 
 `_row_hash` of a mirrored row is 16 bytes of what its list says, then 16 of what only its detail
-does, then a byte where it vanished: a row that comes back differs from what stands.
+does, then one byte if the row is missing: the hash of a row that returns differs.
 """
 
 from collections.abc import Sequence
@@ -94,29 +94,29 @@ def follow(connection: Connection, table: Table) -> None:
     )
 
 
-def mark_vanished(
+def mark_missing(
     connection: Connection,
     table: Table,
     versions: Table,
     keys: Sequence[int | str],
     *,
-    run_id: int,
+    step_run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark rows as vanished and keep that as a version of each; return how many."""
+    """Mark rows as missing and keep that as a version of each; return how many."""
     key = next(iter(table.primary_key)).name
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     statement = f"""
         with marked as (
-            update {table} set deleted = true, _gone_reason = 'vanished',
+            update {table} set deleted = true, _removal_reason = 'missing',
                 _row_hash = _row_hash || {GONE}, _version = _version + 1,
-                _changed_at = %(observed_at)s, _run_id = %(run_id)s
-            where "{key}" = any(%(keys)s) and _gone_reason is null
+                _changed_at = %(observed_at)s, _step_run_id = %(step_run_id)s
+            where "{key}" = any(%(keys)s) and _removal_reason is null
             returning *
         )
         insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
         """  # noqa: S608 - our own names
-    given = {"keys": list(keys), "observed_at": observed_at, "run_id": run_id}
+    given = {"keys": list(keys), "observed_at": observed_at, "step_run_id": step_run_id}
     with driver(connection).cursor() as cursor:
         cursor.execute(statement.encode(), given)
         return cursor.rowcount

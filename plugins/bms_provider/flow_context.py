@@ -90,7 +90,7 @@ def data_root(given: str = "") -> UPath:
 
 
 def step(name: str, *, id_entity: int | None = None, window: Window | None = None) -> Step:
-    """Return the step of the current task, as `bms.run` records it."""
+    """Return the step of the current task, as `bms.step_run` records it."""
     from bms_flows.runtime.step_log import Step  # noqa: PLC0415
 
     run = get_current_context()["dag_run"]
@@ -152,7 +152,7 @@ def emit_rows(resource: str, counts: Mapping[str, Any]) -> None:
     """Emit the row counts of a load as Airflow metrics, one counter per outcome."""
     from airflow.sdk.observability import stats  # noqa: PLC0415
 
-    for outcome in ("inserted", "changed", "unchanged", "quarantined", "vanished"):
+    for outcome in ("inserted", "changed", "unchanged", "quarantined", "missing"):
         tags = {"resource": resource, "outcome": outcome}
         stats.incr("bms.rows", counts[outcome], tags=tags)
 

@@ -81,7 +81,7 @@ class World:
                 self.mirror[key] = Held(digest, before.version + 1)
         for key, row in self.mirror.items():
             if key not in fresh and row.gone is None:
-                self.mirror[key] = replace(row, version=row.version + 1, gone="vanished")
+                self.mirror[key] = replace(row, version=row.version + 1, gone="missing")
         self.loaded_at = now
         self.ended.clear()
 

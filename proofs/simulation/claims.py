@@ -15,7 +15,7 @@ from proofs.simulation.clock import EPOCH
 
 @dataclass
 class MemoryClaims:
-    """Rows of `bms.drop`, by number, and when each one's lease runs out."""
+    """Rows of `bms.dropped_file`, by number, and when each one's lease runs out."""
 
     now: datetime = EPOCH
     rows: dict[int, Drop] = field(default_factory=dict)

@@ -59,7 +59,7 @@ def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     with warehouse.begin() as connection:
-        ended = "update bms.run set finished_at = cast(details->>'seen_at' as timestamptz)"
+        ended = "update bms.step_run set finished_at = cast(details->>'seen_at' as timestamptz)"
         connection.execute(text(f"{ended}, details = details - 'seen_at'"))
     before = content(warehouse)
     rebuild(warehouse, UPath(tmp_path), FlowSettings())
@@ -138,7 +138,7 @@ def test_days_stay_those_that_the_loads_were_listed_by(
         other = text("select id_invoice from bms.client_invoice where _day <> invoice_date")
         assert connection.scalars(other).all() == [early]
         if silent:
-            connection.execute(text("update bms.run set details = details - 'range_date'"))
+            connection.execute(text("update bms.step_run set details = details - 'range_date'"))
     ended = main(["--url", warehouse_uri, "--data-root", str(tmp_path)])
     assert ended == silent
     told = "rows of steps 1 are not listed by invoice_date; set BMS_INVOICE_RANGE_DATE"

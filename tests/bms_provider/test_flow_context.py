@@ -50,7 +50,7 @@ def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
 
 
 def test_what_became_of_rows_arrives(listener: Statsd) -> None:
-    counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2, "vanished": 1}
+    counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2, "missing": 1}
     flow_context.emit_rows("contact", {**counts, "rows_read": 14})
     arrived(
         listener,

@@ -89,7 +89,7 @@ class Stand:
     def due_in(self) -> float:
         """Return the seconds until the contacts are late; below 0 when they are."""
         [(age,)] = self.sql(
-            "select extract(epoch from now() - max(finished_at)) from bms.run"
+            "select extract(epoch from now() - max(finished_at)) from bms.step_run"
             " where flow = 'contact_sync' and state = 'complete'"
         )
         return PROMISED - float(age)
@@ -291,7 +291,7 @@ def test_a_run_that_can_not_begin(stand: Stand, figure: Figure) -> None:
     assert "has not ended within" in text
     stand.airflow.call("PATCH", f"/dags/{STUCK}/dagRuns/{run}", {"state": "success"})
     stand.sql(
-        "insert into bms.run (flow, dag_run_id, step, state, started_at, finished_at)"
+        "insert into bms.step_run (flow, dag_run_id, step, state, started_at, finished_at)"
         " values ('stuck_flow', 'later', 'wait', 'complete', now(), now())"
     )
     figure(trouble.is_over())

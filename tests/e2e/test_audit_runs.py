@@ -48,7 +48,7 @@ def test_the_probe_keeps_what_it_was_told(stack: Running, airflow: Airflow) -> N
     assert kept["expires_in_unit"] == "seconds"
     assert (told["changed"], told["contradicted"]) == ([], [])
     [(state, requests)] = query(
-        stack, f"select state, requests from bms.run where dag_run_id = '{run}'"
+        stack, f"select state, requests from bms.step_run where dag_run_id = '{run}'"
     )
     assert state == "complete"
     assert requests < 80

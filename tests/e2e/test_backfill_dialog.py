@@ -87,7 +87,7 @@ def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
     assert set(states().values()) == {"success"}, states()
     with psycopg.connect(stack.warehouse) as connection:
         read = connection.execute(
-            "select dag_run_id, id_entity, details->'windows' from bms.run"
+            "select dag_run_id, id_entity, details->'windows' from bms.step_run"
             " where step = 'extract' and state = 'complete' and dag_run_id = any(%s)"
             " order by window_start, id_entity",
             [list(states())],

@@ -58,7 +58,7 @@ def drop(stack: Running, runs: dict[str, str]) -> int:
     """The drop's number."""
     with psycopg.connect(stack.warehouse) as connection:
         found = connection.execute(
-            'select id from bms."drop" where dag_run_id = %s', [runs["employee_onboarding"]]
+            "select id from bms.dropped_file where dag_run_id = %s", [runs["employee_onboarding"]]
         ).fetchone()
     assert found is not None
     return int(found[0])

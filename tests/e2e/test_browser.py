@@ -104,7 +104,7 @@ def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
     expect(green).to_have_count(3, timeout=RUN_PATIENCE)  # plan, and one for each entity
     with psycopg.connect(stack.warehouse) as connection:
         loaded = connection.execute(
-            "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.run"
+            "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.step_run"
             " where dag_run_id = %s and step = 'extract' and state = 'complete' order by 1",
             [run_id],
         ).fetchall()

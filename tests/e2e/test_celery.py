@@ -158,7 +158,7 @@ def test_a_killed_worker_costs_nothing(
         Bucket=BUCKET, Key="root/inbox/employees/new.csv", Body=(HEADER + rows).encode()
     )
     until(lambda: 5 <= made(sandbox) < ROWS, LIMIT, lambda: airflow.runs("inbox_dispatch"))
-    (drop,) = warehouse.execute('select dag_run_id from bms."drop"').fetchall()
+    (drop,) = warehouse.execute("select dag_run_id from bms.dropped_file").fetchall()
     other = kill_one_that_runs(topology, airflow, "employee_onboarding", drop[0], "create")
     assert made(sandbox) < ROWS
     sandbox.set_latency(0.0)
@@ -243,7 +243,7 @@ def test_every_row_of_the_drop_is_created_once(
     states = warehouse.execute("select state, count(*) from bms.creation group by 1").fetchall()
     assert dict(states).keys() <= {"created", "adopted"}
     assert sum(dict(states).values()) == ROWS
-    ended = warehouse.execute('select state, report from bms."drop"').fetchall()
+    ended = warehouse.execute("select state, report from bms.dropped_file").fetchall()
     assert [state for state, _ in ended] == ["applied"]
     listed = store.list_objects_v2(Bucket=BUCKET, Prefix=f"root/{ended[0][1]}/")
     assert [each for each in listed["Contents"] if "receipt" in each["Key"]]

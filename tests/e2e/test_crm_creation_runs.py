@@ -71,7 +71,7 @@ class Drops:
     def _run(self, name: str) -> str:
         with psycopg.connect(self.stack.warehouse) as connection:
             found = connection.execute(
-                'select dag_run_id from bms."drop" where path = %s', [name]
+                "select dag_run_id from bms.dropped_file where path = %s", [name]
             ).fetchone()
         return str(found[0]) if found else ""
 

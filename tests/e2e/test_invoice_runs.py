@@ -66,7 +66,7 @@ def windows(stack: Running, airflow: Airflow) -> dict[str, list[str]]:
     assert set(states().values()) == {"success"}, states()
     with psycopg.connect(stack.warehouse) as connection:
         rows = connection.execute(
-            "select id_entity, details->'windows' from bms.run where step = 'extract'"
+            "select id_entity, details->'windows' from bms.step_run where step = 'extract'"
             " and state = 'complete' and id_entity between 11 and 16 order by window_start"
         ).fetchall()
     found: dict[str, list[str]] = {}

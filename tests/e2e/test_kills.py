@@ -195,7 +195,7 @@ class Play:
 
     def drop_of(self, cell: Cell) -> int:
         """Return the number of a cell's drop."""
-        query = 'select id from bms."drop" where path = %s'
+        query = "select id from bms.dropped_file where path = %s"
         found: list[Any] = []
 
         def known() -> bool:
@@ -209,7 +209,7 @@ class Play:
     def left(self, cell: Cell) -> list[str]:
         """Return the rows of a cell that stand otherwise than created or adopted."""
         query = (
-            'select c.state from bms.creation c join bms."drop" d on d.id = c.drop_id'
+            "select c.state from bms.creation c join bms.dropped_file d on d.id = c.drop_id"
             " where d.path like %s"
         )
         with psycopg.connect(self.stack.warehouse) as connection:

@@ -15,7 +15,7 @@ from tests.e2e.airflow_api import DONE, Airflow, until
 CONTACTS, CONSULTANTS, EMPLOYEES = "contact_sync", "consultant_sync", "employee_directory"
 LIMIT = 400.0
 SECRET = "Canari-rue-privée"
-COUNTS = {"state", "rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished"}
+COUNTS = {"state", "rows_read", "inserted", "changed", "unchanged", "quarantined", "missing"}
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
 
@@ -96,7 +96,7 @@ def test_contacts_are_restricted_by_filter_client_and_leads_and_left_without_det
 ) -> None:
     assert restricted
     (run,) = mirrors.query(
-        "select rows_read, inserted, details from bms.run where flow = %s order by id limit 1",
+        "select rows_read, inserted, details from bms.step_run where flow = %s order by id limit 1",
         CONTACTS,
     )
     asked = [
@@ -112,7 +112,8 @@ def test_consultants_are_restricted_by_type_and_client(
     mirrors: Mirrors, restricted: dict[str, dict[str, Any]]
 ) -> None:
     (run,) = mirrors.query(
-        "select rows_read, details from bms.run where flow = %s order by id limit 1", CONSULTANTS
+        "select rows_read, details from bms.step_run where flow = %s order by id limit 1",
+        CONSULTANTS,
     )
     consultants = mirrors.service("GET", "rows/consultants")
     asked = client_of(consultants).count(restricted[CONSULTANTS]["id_client"])
@@ -124,7 +125,7 @@ def test_employees_of_one_entity_without_details(
 ) -> None:
     assert restricted
     runs = mirrors.query(
-        "select id_entity, rows_read, details from bms.run where flow = %s order by id limit 1",
+        "select id_entity, rows_read, details from bms.step_run where flow = %s order by id limit 1",
         EMPLOYEES,
     )
     assert [(entity, read, told["details_read"]) for entity, read, told in runs] == [(1, 40, 0)]
@@ -199,7 +200,7 @@ def test_a_second_run_writes_nothing_and_a_change_is_one_version(
     mirrors.service("DELETE", "rows/contacts/1004")
     [changed] = mirrors.run((CONTACTS, {}))
     manifest = mirrors.manifest(CONTACTS, changed)
-    assert (manifest["changed"], manifest["vanished"]) == (1, 1)
+    assert (manifest["changed"], manifest["missing"]) == (1, 1)
     assert mirrors.query(versions) == [(stood + 2,)]
 
 

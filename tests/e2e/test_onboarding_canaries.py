@@ -42,7 +42,7 @@ def sandbox(stack: Running) -> Sandbox:
 def run_of(stack: Running, kind: str) -> str | None:
     with psycopg.connect(stack.warehouse) as connection:
         row = connection.execute(
-            'select dag_run_id from bms."drop" where path = %s', [f"{kind}.csv"]
+            "select dag_run_id from bms.dropped_file where path = %s", [f"{kind}.csv"]
         ).fetchone()
     return str(row[0]) if row else None
 

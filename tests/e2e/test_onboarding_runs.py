@@ -64,7 +64,7 @@ class Drops:
     def named(self) -> dict[str, str]:
         """The run of each dropped file."""
         with psycopg.connect(self.stack.warehouse) as connection:
-            found = connection.execute('select path, dag_run_id from bms."drop"').fetchall()
+            found = connection.execute("select path, dag_run_id from bms.dropped_file").fetchall()
         return {path.removesuffix(".csv"): run for path, run in found}
 
     def answer(self) -> None:
@@ -143,7 +143,7 @@ def test_a_refused_plan_can_be_approved_later(
 ) -> None:
     with psycopg.connect(stack.warehouse) as connection:
         number = connection.execute(
-            """select id from bms."drop" where path = 'rejected.csv'"""
+            """select id from bms.dropped_file where path = 'rejected.csv'"""
         ).fetchone()
     assert number is not None
     run = airflow.trigger(DAG, drop=number[0])

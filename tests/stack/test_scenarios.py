@@ -67,7 +67,7 @@ def test_amounts_are_not_rounded() -> None:
 
 
 def test_mirror_table_shows_rows_and_requests() -> None:
-    counts = {"rows_read": 250_000, "inserted": 1, "changed": 2, "unchanged": 246, "vanished": 1}
+    counts = {"rows_read": 250_000, "inserted": 1, "changed": 2, "unchanged": 246, "missing": 1}
     stream = io.StringIO()
     progress = Progress({}, stream)
     [table] = scenarios.mirror_tables(

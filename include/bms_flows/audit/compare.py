@@ -55,7 +55,7 @@ class Held:
     day: date | None = None
     """The day under which an invoice is listed."""
     gone: str | None = None
-    """Why lists need not have a mirrored row: flagged, vanished, or unlisted, which is known of it."""
+    """Why lists need not have a mirrored row: flagged, missing, or unlisted, which is known of it."""
 
 
 UNSETTLED: Final = ("rows_missing", "rows_differ", "rows_extra")
@@ -118,7 +118,7 @@ class Tally:
         return "not_checked" if self.unasked else "reconciled"
 
     @property
-    def because(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """The codes that the state rests on."""
         return sorted({*self.rows, *self.unasked})
 
@@ -147,7 +147,7 @@ def difference(
     row = listed[key]
     if row is None and key in quarantined:
         return "quarantined"
-    if held is None or held.gone == "vanished":
+    if held is None or held.gone == "missing":
         return "rows_missing"
     return None if held.digest == row else "rows_differ"
 

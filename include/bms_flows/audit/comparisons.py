@@ -32,9 +32,9 @@ class Comparisons:
     settings: AuditSettings
     today: date
     step: Step
-    run_id: int
+    step_run_id: int
     states: Counter[str] = field(default_factory=Counter)
-    because: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
     windows: dict[int, list[Window]] = field(default_factory=dict)
     parts: dict[str, list[int]] = field(default_factory=dict)
     """Numbers of the parts of each list that were compared."""
@@ -64,7 +64,7 @@ class Comparisons:
                     id_entity=id_entity,
                     day=day,
                     tally=tally,
-                    run_id=self.run_id,
+                    step_run_id=self.step_run_id,
                     tried_at=tried_at,
                 )
                 store.keep(connection, result)
@@ -154,7 +154,7 @@ class Comparisons:
             id_entity=id_entity,
             day=self.today,
             tally=tally,
-            run_id=self.run_id,
+            step_run_id=self.step_run_id,
             tried_at=tried_at,
             part=plan.part,
             parts=plan.parts,
@@ -212,4 +212,4 @@ class Comparisons:
     def _count(self, tallies: Iterable[Tally]) -> None:
         for tally in tallies:
             self.states[tally.state] += 1
-            self.because.update(tally.because)
+            self.reasons.update(tally.reasons)

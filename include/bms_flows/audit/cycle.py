@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.step_log import Step
-from bms_warehouse.tables import client_invoice_day, run
+from bms_warehouse.tables import client_invoice_day, step_run
 
 LATEST = 10
 """Audits whose pace counts."""
@@ -43,12 +43,12 @@ def project(
     connection: Connection, progress: Mapping[str, Progress], step: Step
 ) -> dict[str, dict[str, Any]]:
     """Return each resource's progress and the days of a cycle at the pace of the latest audits."""
-    details = run.c.details["cycle"]
+    details = step_run.c.details["cycle"]
     before = [
         *connection.scalars(
             select(details)
-            .where(run.c.flow == step.flow, run.c.step == step.name, details.is_not(None))
-            .order_by(run.c.id.desc())
+            .where(step_run.c.flow == step.flow, step_run.c.step == step.name, details.is_not(None))
+            .order_by(step_run.c.id.desc())
             .limit(LATEST - 1)
         )
     ]

@@ -38,8 +38,8 @@ async def audit(
     where it names any: alarms of others are closed. Raises the client's first error once all
     that could be compared is stored.
     """
-    with recorded_step(flow, step, client.counters) as run_id:
-        work = Comparisons(client, flow, settings, today, step, run_id)
+    with recorded_step(flow, step, client.counters) as step_run_id:
+        work = Comparisons(client, flow, settings, today, step, step_run_id)
         work.settle(entities)
         progress: dict[str, Progress] = {}
         if window is None:
@@ -54,12 +54,12 @@ async def audit(
             found = {
                 "invoices": {str(each): " ".join(map(str, w)) for each, w in work.windows.items()},
                 "states": dict(work.states),
-                "because": dict(work.because),
+                "reasons": dict(work.reasons),
                 "cycle": projected,
             }
             step_log.finish(
                 connection,
-                run_id,
+                step_run_id,
                 state="partial" if work.failure else "complete",
                 counts=RowCounts(),
                 service=client.counters,

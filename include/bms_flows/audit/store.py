@@ -31,7 +31,7 @@ class Result:
     id_entity: int
     day: date
     tally: Tally
-    run_id: int
+    step_run_id: int
     tried_at: datetime | None
     """When the audit began to compare it; None where rows of another part have moved here."""
     part: int = 1
@@ -83,14 +83,14 @@ def keep(connection: Connection, result: Result) -> None:
         changed_meanwhile=tally.changed,
         checked_at=datetime.now(UTC),
         tried_at=result.tried_at,
-        run_id=result.run_id,
+        step_run_id=result.step_run_id,
     )
     key = [column.name for column in reconciliation.primary_key]
     if tally.state == "not_checked":
         stale = _RESULT.state == "not_checked"
         renewed: dict[str, Any] = {
             "tried_at": result.tried_at,
-            "because": case((stale, row.excluded.because), else_=_RESULT.because),
+            "reasons": case((stale, row.excluded.reasons), else_=_RESULT.reasons),
         }
     else:
         renewed = {each.name: each for each in row.excluded if each.name not in key}
@@ -212,7 +212,7 @@ def _part(row: RowMapping) -> Part:
 def _summary(tally: Tally) -> dict[str, Any]:
     return {
         "state": tally.state,
-        "because": tally.because,
+        "reasons": tally.reasons,
         "found": tally.found,
         "pending": tally.pending,
         "rows": tally.rows,

@@ -18,7 +18,7 @@ from bms_warehouse.tables import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
     client_invoice_day,
-    run,
+    step_run,
 )
 
 NAMES = ("invoice_type_name", "payment_mode_name", "status_name")
@@ -68,7 +68,7 @@ def invoices(
     """Return the current invoices of an entity, of the days of `window` or those of `keys`."""
     table = client_invoice.c
     query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
-        table.id_entity == id_entity, table["_vanished_at"].is_(None)
+        table.id_entity == id_entity, table["_missing_since"].is_(None)
     )
     if window is not None:
         query = query.where(table["_day"].between(window.start, window.end))
@@ -119,7 +119,7 @@ def mirrored(
     query = select(
         table.c[resource.key],
         table.c["_version"],
-        func.coalesce(table.c["_gone_reason"], unlisted),
+        func.coalesce(table.c["_removal_reason"], unlisted),
         *resource.listed.values(),
     )
     if id_entity:
@@ -134,12 +134,12 @@ def mirrored(
 
 def mirrored_at(connection: Connection, resource: Resource, id_entity: int) -> datetime | None:
     """Return when the last complete run that read all of a list began, or None without one."""
-    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
-    begun = select(func.max(run.c.started_at)).where(
-        run.c.flow == FLOWS[resource.name], run.c.state == "complete", whole
+    whole = func.coalesce(step_run.c.details["whole"].as_boolean(), True)
+    begun = select(func.max(step_run.c.started_at)).where(
+        step_run.c.flow == FLOWS[resource.name], step_run.c.state == "complete", whole
     )
     if id_entity:
-        begun = begun.where(run.c.id_entity == id_entity)
+        begun = begun.where(step_run.c.id_entity == id_entity)
     moment: datetime | None = connection.scalar(begun)
     return moment
 

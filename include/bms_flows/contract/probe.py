@@ -46,14 +46,14 @@ async def run_probe(
 
     Raises the client's errors if the service issues no token.
     """
-    with recorded_step(flow, step, client.counters) as run_id:
+    with recorded_step(flow, step, client.counters) as step_run_id:
         async with client:
             findings = await Probe(client, entities, flow.settings, today).run()
         with flow.warehouse.begin() as connection:
-            names = store(connection, findings, step, run_id)
+            names = store(connection, findings, step, step_run_id)
             step_log.finish(
                 connection,
-                run_id,
+                step_run_id,
                 state="complete",
                 service=client.counters,
                 details={result: len(found) for result, found in names.items()},

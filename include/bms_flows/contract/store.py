@@ -62,7 +62,7 @@ def latest(connection: Connection) -> dict[str, StoredFinding]:
 
 
 def store(
-    connection: Connection, findings: Sequence[Finding], step: Step, run_id: int
+    connection: Connection, findings: Sequence[Finding], step: Step, step_run_id: int
 ) -> dict[str, list[str]]:
     """Store findings in the caller's transaction; raise and close their alarms.
 
@@ -75,7 +75,7 @@ def store(
     for finding in findings:
         stored = rows.get(finding.name)
         comparison = compare(finding, stored)
-        row = _row(finding, comparison.value, now, run_id)
+        row = _row(finding, comparison.value, now, step_run_id)
         if stored is None or comparison.new_row:
             connection.execute(insert(contract).values(since=now, **row))
         elif finding.known or stored.value is None:
@@ -95,7 +95,7 @@ def store(
     }
 
 
-def _row(finding: Finding, value: Any, now: datetime, run_id: int) -> Mapping[str, Any]:
+def _row(finding: Finding, value: Any, now: datetime, step_run_id: int) -> Mapping[str, Any]:
     summary = finding.summary
     if finding.cumulative and finding.known and value != finding.value:
         summary += f" Seen before: {', '.join(sorted({*value} - {*finding.value}))}."
@@ -107,7 +107,7 @@ def _row(finding: Finding, value: Any, now: datetime, run_id: int) -> Mapping[st
         "setting": finding.setting,
         "advice": finding.advice,
         "last_seen_at": now,
-        "run_id": run_id,
+        "step_run_id": step_run_id,
     }
 
 

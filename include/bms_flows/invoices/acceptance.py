@@ -17,7 +17,7 @@ from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing
 from bms_warehouse.database import clock
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 
 def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str, Any] | None:
@@ -27,22 +27,22 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
     Raises `ResponsesMissing` when answers about its days are gone, and `DaysTaken`.
     """
     with (
-        recorded_step(flow, step) as run_id,
-        lease_days(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
+        recorded_step(flow, step) as step_run_id,
+        lease_days(flow.warehouse, unit, step_run_id=step_run_id, task=step.task) as lease,
     ):
         # Another run may have published these days since; from here on none can.
         held = held_loads(flow.warehouse, [unit.id_entity], unit.days)
         left = next((each for each in held if each.accepts == unit.accepts), None)
         if left is None:
-            step_log.remove(flow.warehouse, run_id)
+            step_log.remove(flow.warehouse, step_run_id)
             return None
-        return _publish(flow, left, run_id, lease)
+        return _publish(flow, left, step_run_id, lease)
 
 
-def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[str, Any]:
+def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> dict[str, Any]:
     with flow.warehouse.connect() as connection:
         kept, began = connection.execute(
-            select(run.c.details, run.c.started_at).where(run.c.id == unit.accepts)
+            select(step_run.c.details, step_run.c.started_at).where(step_run.c.id == unit.accepts)
         ).one()
     date_of = kept.get("range_date", flow.settings.invoice_range_date)
     read_at = datetime.fromisoformat(kept["read_at"]) if "read_at" in kept else began
@@ -53,10 +53,10 @@ def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[s
             "run these days again"
         )
     names = Languages(kept["language"], flow.settings.language)
-    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
     outcome = Outcome(
         unit,
-        run_id,
+        step_run_id,
         kept["raw"],
         flow.name(landing.parquet),
         names.read,
@@ -69,7 +69,7 @@ def _publish(flow: FlowContext, unit: Unit, run_id: int, lease: Lease) -> dict[s
         flow.warehouse.begin() as connection,
     ):
         lease.writes(connection)
-        merging = Loader(connection, run_id, names, clock(connection))
+        merging = Loader(connection, step_run_id, names, clock(connection))
         load = reload(
             before,
             merging,

@@ -102,7 +102,7 @@ def days_without(merging: Loader, names: Sequence[str]) -> dict[str, set[date]]:
             merging.connection,
             client_invoice_version,
             name,
-            run_id=merging.run_id,
+            step_run_id=merging.step_run_id,
             observed_at=merging.at,
         )
         for name in names
@@ -116,7 +116,7 @@ def _emptied(merging: Loader, names: Sequence[str]) -> dict[str, int]:
         merging.connection,
         client_invoice_version,
         names,
-        run_id=merging.run_id,
+        step_run_id=merging.step_run_id,
         observed_at=merging.at,
     )
 
@@ -129,7 +129,7 @@ def _filled_before(merging: Loader, unit: Unit, emptied: Mapping[str, int]) -> d
         merging.connection,
         client_invoice,
         [*emptied],
-        where="id_entity = %(id_entity)s and _day = any(%(days)s) and _vanished_at is null",
+        where="id_entity = %(id_entity)s and _day = any(%(days)s) and _missing_since is null",
         given={"id_entity": unit.id_entity, "days": [*unit.days]},
     )
     return {name: count + now[name] for name, count in emptied.items()}

@@ -13,7 +13,7 @@ from bms_flows.invoices.lookback import ReadDay
 from bms_flows.invoices.units import Unit
 from bms_flows.invoices.validate import HISTORY_WEEKS, HeldDay, History
 from bms_flows.runtime.windows import DAY
-from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, run
+from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, step_run
 
 
 def load_history(
@@ -30,8 +30,8 @@ def load_history(
     )
     known = connection.scalars(
         select(control_total.c.currency)
-        .join(run, run.c.id == control_total.c.run_id)
-        .where(control_total.c.id_entity == unit.id_entity, run.c.state == "complete")
+        .join(step_run, step_run.c.id == control_total.c.step_run_id)
+        .where(control_total.c.id_entity == unit.id_entity, step_run.c.state == "complete")
         .distinct()
     ).all()
     invoice = client_invoice.c
@@ -39,7 +39,7 @@ def load_history(
         select(func.coalesce(invoice.currency, ""), invoice["_day"], func.count())
         .where(
             invoice.id_entity == unit.id_entity,
-            invoice["_vanished_at"].is_(None),
+            invoice["_missing_since"].is_(None),
             invoice["_day"].in_(read),
         )
         .group_by(invoice.currency, invoice["_day"])
@@ -58,11 +58,11 @@ def load_history(
 def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[HeldDay]]:
     """Return how days came that were held for few invoices."""
     steps = connection.execute(
-        select(run.c.details["few"], run.c.started_at).where(
-            run.c.flow == "invoice_extraction",
-            run.c.id_entity == id_entity,
-            run.c.state == "suspect",
-            run.c.details.has_key("few"),
+        select(step_run.c.details["few"], step_run.c.started_at).where(
+            step_run.c.flow == "invoice_extraction",
+            step_run.c.id_entity == id_entity,
+            step_run.c.state == "suspect",
+            step_run.c.details.has_key("few"),
         )
     )
     held: dict[date, list[HeldDay]] = defaultdict(list)
@@ -75,12 +75,12 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
 def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> set[str]:
     """Return the fields whose loss of values an operator has accepted since a moment."""
     accepted = connection.scalars(
-        select(run.c.details["fields_accepted"]).where(
-            run.c.flow == "invoice_extraction",
-            run.c.id_entity == id_entity,
-            run.c.state == "complete",
-            run.c.started_at >= since,
-            run.c.details.has_key("fields_accepted"),
+        select(step_run.c.details["fields_accepted"]).where(
+            step_run.c.flow == "invoice_extraction",
+            step_run.c.id_entity == id_entity,
+            step_run.c.state == "complete",
+            step_run.c.started_at >= since,
+            step_run.c.details.has_key("fields_accepted"),
         )
     )
     return {name for names in accepted for name in names}

@@ -41,7 +41,7 @@ class LeaseLost(Exception):
 class Lease:
     """Days held by a run."""
 
-    run_id: int
+    step_run_id: int
     windows: int
     renewed_at: float
     """By a clock that nobody sets."""
@@ -50,7 +50,7 @@ class Lease:
         """Hold on for another while."""
         if time.monotonic() - self.renewed_at < RENEWAL_S:
             return
-        mine = lease.c.run_id == self.run_id
+        mine = lease.c.step_run_id == self.step_run_id
         connection.execute(update(lease).where(mine).values(expires_at=clock(connection) + LIFE))
         self.renewed_at = time.monotonic()
 
@@ -60,24 +60,30 @@ class Lease:
         Whoever takes the days over ends the session: what it merged and never commits, because its
         machine is gone or stands still, would hold up every other load of the same rows.
         """
-        connection.execute(select(func.set_config("application_name", _session(self.run_id), True)))
+        connection.execute(
+            select(func.set_config("application_name", _session(self.step_run_id), True))
+        )
 
     def fence(self, connection: Connection) -> None:
         """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
-        held = select(lease.c.run_id).where(lease.c.run_id == self.run_id).with_for_update()
+        held = (
+            select(lease.c.step_run_id)
+            .where(lease.c.step_run_id == self.step_run_id)
+            .with_for_update()
+        )
         if len(connection.execute(held).all()) != self.windows:
             raise LeaseLost("these days were taken over by another run while this one stood still")
 
 
 @contextmanager
-def lease_days(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterator[Lease]:
+def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> Iterator[Lease]:
     """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
 
     An earlier try of the same `task` is pushed aside: it can publish nothing any more.
     """
-    held = Lease(run_id, len(unit.windows), time.monotonic())
+    held = Lease(step_run_id, len(unit.windows), time.monotonic())
     try:
-        _take(engine, unit, run_id, task)
+        _take(engine, unit, step_run_id, task)
     except WarehouseError as error:
         if error.sqlstate != EXCLUSION_VIOLATION:
             raise
@@ -88,10 +94,10 @@ def lease_days(engine: Engine, unit: Unit, *, run_id: int, task: str) -> Iterato
         yield held
     finally:
         with engine.begin() as connection:
-            connection.execute(delete(lease).where(lease.c.run_id == run_id))
+            connection.execute(delete(lease).where(lease.c.step_run_id == step_run_id))
 
 
-def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
+def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
     days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
     with engine.begin() as connection:
         now = clock(connection)
@@ -100,7 +106,7 @@ def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
             or_(*(lease.c.days.op("&&")(each) for each in days)),
             or_(lease.c.expires_at < now, lease.c.task == task),
         )
-        _end_sessions(connection, connection.scalars(select(lease.c.run_id).where(free)))
+        _end_sessions(connection, connection.scalars(select(lease.c.step_run_id).where(free)))
         connection.execute(delete(lease).where(free))
         connection.execute(
             insert(lease),
@@ -108,7 +114,7 @@ def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
                 {
                     "id_entity": unit.id_entity,
                     "days": each,
-                    "run_id": run_id,
+                    "step_run_id": step_run_id,
                     "task": task,
                     "expires_at": now + LIFE,
                 }
@@ -117,8 +123,8 @@ def _take(engine: Engine, unit: Unit, run_id: int, task: str) -> None:
         )
 
 
-def _session(run_id: int) -> str:
-    return f"bms load of step {run_id}"
+def _session(step_run_id: int) -> str:
+    return f"bms load of step {step_run_id}"
 
 
 def _end_sessions(connection: Connection, steps: Iterable[int]) -> None:

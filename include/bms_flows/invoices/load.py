@@ -28,7 +28,7 @@ class Loader:
     """A load's rows on their way into the tables; nothing shows before the caller commits."""
 
     connection: Connection
-    run_id: int
+    step_run_id: int
     names: Languages
     at: datetime
     """When all of the load's rows count as seen, by the database's clock."""
@@ -60,7 +60,7 @@ class Loader:
             self.connection,
             client_invoice,
             client_invoice_version,
-            run_id=self.run_id,
+            step_run_id=self.step_run_id,
             observed_at=self.at,
         )
         loads.empty_staging(self.connection, client_invoice)

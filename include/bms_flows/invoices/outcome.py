@@ -26,7 +26,7 @@ class Outcome:
     """
 
     unit: Unit
-    run_id: int
+    step_run_id: int
     raw: str
     parquet: str
     language: str
@@ -53,11 +53,11 @@ class Outcome:
         days = (self.unit.span.start.isoformat(), self.unit.span.end.isoformat())
         totals, history = landing.report("totals.csv"), landing.report("history.csv")
         report.write_totals(totals, self.unit.id_entity, days, load.tally.totals)
-        report.write_history(connection, history, self.run_id, at, company)
+        report.write_history(connection, history, self.step_run_id, at, company)
         accepted = {"fields_accepted": [*self.fields_accepted]} if self.fields_accepted else {}
         step_log.finish(
             connection,
-            self.run_id,
+            self.step_run_id,
             state="complete",
             counts=load.counts,
             service=counters,
@@ -83,10 +83,10 @@ class Outcome:
         rows that nobody has accepted show as seen by it, and leave with the next good read.
         """
         unit = review.held or self.unit
-        run_id, counts, totals = self.run_id, load.counts, load.tally.totals
+        step_run_id, counts, totals = self.step_run_id, load.counts, load.tally.totals
         passed = review.passed
         if published is not None and passed is not None:
-            run_id = step_log.begin_held(connection, self.run_id, passed.span.end)
+            step_run_id = step_log.begin_held(connection, self.step_run_id, passed.span.end)
             counts = counts.less(published.counts)
             totals = step_log.subtract_totals(totals, published.tally.totals)
         quarantine.save(
@@ -94,13 +94,13 @@ class Outcome:
             [bad for bad in review.bad if unit.days.issuperset(bad.days)],
             resource=RESOURCE,
             id_entity=unit.id_entity,
-            run_id=run_id,
+            step_run_id=step_run_id,
             at=load.read_at,
         )
-        step_log.save_totals(connection, run_id, unit.id_entity, totals)
+        step_log.save_totals(connection, step_run_id, unit.id_entity, totals)
         step_log.finish(
             connection,
-            run_id,
+            step_run_id,
             state="suspect",
             counts=counts,
             service=counters if published is None else None,
@@ -116,7 +116,7 @@ class Outcome:
     def manifest(self, load: Transform) -> dict[str, Any]:
         """Return what goes into the XCom: numbers, days and paths."""
         return {
-            "run_id": self.run_id,
+            "step_run_id": self.step_run_id,
             "id_entity": self.unit.id_entity,
             "days": str(self.unit.span),
             "raw": self.raw,

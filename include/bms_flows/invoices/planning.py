@@ -11,7 +11,7 @@ from bms_flows.invoices.lookback import join_windows, plan_lookback
 from bms_flows.invoices.units import Unit, split_into_units
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 
 def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSettings) -> list[Unit]:
@@ -55,17 +55,17 @@ def held_loads(
     has read: of several in doubt about a day the latest counts, and one that was published since
     is never overwritten.
     """
-    ended = select(run.c.id, run.c.state, run.c.details).where(
-        run.c.flow == "invoice_extraction",
-        run.c.step == "extract",
-        run.c.id_entity.in_(list(entities)),
+    ended = select(step_run.c.id, step_run.c.state, step_run.c.details).where(
+        step_run.c.flow == "invoice_extraction",
+        step_run.c.step == "extract",
+        step_run.c.id_entity.in_(list(entities)),
     )
     oldest = (
-        select(func.min(run.c.id))
-        .where(run.c.flow == "invoice_extraction", run.c.state == "suspect")
+        select(func.min(step_run.c.id))
+        .where(step_run.c.flow == "invoice_extraction", step_run.c.state == "suspect")
         .scalar_subquery()
     )
-    ended = ended.where(run.c.state.in_(("complete", "suspect")), run.c.id >= oldest)
+    ended = ended.where(step_run.c.state.in_(("complete", "suspect")), step_run.c.id >= oldest)
     with engine.connect() as connection:
         loads = [
             # What was accepted is as old as the answers it was made of.

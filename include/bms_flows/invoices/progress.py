@@ -49,7 +49,7 @@ class Progress:
         """Say how the unit ended."""
         log.info(
             "entity %d, %s: %s; %d days, %d requests, %d rows: %d inserted, %d changed, "
-            "%d unchanged, %d quarantined; %d vanished; %.1f s",
+            "%d unchanged, %d quarantined; %d missing; %.1f s",
             self.unit.id_entity,
             self.unit.span,
             state,
@@ -60,6 +60,6 @@ class Progress:
             counts.changed,
             counts.unchanged,
             counts.quarantined,
-            counts.vanished,
+            counts.missing,
             self.clock() - self._begun,
         )

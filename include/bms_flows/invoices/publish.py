@@ -24,7 +24,7 @@ class UnbalancedCounts(RuntimeError):
 
 def publish(load: Transform, merging: Loader, unit: Unit) -> None:
     """Write all of `load` within the transaction of `merging`, and count what it did."""
-    connection, run_id, at = merging.connection, merging.run_id, merging.at
+    connection, step_run_id, at = merging.connection, merging.step_run_id, merging.at
     merging.merge()
     load.counts.inserted, load.counts.changed = merging.inserted, merging.changed
     load.counts.unchanged += merging.unchanged
@@ -32,21 +32,30 @@ def publish(load: Transform, merging: Loader, unit: Unit) -> None:
         raise UnbalancedCounts(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
     _name_codes(connection, load, merging.names.read, at)
     # One that another unit has found on a day of its own meanwhile stands under that day now.
-    load.counts.vanished = loads.mark_vanished(
+    load.counts.missing = loads.mark_missing(
         connection,
         client_invoice,
         client_invoice_version,
         where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
-        given={"id_entity": unit.id_entity, "ids": load.vanished(), "days": [*load.tally.days]},
-        run_id=run_id,
+        given={
+            "id_entity": unit.id_entity,
+            "ids": load.still_missing(),
+            "days": [*load.tally.days],
+        },
+        step_run_id=step_run_id,
         observed_at=at,
     )
-    _mark_days(connection, load, unit, run_id, at)
+    _mark_days(connection, load, unit, step_run_id, at)
     quarantine.save(
-        connection, load.bad, resource=RESOURCE, id_entity=unit.id_entity, run_id=run_id, at=at
+        connection,
+        load.bad,
+        resource=RESOURCE,
+        id_entity=unit.id_entity,
+        step_run_id=step_run_id,
+        at=at,
     )
     quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
-    step_log.save_totals(connection, run_id, unit.id_entity, load.tally.totals)
+    step_log.save_totals(connection, step_run_id, unit.id_entity, load.tally.totals)
 
 
 def _name_codes(connection: Connection, load: Transform, language: str, at: datetime) -> None:
@@ -75,7 +84,7 @@ def _name_codes(connection: Connection, load: Transform, language: str, at: date
 
 
 def _mark_days(
-    connection: Connection, load: Transform, unit: Unit, run_id: int, at: datetime
+    connection: Connection, load: Transform, unit: Unit, step_run_id: int, at: datetime
 ) -> None:
     """Move the watermark: every day that was over when it was read, and whether it changed."""
     # Versions are only ever added: the index by time leads to a run's own, however long the history.
@@ -83,7 +92,7 @@ def _mark_days(
     changed = {
         *connection.scalars(
             select(versions["_day"])
-            .where(versions["_observed_at"] == at, versions["_run_id"] == run_id)
+            .where(versions["_observed_at"] == at, versions["_step_run_id"] == step_run_id)
             .distinct()
         )
     }

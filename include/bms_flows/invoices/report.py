@@ -27,10 +27,10 @@ EVENTS = """
         ('partly paid', v.total_due <> 0 and v.total_due <> p.total_due),
         ('sent', v.sent and p.sent is not true),
         ('canceled', v.canceled and p.canceled is not true),
-        ('vanished', v._vanished_at is not null and p._vanished_at is null),
-        ('came back', v._vanished_at is null and p._vanished_at is not null)
+        ('missing', v._missing_since is not null and p._missing_since is null),
+        ('came back', v._missing_since is null and p._missing_since is not null)
     ) as e (what, happened)
-    where v._run_id = :run_id and v._observed_at = :at and e.happened
+    where v._step_run_id = :step_run_id and v._observed_at = :at and e.happened
     order by v.id_entity, v.id_invoice, e.what
 """
 
@@ -47,10 +47,10 @@ def write_totals(
 
 
 def write_history(
-    connection: Connection, path: UPath, run_id: int, at: datetime, zone: ZoneInfo
+    connection: Connection, path: UPath, step_run_id: int, at: datetime, zone: ZoneInfo
 ) -> int:
-    """Write what step `run_id` found to have happened to invoices; return how many lines."""
-    events = connection.execute(text(EVENTS), {"run_id": run_id, "at": at}).all()
+    """Write what step `step_run_id` found to have happened to invoices; return how many lines."""
+    events = connection.execute(text(EVENTS), {"step_run_id": step_run_id, "at": at}).all()
     lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
     _keep(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
     return len(lines)

@@ -49,7 +49,7 @@ class Extraction:
     client: Client
     flow: FlowContext
     unit: Unit
-    run_id: int
+    step_run_id: int
     language: Literal["EN", "FR"]
     landing: Landing
     lease: Lease
@@ -60,13 +60,13 @@ class Extraction:
         """How the step will be recorded."""
         files = self.flow.name(self.landing.raw), self.flow.name(self.landing.parquet)
         zone, date_of = self.client.settings.time_zone, self.flow.settings.invoice_range_date
-        return Outcome(self.unit, self.run_id, *files, self.language, zone, date_of)
+        return Outcome(self.unit, self.step_run_id, *files, self.language, zone, date_of)
 
     def merging(self, connection: Connection, at: datetime) -> Loader:
         """Return what merges into the tables by `connection`, within its transaction."""
         self.lease.writes(connection)
         names = Languages(self.language, self.flow.settings.language)
-        return Loader(connection, self.run_id, names, at)
+        return Loader(connection, self.step_run_id, names, at)
 
 
 async def extract_unit(
@@ -88,14 +88,14 @@ async def extract_unit(
     autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")
     async with client:
         with (
-            recorded_step(flow, step, client.counters) as run_id,
-            lease_days(flow.warehouse, unit, run_id=run_id, task=step.task) as lease,
+            recorded_step(flow, step, client.counters) as step_run_id,
+            lease_days(flow.warehouse, unit, step_run_id=step_run_id, task=step.task) as lease,
             autocommit.connect() as before,
             flow.warehouse.connect() as writing,
         ):
-            landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), run_id)
+            landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
             progress = Progress(unit, client.counters)
-            work = Extraction(client, flow, unit, run_id, language, landing, lease, progress)
+            work = Extraction(client, flow, unit, step_run_id, language, landing, lease, progress)
             load, reviewed = await _load(work, before, writing, tolerance)
             if reviewed.held:
                 _publish_passed(work, before, writing, load, reviewed)

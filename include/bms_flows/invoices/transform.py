@@ -150,8 +150,8 @@ class Transform:
         missing = {each for compared in self.windows for each in compared.missing} - self.invalid
         return sorted(missing - self.seen.among(missing))
 
-    def vanished(self) -> list[int]:
-        """Return the invoices to be marked as vanished: missing, and not found anew since."""
+    def still_missing(self) -> list[int]:
+        """Return the invoices to be marked as missing: missing, and not found anew since."""
         return sorted({*self.missing} - self._changed_since(self.missing))
 
     def _once(self, answer: Response, read: ResponseRows, window: Window) -> pa.Table:
@@ -193,7 +193,7 @@ class Transform:
         listed = loads.stored_hashes(
             self.connection,
             client_invoice,
-            where="id_entity = %(entity)s and _vanished_at is null"
+            where="id_entity = %(entity)s and _missing_since is null"
             " and _day between %(start)s and %(end)s and _day <> all(%(without)s)",
             given={
                 "entity": self.id_entity,
@@ -222,7 +222,7 @@ class Transform:
         return loads.stored_hashes(
             self.connection,
             client_invoice,
-            where="id_entity = %(entity)s and _vanished_at is null and id_invoice = any(%(ids)s)",
+            where="id_entity = %(entity)s and _missing_since is null and id_invoice = any(%(ids)s)",
             given={"entity": self.id_entity, "ids": rows.column("id_invoice").to_pylist()},
         )
 

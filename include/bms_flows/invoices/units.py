@@ -16,7 +16,7 @@ class Unit:
     id_entity: int
     windows: tuple[Window, ...]
     accepts: int | None = None
-    """A suspect load, by its number in `bms.run`, to be published as it is on these of its days."""
+    """A suspect load, by its number in `bms.step_run`, to be published as it is on these of its days."""
 
     @property
     def span(self) -> Window:

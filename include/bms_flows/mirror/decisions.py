@@ -58,7 +58,7 @@ def in_rotation(known: Mapping[Key, ServiceRecord], scope: int | None) -> list[K
     return [
         key
         for key, row in known.items()
-        if row.detailed and row.gone != "vanished" and row.scope == scope
+        if row.detailed and row.gone != "missing" and row.scope == scope
     ]
 
 

@@ -99,7 +99,7 @@ class Intake:
         known = None if key in self._digests else self.known.get(key)
         self._digests[key] = item.digest
         self.any_deleted |= item.deleted
-        if known and known.list_hash == item.digest and known.gone != "vanished":
+        if known and known.list_hash == item.digest and known.gone != "missing":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
             elif key in self.turns:

@@ -28,10 +28,10 @@ class Outcome:
     """What a run has staged, and what it knows of rows that are gone."""
 
     resource: Resource
-    run_id: int
+    step_run_id: int
     intake: Intake
     staged: set[Key]
-    vanished: list[Key]
+    missing: list[Key]
     agreed: bool
     asks: int
     """Rows that are gone and too many to be marked without asking."""
@@ -65,7 +65,12 @@ class Outcome:
     @property
     def manifest(self) -> dict[str, Any]:
         """Return what goes into the XCom: state, numbers, where the answers are."""
-        return {"run_id": self.run_id, "state": self.state, **vars(self.counts), **self.details}
+        return {
+            "step_run_id": self.step_run_id,
+            "state": self.state,
+            **vars(self.counts),
+            **self.details,
+        }
 
 
 def publish(connection: Connection, outcome: Outcome, counters: Counters) -> None:
@@ -82,7 +87,11 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
     mirrors.complete_staged(connection, resource.table, resource.only_read)
     mirrors.leave_unread(connection, resource.table, [*intake.unread])
     merged = loads.merge(
-        connection, resource.table, resource.versions, run_id=outcome.run_id, observed_at=at
+        connection,
+        resource.table,
+        resource.versions,
+        step_run_id=outcome.step_run_id,
+        observed_at=at,
     )
     mirrors.follow(connection, resource.table)
     if resource.private and outcome.private:
@@ -90,16 +99,16 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
             connection,
             resource.private.table,
             resource.private.versions,
-            run_id=outcome.run_id,
+            step_run_id=outcome.step_run_id,
             observed_at=at,
         )
     counts = _counts(outcome, merged.inserted, merged.changed)
-    counts.vanished = mirrors.mark_vanished(
+    counts.missing = mirrors.mark_missing(
         connection,
         resource.table,
         resource.versions,
-        outcome.vanished,
-        run_id=outcome.run_id,
+        outcome.missing,
+        step_run_id=outcome.step_run_id,
         observed_at=at,
     )
     outcome.counts = counts
@@ -108,7 +117,7 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
         intake.aside.values(),
         resource=resource.name,
         id_entity=id_entity,
-        run_id=outcome.run_id,
+        step_run_id=outcome.step_run_id,
         at=at,
     )
     if outcome.whole and outcome.agreed:
@@ -117,11 +126,11 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
             resource=resource.name,
             id_entity=id_entity,
             days=EVER,
-            run_id=outcome.run_id,
+            step_run_id=outcome.step_run_id,
         )
     step_log.finish(
         connection,
-        outcome.run_id,
+        outcome.step_run_id,
         state=outcome.state,
         counts=counts,
         service=counters,

@@ -167,7 +167,7 @@ def _with_flags(rows: pa.Table, resource: Resource, said: Sequence[Listed | Deta
         rows = rows.drop_columns("deleted")
     rows = rows.append_column("deleted", deleted)
     reason = pc.if_else(deleted, pa.scalar("flagged"), pa.scalar(None, pa.string()))
-    return rows.append_column("_gone_reason", reason)
+    return rows.append_column("_removal_reason", reason)
 
 
 def _shared(resource: Resource) -> list[str]:

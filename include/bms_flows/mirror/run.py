@@ -57,7 +57,7 @@ async def sync(
     where another run is at work, and the client's and the warehouse's errors.
     """
     with (
-        recorded_step(flow, step, client.counters) as run_id,
+        recorded_step(flow, step, client.counters) as step_run_id,
         flow.warehouse.connect() as connection,
         store.held(connection, resource, source.constants.get("_entity")),
         ExitStack() as files,
@@ -72,7 +72,7 @@ async def sync(
             )
         )
         mirroring = _Mirroring(
-            client, flow, resource, source, asked, step, run_id, connection, staging
+            client, flow, resource, source, asked, step, step_run_id, connection, staging
         )
         outcome = await mirroring.outcome(files)
         files.close()  # the answers are there before the step is complete
@@ -92,7 +92,7 @@ class _Mirroring:
     source: Source
     asked: Asked
     step: step_log.Step
-    run_id: int
+    step_run_id: int
     connection: Connection
     staging: Staging
 
@@ -108,7 +108,7 @@ class _Mirroring:
         present = sum(row.gone is None and row.scope == scope for row in known.values())
         LOG.info("%s: %d rows stand here, none of them gone", self.resource.name, present)
         day = datetime.now(UTC).date()
-        landing = Landing(self.flow.data_root, self.resource.name, day, self.run_id)
+        landing = Landing(self.flow.data_root, self.resource.name, day, self.step_run_id)
         kept = files.enter_context(answers(landing.raw))
         flags = {name: self._flag(name, known) for name in self.resource.flags}
         rotation = store.rotation(
@@ -153,14 +153,14 @@ class _Mirroring:
         await details.take([*keys], 2 * self.client.settings.concurrency)
         await self._settle(intake)
         self.staging.withdraw(intake.bad)
-        vanished = sorted({*details.missing} & {*gone}, key=str)
-        asks = asks or self._too_many(len(vanished), present)
+        missing = sorted({*details.missing} & {*gone}, key=str)
+        asks = asks or self._too_many(len(missing), present)
         return Outcome(
             resource=self.resource,
-            run_id=self.run_id,
+            step_run_id=self.step_run_id,
             intake=intake,
             staged=self.staging.staged,
-            vanished=[] if asks else vanished,
+            missing=[] if asks else missing,
             agreed=lists.agreed,
             asks=asks,
             whole=self.source.whole,
@@ -185,7 +185,9 @@ class _Mirroring:
         """Return where answers go that are kept apart, if this run keeps any."""
         if not self.staging.private:
             return None
-        landing = Landing(self.flow.data_root, self.staging.private.table.name, day, self.run_id)
+        landing = Landing(
+            self.flow.data_root, self.staging.private.table.name, day, self.step_run_id
+        )
         return files.enter_context(answers(landing.raw))
 
     async def _settle(self, intake: Intake) -> None:

@@ -9,7 +9,7 @@ from bms_flows.mirror.decisions import Flags, Rotation, ServiceRecord
 from bms_flows.mirror.resource import Resource
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 ROTATED = ("complete", "unstable", "suspect")
 """Ends of a step that has read the details whose turn it was."""
@@ -60,7 +60,7 @@ def known(
         detailed = f'(t._detailed and p."{resource.key}" is not null)'
         join = f' left join {resource.private.table} p on p."{resource.key}" = t."{resource.key}"'
     statement = (
-        f'select t."{resource.key}", t._list_hash, {detailed}, t._gone_reason, '  # noqa: S608 - our own names
+        f'select t."{resource.key}", t._list_hash, {detailed}, t._removal_reason, '  # noqa: S608 - our own names
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"
     )
     found: dict[Key, ServiceRecord] = {}
@@ -82,15 +82,15 @@ def rotation(
 ) -> Rotation:
     """Return where the rotation of details over `runs` runs of a step stands."""
     last = connection.scalar(
-        select(run.c.details)
+        select(step_run.c.details)
         .where(
-            run.c.flow == flow,
-            run.c.step == step,
-            run.c.id_entity.is_not_distinct_from(id_entity),
-            run.c.state.in_(ROTATED),
-            run.c.details["turn"].is_not(None),
+            step_run.c.flow == flow,
+            step_run.c.step == step,
+            step_run.c.id_entity.is_not_distinct_from(id_entity),
+            step_run.c.state.in_(ROTATED),
+            step_run.c.details["turn"].is_not(None),
         )
-        .order_by(run.c.id.desc())
+        .order_by(step_run.c.id.desc())
         .limit(1)
     )
     connection.commit()

@@ -51,7 +51,7 @@ class Alarm:
     dag_run_id: str | None
     since: datetime
     raised_at: datetime
-    told_at: datetime | None
+    notified_at: datetime | None
     aspects: Sequence[str]
     size: int
     notified_aspects: Sequence[str]
@@ -59,7 +59,7 @@ class Alarm:
     update_notified_at: datetime | None
     recovered_at: datetime | None
     recovery_reason: str | None
-    recovery_told_at: datetime | None
+    recovery_notified_at: datetime | None
 
 
 def raise_(
@@ -123,9 +123,9 @@ def open_alarms(connection: Connection) -> list[Alarm]:
 
 # A recovery is notified only if the alarm was.
 _DUE = or_(
-    and_(alarm.c.told_at.is_(None), alarm.c.recovered_at.is_(None)),
+    and_(alarm.c.notified_at.is_(None), alarm.c.recovered_at.is_(None)),
     and_(
-        alarm.c.told_at.is_not(None),
+        alarm.c.notified_at.is_not(None),
         alarm.c.recovered_at.is_(None),
         or_(
             not_(alarm.c.aspects.contained_by(alarm.c.notified_aspects)),
@@ -133,9 +133,9 @@ _DUE = or_(
         ),
     ),
     and_(
-        alarm.c.told_at.is_not(None),
+        alarm.c.notified_at.is_not(None),
         alarm.c.recovered_at.is_not(None),
-        alarm.c.recovery_told_at.is_(None),
+        alarm.c.recovery_notified_at.is_(None),
     ),
 )
 
@@ -163,9 +163,9 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
 def _delivered(found: Alarm, now: datetime) -> dict[str, Any]:
     """Return the columns to update once a channel has accepted the message."""
     if found.recovered_at:
-        return {"recovery_told_at": now}
+        return {"recovery_notified_at": now}
     return {
-        "update_notified_at" if found.told_at else "told_at": now,
+        "update_notified_at" if found.notified_at else "notified_at": now,
         "notified_aspects": sorted({*found.notified_aspects, *found.aspects}),
         "notified_size": max(found.notified_size, found.size),
     }
@@ -188,7 +188,7 @@ def notice(found: Alarm, links: Links) -> Notice:
     flow = FLOWS.get(found.subject)
     impact = [flow.freshness.impact] if flow and flow.freshness else []
     return Notice(
-        f"Alarm{' update' if found.told_at else ''}: {found.subject} ({found.code})",
+        f"Alarm{' update' if found.notified_at else ''}: {found.subject} ({found.code})",
         (
             found.detail,
             f"Since: {links.time(found.since)}",

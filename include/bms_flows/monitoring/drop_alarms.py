@@ -12,16 +12,18 @@ from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring.alarms import Alarm
 from bms_flows.onboarding.inbox.claim import ENDED
 from bms_flows.onboarding.ledger.entry import OPEN
-from bms_warehouse.tables import creation, drop
+from bms_warehouse.tables import creation, dropped_file
 
-_UNFINISHED = drop.c.state.not_in(ENDED) | exists().where(
-    creation.c.drop_id == drop.c.id, creation.c.state.in_(OPEN)
+_UNFINISHED = dropped_file.c.state.not_in(ENDED) | exists().where(
+    creation.c.drop_id == dropped_file.c.id, creation.c.state.in_(OPEN)
 )
 
 
 def subject(connection: Connection, flow: str, dag_run_id: str) -> str:
     """Return the alarm subject of a failed DAG run: its unfinished drop, otherwise the flow."""
-    drops = select(drop.c.id, drop.c.resource).where(drop.c.dag_run_id == dag_run_id, _UNFINISHED)
+    drops = select(dropped_file.c.id, dropped_file.c.resource).where(
+        dropped_file.c.dag_run_id == dag_run_id, _UNFINISHED
+    )
     for number, resource in connection.execute(drops):
         if CREATED_BY[resource].dag_id == flow:
             return _name(flow, number)
@@ -34,7 +36,9 @@ def over(connection: Connection, alarms: Iterable[Alarm]) -> set[str]:
     of_drops = {a.subject for a in alarms if a.flow in creating and a.subject != a.flow}
     if not of_drops:
         return set()
-    unfinished = connection.execute(select(drop.c.id, drop.c.resource).where(_UNFINISHED))
+    unfinished = connection.execute(
+        select(dropped_file.c.id, dropped_file.c.resource).where(_UNFINISHED)
+    )
     return of_drops - {
         _name(CREATED_BY[resource].dag_id, number) for number, resource in unfinished
     }

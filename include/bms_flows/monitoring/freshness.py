@@ -1,4 +1,4 @@
-"""Freshness of each flow: the age of its last complete load in `bms.run`, compared with its target.
+"""Freshness of each flow: the age of its last complete load in `bms.step_run`, compared with its target.
 
 Only complete loads count. A load that is partial, unstable, held for review or failed does not count,
 nor does a load that covers only older days or a part of a list.
@@ -18,7 +18,7 @@ Incomplete = Literal["partial", "unstable", "suspect", "failed"]
 State = Literal["fresh", "late"] | Incomplete
 
 INCOMPLETE: tuple[Incomplete, ...] = get_args(Incomplete)
-"""States of `bms.run` of loads that do not count."""
+"""States of `bms.step_run` of loads that do not count."""
 
 BY_SEVERITY: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
 
@@ -30,7 +30,7 @@ RECENT: Final = timedelta(days=30)
 
 @dataclass(frozen=True)
 class LoadHistory:
-    """Loads of a flow in `bms.run`, or of one entity of the flow."""
+    """Loads of a flow in `bms.step_run`, or of one entity of the flow."""
 
     flow: str
     id_entity: int | None
@@ -174,10 +174,10 @@ def _histories(
 _LAST_STARTS = text("""
 select flow, coalesce(
     (
-        select max(started_at) from bms.run
+        select max(started_at) from bms.step_run as run
         where run.flow = each.flow and dag_run_id like 'scheduled\\_\\_%'
     ),
-    (select max(started_at) from bms.run where run.flow = each.flow)
+    (select max(started_at) from bms.step_run as run where run.flow = each.flow)
 ) as at
 from unnest(cast(:flows as text[])) as each(flow)
 """)
@@ -195,7 +195,7 @@ with attempt as (
             partition by dag_run_id, step, id_entity, window_start
             order by coalesce(held_by, id) desc
         ) as age_rank
-    from bms.run
+    from bms.step_run
     where flow = :flow and started_at >= :since
         and step = :step
 ), load as (

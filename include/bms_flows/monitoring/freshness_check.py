@@ -14,7 +14,7 @@ from bms_flows.monitoring.alarms import Alarm, Extent, span
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 
 def check_targets(
@@ -90,11 +90,13 @@ def _completed_since(connection: Connection, open_alarms: Iterable[Alarm]) -> li
     found = []
     for alarm in open_alarms:
         flow = FLOWS.get(str(alarm.flow))
-        completed = select(run.c.id).where(
-            run.c.flow == alarm.flow, run.c.state == "complete", run.c.finished_at > alarm.since
+        completed = select(step_run.c.id).where(
+            step_run.c.flow == alarm.flow,
+            step_run.c.state == "complete",
+            step_run.c.finished_at > alarm.since,
         )
         if flow and flow.last_step:
-            completed = completed.where(run.c.step == flow.last_step)
+            completed = completed.where(step_run.c.step == flow.last_step)
         if connection.scalar(completed.limit(1)):
             found.append(alarm.subject)
     return found

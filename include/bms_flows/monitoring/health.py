@@ -57,7 +57,7 @@ def _report(
                 "flow": alarm.flow,
                 "detail": alarm.detail,
                 "since": _iso(alarm.since),
-                "told_at": _iso(alarm.told_at),
+                "notified_at": _iso(alarm.notified_at),
             }
             for alarm in standing
         ],

@@ -38,7 +38,7 @@ from bms_warehouse.tables import (
     creation_body,
     creation_match,
     creation_plan,
-    drop,
+    dropped_file,
     quarantine,
 )
 
@@ -170,10 +170,10 @@ def _drops(connection: Connection, resource: Resource, key: str) -> list[Drop]:
         ),
     }
     # What came twice was planned once.
-    contents = select(drop.c.sha256).where(drop.c.id.in_(found))
-    same = (drop.c.resource == resource.name) & drop.c.sha256.in_(contents)
+    contents = select(dropped_file.c.sha256).where(dropped_file.c.id.in_(found))
+    same = (dropped_file.c.resource == resource.name) & dropped_file.c.sha256.in_(contents)
     rows_of = connection.execute(
-        select(drop).where(drop.c.id.in_(found) | same).order_by(drop.c.id)
+        select(dropped_file).where(dropped_file.c.id.in_(found) | same).order_by(dropped_file.c.id)
     )
     return [Drop.of(row) for row in rows_of.mappings()]
 

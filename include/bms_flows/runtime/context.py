@@ -33,13 +33,13 @@ class FlowContext:
 def recorded_step(
     flow: FlowContext, step: step_log.Step, counters: Counters | None = None
 ) -> Iterator[int]:
-    """Enter `step` in `bms.run` for the block; one that ends by an error is recorded as failed."""
-    run_id = step_log.begin(flow.warehouse, step)
+    """Enter `step` in `bms.step_run` for the block; one that ends by an error is recorded as failed."""
+    step_run_id = step_log.begin(flow.warehouse, step)
     try:
-        yield run_id
+        yield step_run_id
     except BaseException as error:
         # Only the kind of error goes on record: a text from below might quote a row.
         reason = f"{type(error).__name__}; the task's log has the whole of it."
         with flow.warehouse.begin() as connection:
-            step_log.fail(connection, run_id, service=counters, reason=reason)
+            step_log.fail(connection, step_run_id, service=counters, reason=reason)
         raise

@@ -20,7 +20,7 @@ class Landing:
     data_root: UPath
     resource: str
     day: date
-    run_id: int
+    step_run_id: int
 
     @property
     def raw(self) -> UPath:
@@ -45,7 +45,7 @@ class Landing:
         return self.data_root / self._name(kind)
 
     def _name(self, kind: str) -> str:
-        return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.run_id}"
+        return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.step_run_id}"
 
 
 def save_raw(path: UPath, body: bytes) -> int:

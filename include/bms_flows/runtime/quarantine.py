@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import ARRAY, Connection, Text, any_, delete, func, literal, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_warehouse.tables import client_invoice_day, quarantine, run
+from bms_warehouse.tables import client_invoice_day, quarantine, step_run
 
 COPY = " copy "
 """Between the key and a digest, in the keys of rows that repeat a key and differ."""
@@ -91,12 +91,12 @@ def not_accepted(
     keys = literal([_key(bad.row_key) for bad in rows], ARRAY(Text))
     accepted = connection.execute(
         select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
-        .join(run, run.c.id == quarantine.c.run_id)
+        .join(step_run, step_run.c.id == quarantine.c.step_run_id)
         .where(
             quarantine.c.resource == resource,
             quarantine.c.id_entity == id_entity,
             any_(keys) == _KEY,
-            run.c.state == "complete",
+            step_run.c.state == "complete",
         )
     )
     known = {(_key(key), code, raw) for key, code, raw in accepted}
@@ -109,7 +109,7 @@ def save(
     *,
     resource: str,
     id_entity: int,
-    run_id: int,
+    step_run_id: int,
     at: datetime,
 ) -> None:
     """Enter `rows`; one that is there already keeps when it was first quarantined."""
@@ -123,7 +123,7 @@ def save(
             "raw": bad.raw,
             "first_day": bad.first_day,
             "last_day": bad.last_day,
-            "run_id": run_id,
+            "step_run_id": step_run_id,
             "first_seen_at": at,
             "last_seen_at": at,
         }
@@ -134,7 +134,7 @@ def save(
     statement = insert(quarantine)
     renewed = {
         name: statement.excluded[name]
-        for name in ("code", "field", "raw", "first_day", "last_day", "run_id", "last_seen_at")
+        for name in ("code", "field", "raw", "first_day", "last_day", "step_run_id", "last_seen_at")
     }
     connection.execute(
         statement.on_conflict_do_update(
@@ -145,16 +145,21 @@ def save(
 
 
 def release(
-    connection: Connection, *, resource: str, id_entity: int, days: tuple[date, date], run_id: int
+    connection: Connection,
+    *,
+    resource: str,
+    id_entity: int,
+    days: tuple[date, date],
+    step_run_id: int,
 ) -> int:
-    """Delete what step `run_id` read anew, within `days`, and no longer found bad; return how many."""
+    """Delete what step `step_run_id` read anew, within `days`, and no longer found bad; return how many."""
     return connection.execute(
         delete(quarantine).where(
             quarantine.c.resource == resource,
             quarantine.c.id_entity == id_entity,
             quarantine.c.first_day >= days[0],
             quarantine.c.last_day <= days[1],
-            quarantine.c.run_id != run_id,
+            quarantine.c.step_run_id != step_run_id,
         )
     ).rowcount
 

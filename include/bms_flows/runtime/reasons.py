@@ -181,7 +181,7 @@ AUDIT_REASONS = {
     ),
     "rows_extra": Reason(
         "The warehouse has rows that the service no longer lists; no load has read them since.",
-        "Nothing to do: the next load marks such rows as vanished. The next audit says "
+        "Nothing to do: the next load marks such rows as missing. The next audit says "
         "warehouse_differs if it did not.",
     ),
     "quarantined": Reason(

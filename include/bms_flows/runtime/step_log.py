@@ -1,4 +1,4 @@
-"""The record of what was done: each step of a run enters itself in `bms.run` and says how it ended."""
+"""The record of what was done: each step of a run enters itself in `bms.step_run` and says how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
 from bms_warehouse.database import clock
-from bms_warehouse.tables import control_total, run
+from bms_warehouse.tables import control_total, step_run
 
 EXACT = Context(prec=100, traps=[Inexact])
 """Raises rather than rounds: an amount has 30 digits, and a sum of all invoices a few more."""
@@ -81,7 +81,7 @@ class RowCounts:
     changed: int = 0
     unchanged: int = 0
     quarantined: int = 0
-    vanished: int = 0
+    missing: int = 0
 
     def less(self, others: "RowCounts") -> "RowCounts":
         """Return the counts of the rows that `others`, a part of these, leave."""
@@ -98,24 +98,24 @@ class RowCounts:
 def begin(engine: Engine, step: Step) -> int:
     """Enter `step` as running and return its number; an earlier try that never ended is closed as failed."""
     same = (
-        (run.c.flow == step.flow)
-        & (run.c.dag_run_id == step.dag_run_id)
-        & (run.c.step == step.name)
-        & (run.c.state == "running")
-        & run.c.id_entity.is_not_distinct_from(step.id_entity)
-        & run.c.window_start.is_not_distinct_from(step.window_start)
+        (step_run.c.flow == step.flow)
+        & (step_run.c.dag_run_id == step.dag_run_id)
+        & (step_run.c.step == step.name)
+        & (step_run.c.state == "running")
+        & step_run.c.id_entity.is_not_distinct_from(step.id_entity)
+        & step_run.c.window_start.is_not_distinct_from(step.window_start)
     )
     with engine.begin() as connection:
         now = clock(connection)
         connection.execute(
-            update(run)
+            update(step_run)
             .where(same)
             .values(
                 state="failed", finished_at=now, reason="Ended without a word; run again since."
             )
         )
         entered = connection.execute(
-            insert(run)
+            insert(step_run)
             .values(
                 flow=step.flow,
                 dag_run_id=step.dag_run_id,
@@ -126,35 +126,37 @@ def begin(engine: Engine, step: Step) -> int:
                 state="running",
                 started_at=now,
             )
-            .returning(run.c.id)
+            .returning(step_run.c.id)
         )
         return int(entered.scalar_one())
 
 
-def begin_held(connection: Connection, run_id: int, last_day: date) -> int:
-    """Enter a step for the days that step `run_id` read and holds for review; return its number.
+def begin_held(connection: Connection, step_run_id: int, last_day: date) -> int:
+    """Enter a step for the days that step `step_run_id` read and holds for review; return its number.
 
-    Step `run_id` then reaches to `last_day`, the last one that it publishes. Both belong to the same
+    Step `step_run_id` then reaches to `last_day`, the last one that it publishes. Both belong to the same
     try: a later try of the task takes the place of both.
     """
     copied = [
-        run.c[name]
+        step_run.c[name]
         for name in (
             *("flow", "dag_run_id", "step", "id_entity"),
             *("window_start", "window_end", "started_at"),
         )
     ]
-    read = select(literal("running"), run.c.id, *copied).where(run.c.id == run_id)
+    read = select(literal("running"), step_run.c.id, *copied).where(step_run.c.id == step_run_id)
     columns = ["state", "held_by", *(column.name for column in copied)]
-    held = insert(run).from_select(columns, read).returning(run.c.id)
+    held = insert(step_run).from_select(columns, read).returning(step_run.c.id)
     number = int(connection.execute(held).scalar_one())
-    connection.execute(update(run).where(run.c.id == run_id).values(window_end=last_day))
+    connection.execute(
+        update(step_run).where(step_run.c.id == step_run_id).values(window_end=last_day)
+    )
     return number
 
 
 def finish(
     connection: Connection,
-    run_id: int,
+    step_run_id: int,
     *,
     state: str,
     counts: RowCounts | None = None,
@@ -163,14 +165,14 @@ def finish(
     details: Mapping[str, Any] | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Say how step `run_id` ended, within the caller's transaction; `service` is its client's count.
+    """Say how step `step_run_id` ended, within the caller's transaction; `service` is its client's count.
 
     `at` is the moment that its rows carry, now by default; both by the database's clock, which orders
     the steps of all workers.
     """
     connection.execute(
-        update(run)
-        .where(run.c.id == run_id)
+        update(step_run)
+        .where(step_run.c.id == step_run_id)
         .values(
             state=state,
             reason=reason,
@@ -182,49 +184,53 @@ def finish(
     )
 
 
-def fail(connection: Connection, run_id: int, *, service: Counters | None, reason: str) -> None:
-    """Say that step `run_id` failed, within the caller's transaction, unless it has said how it ended.
+def fail(
+    connection: Connection, step_run_id: int, *, service: Counters | None, reason: str
+) -> None:
+    """Say that step `step_run_id` failed, within the caller's transaction, unless it has said how it ended.
 
     What goes wrong after that, as giving back a lease, takes nothing back that was published.
     """
-    running = select(run.c.id).where(run.c.id == run_id, run.c.state == "running")
+    running = select(step_run.c.id).where(
+        step_run.c.id == step_run_id, step_run.c.state == "running"
+    )
     if connection.scalar(running.with_for_update()) is not None:
-        finish(connection, run_id, state="failed", service=service, reason=reason)
+        finish(connection, step_run_id, state="failed", service=service, reason=reason)
 
 
-def remove(engine: Engine, run_id: int) -> None:
-    """Take step `run_id` out of the record: once it could begin, nothing was left for it to do."""
+def remove(engine: Engine, step_run_id: int) -> None:
+    """Take step `step_run_id` out of the record: once it could begin, nothing was left for it to do."""
     with engine.begin() as connection:
-        connection.execute(delete(run).where(run.c.id == run_id))
+        connection.execute(delete(step_run).where(step_run.c.id == step_run_id))
 
 
 def details(engine: Engine, step: Step) -> dict[str, Any]:
     """Return what the latest complete `step` of this run kept under `details`."""
     with engine.connect() as connection:
         kept = connection.execute(
-            select(run.c.details)
+            select(step_run.c.details)
             .where(
-                run.c.flow == step.flow,
-                run.c.dag_run_id == step.dag_run_id,
-                run.c.step == step.name,
-                run.c.state == "complete",
+                step_run.c.flow == step.flow,
+                step_run.c.dag_run_id == step.dag_run_id,
+                step_run.c.step == step.name,
+                step_run.c.state == "complete",
             )
-            .order_by(run.c.id.desc())
+            .order_by(step_run.c.id.desc())
             .limit(1)
         ).scalar_one()
     return dict(kept)
 
 
 def save_totals(
-    connection: Connection, run_id: int, id_entity: int, totals: Mapping[str, CurrencyTotal]
+    connection: Connection, step_run_id: int, id_entity: int, totals: Mapping[str, CurrencyTotal]
 ) -> None:
-    """Keep the control totals of step `run_id`, by currency."""
+    """Keep the control totals of step `step_run_id`, by currency."""
     if totals:
         connection.execute(
             insert(control_total),
             [
                 {
-                    "run_id": run_id,
+                    "step_run_id": step_run_id,
                     "id_entity": id_entity,
                     "currency": currency,
                     "invoices": total.invoices,

@@ -2,13 +2,13 @@
 
 from sqlalchemy import Connection, RowMapping, select, text
 
-from bms_warehouse.tables import creation_plan, drop
+from bms_warehouse.tables import creation_plan, dropped_file
 
 LATEST = text("""
-    select d.*, o.id as run_id, o.details
-    from bms."drop" d
+    select d.*, o.id as step_run_id, o.details
+    from bms.dropped_file d
     left join lateral (
-        select id, details from bms.run
+        select id, details from bms.step_run
         where flow = :flow and step = 'conclude' and started_at >= d.entered_at
             and details @> jsonb_build_object('drop', d.id)
         order by id desc limit 1
@@ -23,7 +23,7 @@ def latest(
 ) -> list[RowMapping]:
     """Return the youngest drops of a resource, or the one of that number, with what came of them.
 
-    `details` is what `flow` kept when it concluded the drop last, `run_id` that step; both None
+    `details` is what `flow` kept when it concluded the drop last, `step_run_id` that step; both None
     where it never has.
     """
     given = {"flow": flow, "resource": resource, "limit": limit, "number": number}
@@ -32,7 +32,9 @@ def latest(
 
 def resource(connection: Connection, number: int) -> str | None:
     """Return what a drop creates, None where there is no drop of that number."""
-    return connection.execute(select(drop.c.resource).where(drop.c.id == number)).scalar()
+    return connection.execute(
+        select(dropped_file.c.resource).where(dropped_file.c.id == number)
+    ).scalar()
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:

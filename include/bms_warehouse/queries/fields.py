@@ -13,10 +13,10 @@ def emptied(
     versions: Table,
     names: Sequence[str],
     *,
-    run_id: int,
+    step_run_id: int,
     observed_at: datetime,
 ) -> dict[str, int]:
-    """Return, for each field of `names`, how many rows step `run_id` wrote without the value they had.
+    """Return, for each field of `names`, how many rows step `step_run_id` wrote without the value they had.
 
     Rows that the step marked as missing keep their values. Fields that lost none are left out.
     """
@@ -28,24 +28,24 @@ def emptied(
     statement = f"""
         select {lost} from {versions} a
         join {versions} b on {same} and b._version = a._version - 1
-        where a._run_id = %(run_id)s and a._observed_at = %(at)s
+        where a._step_run_id = %(step_run_id)s and a._observed_at = %(at)s
     """
-    given = {"run_id": run_id, "at": observed_at}
+    given = {"step_run_id": step_run_id, "at": observed_at}
     [counts] = _rows(connection, statement, given)
     return {name: count for name, count in zip(names, counts, strict=True) if count}
 
 
 def days_without(
-    connection: Connection, versions: Table, name: str, *, run_id: int, observed_at: datetime
+    connection: Connection, versions: Table, name: str, *, step_run_id: int, observed_at: datetime
 ) -> set[date]:
-    """Return the days of the invoices that step `run_id` wrote without a value in field `name`."""
+    """Return the days of the invoices that step `step_run_id` wrote without a value in field `name`."""
     statement = f"""
         select distinct _day from {versions}
-        where _run_id = %(run_id)s and _observed_at = %(at)s and "{name}" is null
+        where _step_run_id = %(step_run_id)s and _observed_at = %(at)s and "{name}" is null
             and _day is not null
     """
     with loads.driver(connection).cursor() as cursor:
-        found = cursor.execute(statement.encode(), {"run_id": run_id, "at": observed_at})
+        found = cursor.execute(statement.encode(), {"step_run_id": step_run_id, "at": observed_at})
         return {day for (day,) in found}
 
 

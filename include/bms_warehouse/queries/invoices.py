@@ -10,10 +10,10 @@ from bms_warehouse import loads
 CHANGED_SINCE = b"""
     select i.id_invoice from bms.client_invoice i
     left join bms.client_invoice_day d on d.id_entity = i.id_entity and d.day = i._day
-    left join bms.run r on r.id = i._run_id
+    left join bms.step_run r on r.id = i._step_run_id
     where i.id_entity = %(id_entity)s and i.id_invoice = any(%(ids)s) and (
         coalesce(cast(r.details->>'read_at' as timestamptz), i._changed_at) > %(since)s
-        or (i._vanished_at is null and d.read_at > %(since)s)
+        or (i._missing_since is null and d.read_at > %(since)s)
     )
 """
 

@@ -1,4 +1,4 @@
-"""Loads and the steps they consist of, as `bms.run` keeps them.
+"""Loads and the steps they consist of, as `bms.step_run` keeps them.
 
 A load is what one run of a flow did in the step that loads: all entities together, the latest try
 of each. What it asked of the service is what all steps of the run asked.
@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, RowMapping, func, select, text
 
-from bms_warehouse.tables import control_total, run
+from bms_warehouse.tables import control_total, step_run
 
 LOADS = text("""
     with recent as (
         select distinct f.flow, f.step, s.dag_run_id
         from unnest(cast(:flows as text[]), cast(:steps as text[])) as f (flow, step)
         cross join lateral (
-            select dag_run_id from bms.run
+            select dag_run_id from bms.step_run as run
             where run.flow = f.flow order by started_at desc limit :steps_read
         ) as s
     ), step as (
         select run.*, run.step = coalesce(recent.step, run.step) as loads
         from recent
-        join bms.run on run.flow = recent.flow and run.dag_run_id = recent.dag_run_id
+        join bms.step_run as run on run.flow = recent.flow and run.dag_run_id = recent.dag_run_id
     ), try as (
         -- Days that a step read and held belong to its try.
         select *, rank() over (
@@ -51,7 +51,7 @@ LOADS = text("""
             end as state,
             sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
             sum(unchanged) as unchanged, sum(quarantined) as quarantined,
-            sum(vanished) as vanished,
+            sum(missing) as missing,
             row_number() over (partition by flow order by max(id) desc) as place
         from latest
         where loads
@@ -93,9 +93,13 @@ def steps(
     Each says in `many` how many steps the run has.
     """
     statement = (
-        select(run, func.count().over().label("many"))
-        .where(run.c.flow == flow, run.c.dag_run_id == dag_run_id)
-        .order_by((run.c.id == (among or 0)).desc(), run.c.started_at.desc(), run.c.id.desc())
+        select(step_run, func.count().over().label("many"))
+        .where(step_run.c.flow == flow, step_run.c.dag_run_id == dag_run_id)
+        .order_by(
+            (step_run.c.id == (among or 0)).desc(),
+            step_run.c.started_at.desc(),
+            step_run.c.id.desc(),
+        )
         .limit(limit)
     )
     found = connection.execute(statement).mappings()
@@ -104,14 +108,14 @@ def steps(
 
 def step(connection: Connection, number: int) -> RowMapping | None:
     """Return the step of that number, None where there is none."""
-    return connection.execute(select(run).where(run.c.id == number)).mappings().first()
+    return connection.execute(select(step_run).where(step_run.c.id == number)).mappings().first()
 
 
 def totals(connection: Connection, numbers: Sequence[int]) -> list[RowMapping]:
     """Return the control totals of steps, by step, entity and currency."""
     statement = (
         select(control_total)
-        .where(control_total.c.run_id.in_(numbers))
-        .order_by(control_total.c.run_id, control_total.c.id_entity, control_total.c.currency)
+        .where(control_total.c.step_run_id.in_(numbers))
+        .order_by(control_total.c.step_run_id, control_total.c.id_entity, control_total.c.currency)
     )
     return [*connection.execute(statement).mappings()]

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, select
 
 from bms_warehouse import loads
-from bms_warehouse.tables import control_total, run
+from bms_warehouse.tables import control_total, step_run
 
 
 def fingerprint(connection: Connection, table: Table) -> str:
@@ -32,24 +32,24 @@ def run_summary(connection: Connection, dag_run_id: str) -> list[dict[str, Any]]
     `totals` maps a currency to its control totals.
     """
     nth = func.rank().over(
-        partition_by=[run.c[name] for name in ("flow", "step", "id_entity", "window_start")],
-        order_by=func.coalesce(run.c.held_by, run.c.id).desc(),
+        partition_by=[step_run.c[name] for name in ("flow", "step", "id_entity", "window_start")],
+        order_by=func.coalesce(step_run.c.held_by, step_run.c.id).desc(),
     )
     ranked = (
-        select(run.c.id, nth.label("nth"))
-        .where(run.c.dag_run_id == dag_run_id, run.c.id_entity.is_not(None))
+        select(step_run.c.id, nth.label("nth"))
+        .where(step_run.c.dag_run_id == dag_run_id, step_run.c.id_entity.is_not(None))
         .subquery()
     )
     latest = select(ranked.c.id).where(ranked.c.nth == 1)
-    tries = select(run).where(run.c.id.in_(latest)).order_by(run.c.id)
+    tries = select(step_run).where(step_run.c.id.in_(latest)).order_by(step_run.c.id)
     steps = [dict(row) for row in connection.execute(tries).mappings()]
     for step in steps:
-        totals = select(control_total).where(control_total.c.run_id == step["id"])
+        totals = select(control_total).where(control_total.c.step_run_id == step["id"])
         step["totals"] = {
             row["currency"]: {
                 name: value
                 for name, value in row.items()
-                if name not in ("run_id", "id_entity", "currency")
+                if name not in ("step_run_id", "id_entity", "currency")
             }
             for row in connection.execute(totals).mappings()
         }

@@ -14,14 +14,14 @@ AMOUNTS = text("""
     select i._day as day, i.currency, sum(i.total_excl_vat) as amount
     from (select distinct id_entity from bms.client_invoice_day) as e
     join bms.client_invoice i on i.id_entity = e.id_entity and i._day >= :since
-    where i.canceled is not true and i._vanished_at is null
+    where i.canceled is not true and i._missing_since is null
     group by 1, 2 order by 1, 2
 """)
 
 MOVES = text("""
     select cast(finished_at at time zone :zone as date) as day, sum(inserted) as inserted,
-        sum(changed) as changed, sum(vanished) as vanished
-    from bms.run
+        sum(changed) as changed, sum(missing) as missing
+    from bms.step_run
     where flow = :flow and step = :step and started_at >= :since
         and state in ('complete', 'unstable', 'suspect')
     group by 1 order by 1
@@ -31,11 +31,11 @@ TOTALS = text("""
     with load as (
         select id, id_entity, window_start, window_end, finished_at, dag_run_id,
             window_end - window_start as days
-        from bms.run where flow = :flow and step = :step and state = 'complete'
+        from bms.step_run where flow = :flow and step = :step and state = 'complete'
     ), latest as (
         select distinct on (id_entity) * from load order by id_entity, id desc
     )
-    select l.id_entity, l.id as run_id, l.dag_run_id, l.window_start, l.window_end, l.finished_at,
+    select l.id_entity, l.id as step_run_id, l.dag_run_id, l.window_start, l.window_end, l.finished_at,
         b.id as before_id, b.window_start as before_start, b.window_end as before_end,
         c.currency,
         coalesce(t.invoices, 0) as invoices, coalesce(p.invoices, 0) as invoices_before,
@@ -48,10 +48,10 @@ TOTALS = text("""
         order by e.id desc limit 1
     ) as b on true
     left join lateral (
-        select currency from bms.control_total where run_id in (l.id, b.id) group by currency
+        select currency from bms.control_total where step_run_id in (l.id, b.id) group by currency
     ) as c on true
-    left join bms.control_total t on t.run_id = l.id and t.currency = c.currency
-    left join bms.control_total p on p.run_id = b.id and p.currency = c.currency
+    left join bms.control_total t on t.step_run_id = l.id and t.currency = c.currency
+    left join bms.control_total p on p.step_run_id = b.id and p.currency = c.currency
     order by l.id_entity, c.currency
 """)
 
@@ -69,7 +69,7 @@ def amounts_per_day(connection: Connection, since: date) -> list[RowMapping]:
 def moves_per_day(
     connection: Connection, flow: str, step: str, since: datetime, zone: str
 ) -> list[RowMapping]:
-    """Return how many rows of a mirror were new, changed and gone: day, inserted, changed, vanished."""
+    """Return how many rows of a mirror were new, changed and gone: day, inserted, changed, missing."""
     given = {"flow": flow, "step": step, "since": since, "zone": zone}
     return [*connection.execute(MOVES, given).mappings()]
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, RowMapping, TextClause, text
 
 PLANS = text("""
     select d.id as drop_id, d.resource, d.dag_run_id, p.made_at, p.counts, p.breaches
-    from bms."drop" d
+    from bms.dropped_file d
     join lateral (
         select * from bms.creation_plan where drop_id = d.id order by made_at desc limit 1
     ) as p on p.state = 'made'
@@ -23,14 +23,14 @@ ROWS = text("""
 
 FILES = text("""
     select id as drop_id, resource, waits_for, entered_at as since
-    from bms."drop" where state = 'waiting' and resource = any(:resources)
+    from bms.dropped_file where state = 'waiting' and resource = any(:resources)
     order by id
 """)
 
 CONTACT_DIFFERENCES = text("""
     select count(*) as fields, count(distinct id_contact) as contacts, min(since) as since,
         max(drop_id) as drop_id
-    from bms.contact_difference where gone_at is null having count(*) > 0
+    from bms.contact_difference where resolved_at is null having count(*) > 0
 """)
 
 ROWS_OF_DROP = text("""
@@ -48,13 +48,13 @@ QUARANTINE = text("""
 """)
 
 QUARANTINED = text("""
-    select id_entity, row_key, code, field, first_day, last_day, run_id, first_seen_at, last_seen_at
+    select id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at
     from bms.quarantine where resource = :resource
     order by last_seen_at desc, row_key limit :limit
 """)
 
 DIFFERENCES = text("""
-    select resource, id_entity, day, part, parts, state, because, checked_at, run_id
+    select resource, id_entity, day, part, parts, state, reasons, checked_at, step_run_id
     from bms.reconciliation
     where state in ('not_reconciled', 'pending') and resource = any(:resources)
     order by state, day desc, resource, id_entity limit :limit
@@ -71,14 +71,14 @@ CYCLE = text("""
     select key as resource, cast(value->>'days' as integer) as days,
         cast(value->>'total' as integer) as total, value->>'unit' as unit
     from jsonb_each((
-        select details->'cycle' from bms.run
+        select details->'cycle' from bms.step_run
         where flow = 'reconciliation' and step = 'audit' and details->'cycle' <> '{}'
         order by id desc limit 1
     )) where key = any(:resources) order by key
 """)
 
 CONTRACT = text("""
-    select distinct on (finding) finding, since, state, summary, setting, advice, last_seen_at, run_id
+    select distinct on (finding) finding, since, state, summary, setting, advice, last_seen_at, step_run_id
     from bms.contract order by finding, since desc
 """)
 

@@ -13,7 +13,7 @@ from bms_warehouse.tables.creation import (
     creation_snapshot,
 )
 from bms_warehouse.tables.differences import contact_agreement, contact_difference
-from bms_warehouse.tables.drops import drop
+from bms_warehouse.tables.drops import dropped_file
 from bms_warehouse.tables.employees import (
     EMPLOYEE_PRIVATE_FIELDS,
     PRIVATE_METADATA,
@@ -31,9 +31,9 @@ from bms_warehouse.tables.invoices import (
 )
 from bms_warehouse.tables.names import code_name
 from bms_warehouse.tables.reconciliation import reconciliation
-from bms_warehouse.tables.runs import control_total, quarantine, run
 from bms_warehouse.tables.schema import METADATA
 from bms_warehouse.tables.service import service_identity
+from bms_warehouse.tables.step_runs import control_total, quarantine, step_run
 
 __all__ = [
     "CLIENT_INVOICE_FIELDS",
@@ -60,13 +60,13 @@ __all__ = [
     "creation_match",
     "creation_plan",
     "creation_snapshot",
-    "drop",
+    "dropped_file",
     "employee",
     "employee_private",
     "employee_private_version",
     "employee_version",
     "quarantine",
     "reconciliation",
-    "run",
     "service_identity",
+    "step_run",
 ]

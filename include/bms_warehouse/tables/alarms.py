@@ -18,7 +18,7 @@ alarm = Table(
     Column("dag_run_id", TEXT, comment="Airflow's run that shows it, by its id."),
     Column("since", TIMESTAMP, nullable=False, comment="When the trouble began."),
     Column("raised_at", TIMESTAMP, nullable=False, comment="When it was noticed."),
-    Column("told_at", TIMESTAMP, comment="When its message was taken by a channel."),
+    Column("notified_at", TIMESTAMP, comment="When its message was taken by a channel."),
     Column(
         "aspects",
         ARRAY(TEXT),
@@ -50,10 +50,10 @@ alarm = Table(
     Column("update_notified_at", TIMESTAMP, comment="When the message of an update was taken."),
     Column("recovered_at", TIMESTAMP, comment="When it was over; empty while open."),
     Column("recovery_reason", TEXT, comment="Why it was over, where no check found that it is."),
-    Column("recovery_told_at", TIMESTAMP, comment="When the message of that was taken."),
+    Column("recovery_notified_at", TIMESTAMP, comment="When the message of that was taken."),
     CheckConstraint(
-        "recovery_told_at is null or (told_at is not null and recovered_at is not null)",
-        name="told",
+        "recovery_notified_at is null or (notified_at is not null and recovered_at is not null)",
+        name="notified",
     ),
     Index(
         "uq_alarm_subject_open",

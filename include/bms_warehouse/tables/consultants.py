@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Numeric, Table
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms_warehouse.tables.mirror import gone_checks, mirror_columns, versions_of
+from bms_warehouse.tables.mirror import mirror_columns, removal_checks, versions_of
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP, field
 
 _DETAIL = "Read with the detail."
@@ -48,7 +48,7 @@ def _fields() -> list[Column[Any]]:
             "deleted",
             Boolean,
             nullable=False,
-            comment="Whether it vanished; ours, the interface has no such flag for consultants.",
+            comment="Whether the consultant is missing; ours, the interface has no such flag.",
         ),
     ]
 
@@ -58,7 +58,7 @@ consultant = Table(
     METADATA,
     *_fields(),
     *mirror_columns(),
-    *gone_checks(),
+    *removal_checks(),
     comment="Every consultant ever seen, in its latest state; none is ever removed from here.",
 )
 

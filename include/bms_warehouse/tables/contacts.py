@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Table
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms_warehouse.tables.mirror import gone_checks, mirror_columns, versions_of
+from bms_warehouse.tables.mirror import mirror_columns, removal_checks, versions_of
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP, field
 
 _DETAIL = "Read with the detail."
@@ -41,7 +41,7 @@ def _fields() -> list[Column[Any]]:
             "deleted",
             Boolean,
             nullable=False,
-            comment="Whether it is gone: the service's flag, or vanished; see _gone_reason.",
+            comment="Whether the service flags it as deleted or it is missing: _removal_reason.",
         ),
         field("created_on", TIMESTAMP, "When the contact was entered."),
         field("created_by", BIGINT, "Who entered it."),
@@ -64,7 +64,7 @@ contact = Table(
         comment="Whether the list with filter=ASSIGNED has it, whose meaning is not shown; empty "
         "where no run has read that list since the row came.",
     ),
-    *gone_checks(),
+    *removal_checks(),
     comment="Every contact ever seen, in its latest state; none is ever removed from here.",
 )
 

@@ -20,7 +20,12 @@ contract = Table(
     Column("setting", TEXT, comment="Setting that depends on the behaviour."),
     Column("advice", TEXT, comment="Value to set if the setting contradicts the behaviour."),
     Column("last_seen_at", TIMESTAMP, nullable=False, comment="Latest observation."),
-    Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that last saw it so."),
+    Column(
+        "step_run_id",
+        BIGINT,
+        nullable=False,
+        comment="Step run of the latest observation.",
+    ),
     CheckConstraint("state in ('known', 'undetermined')", name="state"),
     comment="Observed behaviour that the interface does not specify; the latest row of each finding is current.",
 )

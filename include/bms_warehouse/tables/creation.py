@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms_warehouse.tables.drops import drop
+from bms_warehouse.tables.drops import dropped_file
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
 PLAN_STATES = ("made", "approved", "refused", "applied")
@@ -46,7 +46,7 @@ def _one_of(names: tuple[str, ...]) -> str:
 creation_plan = Table(
     "creation_plan",
     METADATA,
-    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="The drop."),
+    Column("drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop."),
     Column("id", TEXT, nullable=False, comment="Hash of the plan; what a person approves."),
     Column("resource", TEXT, nullable=False, comment="What it creates."),
     Column("state", TEXT, nullable=False, comment="made, then approved or refused, then applied."),
@@ -76,7 +76,9 @@ creation_snapshot = Table(
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Its number."),
     Column("resource", TEXT, nullable=False, comment="The resource whose lists were read."),
-    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="The drop then."),
+    Column(
+        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop then."
+    ),
     Column("taken_at", TIMESTAMP, nullable=False, comment="When the reading began."),
     Column(
         "content",
@@ -95,7 +97,9 @@ creation = Table(
     Column("resource", TEXT, nullable=False, comment="What is created."),
     Column("key", TEXT, nullable=False, comment="Digest of the natural key."),
     Column("digest", TEXT, nullable=False, comment="Digest of the data as dropped."),
-    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="Its latest drop."),
+    Column(
+        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="Its latest drop."
+    ),
     Column("line", Integer, nullable=False, comment="Its line there."),
     Column("state", TEXT, nullable=False, comment="Where it stands."),
     Column("attempt", Integer, nullable=False, comment="POSTs intended so far."),
@@ -201,7 +205,9 @@ creation_match = Table(
     Column("resource", TEXT, nullable=False, comment="What the record is."),
     Column("key", TEXT, nullable=False, comment="Digest of what a dropped row was found by."),
     Column("remote_id", TEXT, nullable=False, comment="The service's id of its record."),
-    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="The drop then."),
+    Column(
+        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop then."
+    ),
     Column("matched_at", TIMESTAMP, nullable=False, comment="When."),
     PrimaryKeyConstraint("resource", "key"),
     comment="Records that dropped rows turned out to be: from then on the id is who it is.",

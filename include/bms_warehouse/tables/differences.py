@@ -3,7 +3,7 @@
 from sqlalchemy import Column, ForeignKey, PrimaryKeyConstraint, Table
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms_warehouse.tables.drops import drop
+from bms_warehouse.tables.drops import dropped_file
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
 contact_agreement = Table(
@@ -16,7 +16,7 @@ contact_agreement = Table(
     Column(
         "drop_id",
         BIGINT,
-        ForeignKey(drop.c.id),
+        ForeignKey(dropped_file.c.id),
         comment="Drop that had it; empty where that was not kept yet.",
     ),
     PrimaryKeyConstraint("id_contact", "field"),
@@ -31,9 +31,17 @@ contact_difference = Table(
     Column("base", JSONB, comment="What both last had; empty where they never agreed."),
     Column("ours", JSONB, nullable=False, comment="What was dropped last. Personal data."),
     Column("theirs", JSONB, comment="What the CRM has. Personal data."),
-    Column("drop_id", BIGINT, ForeignKey(drop.c.id), nullable=False, comment="Drop that told it."),
+    Column(
+        "drop_id",
+        BIGINT,
+        ForeignKey(dropped_file.c.id),
+        nullable=False,
+        comment="Drop that told it.",
+    ),
     Column("since", TIMESTAMP, nullable=False, comment="From when on it is as it is."),
-    Column("gone_at", TIMESTAMP, comment="When both had the same again; empty while it stands."),
+    Column(
+        "resolved_at", TIMESTAMP, comment="When both had the same again; empty while it stands."
+    ),
     PrimaryKeyConstraint("id_contact", "field"),
     comment="In what dropped contacts and the CRM disagree; each told once until it changes.",
 )

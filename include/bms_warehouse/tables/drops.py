@@ -17,8 +17,8 @@ from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 DROP_STATES = ("waiting", "open", "applied", "not_applied", "repeated", "withdrawn")
 """`waiting`: not finished being written, so not taken; `open`: taken; the others say how it ended."""
 
-drop = Table(
-    "drop",
+dropped_file = Table(
+    "dropped_file",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True, comment="The drop's number."),
     Column("resource", TEXT, nullable=False, comment="What the inbox creates."),
@@ -42,7 +42,10 @@ drop = Table(
     Column("expires_at", TIMESTAMP, nullable=False, comment="When another run may take it over."),
     Column("sha256", TEXT, comment="Digest of its content; empty until it was read whole."),
     Column(
-        "same_as", BIGINT, ForeignKey("bms.drop.id"), comment="Earlier drop of the same content."
+        "same_as",
+        BIGINT,
+        ForeignKey("bms.dropped_file.id"),
+        comment="Earlier drop of the same content.",
     ),
     Column("archive", TEXT, comment="Where the original is kept, below the data root."),
     Column("report", TEXT, comment="Folder of its report, below the data root."),
@@ -60,6 +63,6 @@ drop = Table(
         "state in ({})".format(", ".join(f"'{state}'" for state in DROP_STATES)), name="state"
     ),
     CheckConstraint("state in ('waiting', 'open') or finished_at is not null", name="finished"),
-    Index("ix_drop_resource_sha256", "resource", "sha256"),
+    Index("ix_dropped_file_resource_sha256", "resource", "sha256"),
     comment="One row for each file dropped, however often it is seen; taking one is inserting it.",
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Boolean, Column, Date, Index, MetaData, Numeric, Table
 
-from bms_warehouse.tables.mirror import gone_checks, mirror_columns, versions_of
+from bms_warehouse.tables.mirror import mirror_columns, removal_checks, versions_of
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP, audit_columns, field
 
 PRIVATE_SCHEMA = "bms_private"
@@ -78,7 +78,7 @@ def _fields() -> list[Column[Any]]:
             "deleted",
             Boolean,
             nullable=False,
-            comment="Whether it vanished; ours: leaving is departure_date, no deletion.",
+            comment="Whether the employee is missing; ours: a leaver has a departure_date.",
         ),
     ]
 
@@ -120,7 +120,7 @@ employee = Table(
     ),
     Column("_standby", Boolean, nullable=False, comment="Whether filter=STANDBY has it."),
     Column("_former", Boolean, nullable=False, comment="Whether filter=FORMER has it."),
-    *gone_checks(),
+    *removal_checks(),
     Index("ix_employee_entity", "_entity"),
     comment="Every employee ever seen, as a directory may show them; none is ever removed.",
 )

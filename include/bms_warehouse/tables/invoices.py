@@ -80,7 +80,7 @@ def _added() -> list[Column[Any]]:
             comment="The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.",
         ),
         Column(
-            "_vanished_at",
+            "_missing_since",
             TIMESTAMP,
             nullable=True,
             comment="When a read of the invoice's day first lacked it; the row is never deleted.",
@@ -133,7 +133,9 @@ client_invoice_lease = Table(
     METADATA,
     Column("id_entity", BIGINT, nullable=False, comment="The entity being worked on."),
     Column("days", DATERANGE, nullable=False, comment="The days being worked on."),
-    Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that holds them."),
+    Column(
+        "step_run_id", BIGINT, nullable=False, comment="The step in bms.step_run that holds them."
+    ),
     Column("task", TEXT, nullable=False, comment="The task of that step; its next try takes over."),
     Column("expires_at", TIMESTAMP, nullable=False, comment="When anybody may take them over."),
     # A range of one number stands for the number: plain GiST knows ranges, not numbers.

@@ -32,19 +32,19 @@ def mirror_columns() -> list[Column[Any]]:
             comment="Whether its detail was read since its list item changed; else its fields are older.",
         ),
         Column(
-            "_gone_reason",
+            "_removal_reason",
             TEXT,
             nullable=True,
-            comment="flagged: the service says deleted; vanished: it no longer has it; else empty.",
+            comment="flagged: the service says deleted; missing: it no longer has it; else empty.",
         ),
     ]
 
 
-def gone_checks() -> list[CheckConstraint]:
-    """Return what holds between `deleted` and `_gone_reason`."""
+def removal_checks() -> list[CheckConstraint]:
+    """Return what holds between `deleted` and `_removal_reason`."""
     return [
-        CheckConstraint("_gone_reason in ('flagged', 'vanished')", name="gone_reason"),
-        CheckConstraint("deleted = (_gone_reason is not null)", name="gone"),
+        CheckConstraint("_removal_reason in ('flagged', 'missing')", name="removal_reason"),
+        CheckConstraint("deleted = (_removal_reason is not null)", name="deleted"),
     ]
 
 

@@ -41,7 +41,7 @@ reconciliation = Table(
         comment="reconciled; pending: differs from the warehouse until a load or audit decides; "
         "not_reconciled; not_checked.",
     ),
-    Column("because", ARRAY(TEXT), nullable=False, comment="Codes of what was found; else empty."),
+    Column("reasons", ARRAY(TEXT), nullable=False, comment="Codes of what was found; else empty."),
     Column("found", JSONB, nullable=False, comment="Rows of contradictions, by code."),
     Column(
         "pending",
@@ -64,12 +64,14 @@ reconciliation = Table(
     ),
     Column("checked_at", TIMESTAMP, nullable=False, comment="When it was last compared."),
     Column("tried_at", TIMESTAMP, comment="When an audit last began to compare it."),
-    Column("run_id", BIGINT, nullable=False, comment="The step in bms.run that audited it."),
+    Column(
+        "step_run_id", BIGINT, nullable=False, comment="The step in bms.step_run that audited it."
+    ),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in RECONCILIATION_STATES)),
         name="state",
     ),
-    CheckConstraint("(state = 'reconciled') = (cardinality(because) = 0)", name="because"),
+    CheckConstraint("(state = 'reconciled') = (cardinality(reasons) = 0)", name="reasons"),
     Index("ix_reconciliation_state_day", "state", "day"),
     comment="Result of the self-audit for each day or list: its state, and the reasons.",
 )

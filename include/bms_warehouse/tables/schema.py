@@ -67,10 +67,10 @@ def audit_columns() -> list[Column[Any]]:
             comment="When a read first returned the row as it stands now.",
         ),
         Column(
-            "_run_id",
+            "_step_run_id",
             BigInteger,
             nullable=False,
-            comment="The step in bms.run that wrote the row as it stands now.",
+            comment="The step in bms.step_run that wrote the row as it stands now.",
         ),
     ]
 

@@ -14,7 +14,7 @@ from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context, notices
 from bms_warehouse import database
-from bms_warehouse.tables import run as steps
+from bms_warehouse.tables import step_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,8 +54,10 @@ def task_failed(context: Mapping[str, Any]) -> None:
 
 def _killed(connection: WarehouseConnection, name: str, try_number: int, run: Any) -> str:
     """Describe a task that ended without an exception; Airflow's DAG processor calls back for it."""
-    running = select(steps.c.id).where(
-        steps.c.flow == run.dag_id, steps.c.dag_run_id == run.run_id, steps.c.state == "running"
+    running = select(step_run.c.id).where(
+        step_run.c.flow == run.dag_id,
+        step_run.c.dag_run_id == run.run_id,
+        step_run.c.state == "running",
     )
     text = f"Task {name} was killed in attempt {try_number} without an exception"
     if connection.scalar(running.limit(1)) is None:

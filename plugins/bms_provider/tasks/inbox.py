@@ -56,7 +56,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
     """
     with (
         flow_context.open_context() as flow,
-        recorded_step(flow, flow_context.step(f"take_{name}")) as run_id,
+        recorded_step(flow, flow_context.step(f"take_{name}")) as step_run_id,
     ):
         folder = provide(flow, name)
         for number in archive.strays(folder):
@@ -89,7 +89,7 @@ def dispatch(name: str) -> list[dict[str, Any]]:
                 _claimed(flow, name, folder, lying[each.path])
         _explain(flow, name, folder)
         with flow.warehouse.begin() as connection:
-            step_log.finish(connection, run_id, state="complete")
+            step_log.finish(connection, step_run_id, state="complete")
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(flow.warehouse, name)

@@ -22,7 +22,7 @@ from bms_warehouse.tables import client_invoice
 
 
 def plan() -> list[int]:
-    """Record the units of the run in `bms.run`; return their positions, one for each mapped task."""
+    """Record the units of the run in `bms.step_run`; return their positions, one for each mapped task."""
     params, hook = get_current_context()["params"], BmsHook()
     entities = hook.entities_or(params.get("entities"))
     window, days_given = flow_context.window_of_run(), bool(params.get("start_date"))

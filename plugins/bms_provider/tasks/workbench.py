@@ -39,10 +39,10 @@ def step(
 ) -> T:
     """Do `work`, and put on record how the service answered it."""
     counters = Counters()
-    with recorded_step(flow, flow_context.step(called), counters) as run_id:
+    with recorded_step(flow, flow_context.step(called), counters) as step_run_id:
         done = run(flow, name, counters, work)
         with flow.warehouse.begin() as connection:
-            step_log.finish(connection, run_id, state="complete", service=counters)
+            step_log.finish(connection, step_run_id, state="complete", service=counters)
     return done
 
 

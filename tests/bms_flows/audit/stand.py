@@ -52,7 +52,9 @@ class Auditor:
         # The mirrors' flows under test are named after their resource.
         with self.warehouse.begin() as connection:
             connection.execute(
-                text("update bms.run set flow = 'employee_directory' where flow = 'employee_sync'")
+                text(
+                    "update bms.step_run set flow = 'employee_directory' where flow = 'employee_sync'"
+                )
             )
 
     def run_in_turn(self, entities: Sequence[int] = (1,), **client: Any) -> dict[str, Any]:

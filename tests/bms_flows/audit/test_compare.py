@@ -74,7 +74,7 @@ def test_a_load_settles_the_differences_that_it_repaired_or_changed() -> None:
         1: Held(A, 5),
         2: Held(B, 1),
         3: Held(B, 2),
-        4: Held(A, 2, gone="vanished"),
+        4: Held(A, 2, gone="missing"),
     }
     assert settled(rows, after, {}) == {}
     assert settled({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
@@ -90,13 +90,13 @@ def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
 
 def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
     tally = Tally()
-    assert (tally.state, tally.because) == ("reconciled", [])
+    assert (tally.state, tally.reasons) == ("reconciled", [])
     tally.unasked.add("budget_spent")
     assert tally.state == "not_checked"
     tally.add("quarantined", 1)
     assert tally.state == "pending"
     tally.add("doubled", 1)
-    assert (tally.state, tally.because) == (
+    assert (tally.state, tally.reasons) == (
         "not_reconciled",
         ["budget_spent", "doubled", "quarantined"],
     )
@@ -106,13 +106,13 @@ def test_a_mirror_may_hold_what_is_gone() -> None:
     held: dict[Key, Held] = {
         1: Held(A, 1),
         2: Held(B, 7, gone="flagged"),
-        4: Held(C, 1, gone="vanished"),
+        4: Held(C, 1, gone="missing"),
     }
     assert compared({1: A, 2: B}, held).pending == {}
 
 
 def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
-    held: dict[Key, Held] = {2: Held(B, 1, gone="vanished"), 4: Held(C, 1)}
+    held: dict[Key, Held] = {2: Held(B, 1, gone="missing"), 4: Held(C, 1)}
     first = compared({1: A, 2: B}, held)
     assert first.pending == {"rows_missing": 2, "rows_extra": 1}
     later = LOADED + 2 * HOUR

@@ -43,7 +43,7 @@ def alive(sandbox: Sandbox, auditor: Auditor, **readings: Any) -> dict[str, Any]
         auditor.execute(f"truncate bms.{table}")
     for table in ("reconciliation", "alarm", "control_total", "quarantine"):
         auditor.execute(f"truncate bms.{table}")
-    auditor.execute("delete from bms.run")
+    auditor.execute("delete from bms.step_run")
     inclusive = readings.get("end_date") != "exclusive"
     return {"end_date_inclusive": inclusive}
 
@@ -89,7 +89,7 @@ def test_clean_audits_raise_no_alarm(sandbox: Sandbox, auditor: Auditor) -> None
             [(more, compared)] = auditor.query(
                 "select sum(changed_meanwhile + coalesce((select sum(value::int)"
                 " from jsonb_each_text(pending)), 0)), sum(rows_compared) from bms.reconciliation"
-                " where run_id = (select max(run_id) from bms.reconciliation)"
+                " where step_run_id = (select max(step_run_id) from bms.reconciliation)"
             )
             changed, rows = changed + more, rows + compared
         assert auditor.ringing() == set()

@@ -154,8 +154,8 @@ def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
     auditor.settings = AuditSettings(audit_requests=30)
     auditor.run()
     assert auditor.query(
-        "select state, because, count(*) from bms.reconciliation"
-        " where resource = 'client_invoice' group by state, because"
+        "select state, reasons, count(*) from bms.reconciliation"
+        " where resource = 'client_invoice' group by state, reasons"
     ) == [("not_checked", ["budget_spent"], 30)]
     assert 5 <= auditor.counters.requests <= 30
     assert auditor.ringing() == set()
@@ -178,7 +178,9 @@ def test_what_the_service_fails_to_answer_is_not_checked_and_keeps_an_earlier_wo
     with pytest.raises(ServiceUnavailable):
         auditor.run(attempts=1)
     assert auditor.states() == {"not_checked": 7, "reconciled": 3}
-    assert auditor.query("select state from bms.run order by id desc limit 1") == [("partial",)]
+    assert auditor.query("select state from bms.step_run order by id desc limit 1") == [
+        ("partial",)
+    ]
 
 
 def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
@@ -188,7 +190,7 @@ def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
     sandbox.set_fault("phantom_rows", operation="list_client_invoices")
     auditor.run()
     texts = str(auditor.query("select reconciliation::text from bms.reconciliation"))
-    texts += str(auditor.query("select details::text, reason from bms.run"))
+    texts += str(auditor.query("select details::text, reason from bms.step_run"))
     texts += str(auditor.query("select detail from bms.alarm"))
     contact: dict[str, Any] = sandbox.rows("contacts")[0]
     assert not [v for v in contact.values() if isinstance(v, str) and v != "FR" and v in texts]
@@ -231,11 +233,11 @@ def test_days_whose_rows_are_missing_from_the_warehouse_are_pending_until_a_load
         auditor.run()
         auditor.next_day()
         pending = auditor.query(
-            "select day::text, because, pending from bms.reconciliation"
+            "select day::text, reasons, pending from bms.reconciliation"
             " where state = 'pending' and resource = 'client_invoice' order by day"
         )
         assert {day for day, _, _ in pending} == days
-        assert all(because == ["rows_missing"] for _, because, _ in pending)
+        assert all(reasons == ["rows_missing"] for _, reasons, _ in pending)
         assert sum(found["rows_missing"] for _, _, found in pending) == 13
         assert auditor.latest("contact") == ("pending", {"rows_missing": 13})
     auditor.load()
@@ -253,7 +255,7 @@ def test_rows_that_changed_since_the_load_leave_their_day_pending(
     sandbox.pay(1, row["id_invoice"], "1.00")
     auditor.run()
     assert auditor.query(
-        "select day::text, because from bms.reconciliation where state = 'pending'"
+        "select day::text, reasons from bms.reconciliation where state = 'pending'"
     ) == [(row["invoice_date"], ["rows_differ"])]
     assert auditor.ringing() == set()
 

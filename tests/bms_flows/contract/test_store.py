@@ -13,9 +13,9 @@ STEP = Step("service_contract", "test", "probe")
 END_SETTING = "end_date_inclusive of the connection"
 
 
-def stored(engine: Engine, *findings: Finding, run_id: int = 1) -> dict[str, list[str]]:
+def stored(engine: Engine, *findings: Finding, step_run_id: int = 1) -> dict[str, list[str]]:
     with engine.begin() as connection:
-        return store(connection, findings, STEP, run_id)
+        return store(connection, findings, STEP, step_run_id)
 
 
 def rows(engine: Engine) -> list[tuple[Any, ...]]:
@@ -23,7 +23,7 @@ def rows(engine: Engine) -> list[tuple[Any, ...]]:
         return [
             tuple(row)
             for row in connection.execute(
-                text("select finding, state, value, run_id from bms.contract order by since")
+                text("select finding, state, value, step_run_id from bms.contract order by since")
             )
         ]
 
@@ -39,7 +39,7 @@ def order(value: str) -> Finding:
 
 def test_an_unchanged_finding_updates_its_row(warehouse: Engine) -> None:
     stored(warehouse, order("id"))
-    stored(warehouse, order("id"), run_id=2)
+    stored(warehouse, order("id"), step_run_id=2)
     assert rows(warehouse) == [("list_order", "known", "id", 2)]
     assert open_alarms(warehouse) == {}
 
@@ -57,7 +57,7 @@ def test_a_change_adds_a_row_and_an_alarm_until_the_next_probe_confirms_it(
 
 def test_an_undetermined_finding_keeps_the_known_value(warehouse: Engine) -> None:
     stored(warehouse, order("id"))
-    stored(warehouse, undetermined("list_order", "the list is empty."), run_id=2)
+    stored(warehouse, undetermined("list_order", "the list is empty."), step_run_id=2)
     assert rows(warehouse) == [("list_order", "known", "id", 1)]
     assert open_alarms(warehouse) == {}
 

@@ -53,7 +53,7 @@ def day_of(sandbox: Sandbox, id_invoice: int) -> date:
 
 def states(warehouse: Engine) -> list[str]:
     with warehouse.connect() as connection:
-        return list(connection.scalars(text("select state from bms.run order by id")))
+        return list(connection.scalars(text("select state from bms.step_run order by id")))
 
 
 def versions(warehouse: Engine) -> int:
@@ -64,14 +64,14 @@ def versions(warehouse: Engine) -> int:
 def set_aside(warehouse: Engine) -> dict[str, int]:
     """The rows in quarantine, each with the step that last saw it."""
     with warehouse.connect() as connection:
-        rows = connection.execute(text("select row_key, run_id from bms.quarantine"))
-        return {row_key: run_id for row_key, run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
+        rows = connection.execute(text("select row_key, step_run_id from bms.quarantine"))
+        return {row_key: step_run_id for row_key, step_run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
 
 
 def last(warehouse: Engine) -> int:
     """The number of the last step."""
     with warehouse.connect() as connection:
-        return int(connection.scalar(text("select max(id) from bms.run")) or 0)
+        return int(connection.scalar(text("select max(id) from bms.step_run")) or 0)
 
 
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
@@ -115,7 +115,7 @@ def test_the_reports_of_an_accepted_load_are_where_its_step_says(
     (unit,) = held_loads(warehouse, [1])
     assert accepted(warehouse, tmp_path, unit)
     with warehouse.connect() as connection:
-        query = text("select details->>'report' from bms.run order by id desc limit 1")
+        query = text("select details->>'report' from bms.step_run order by id desc limit 1")
         folder = tmp_path / str(connection.scalar(query))
     assert {each.name for each in folder.iterdir()} == {"totals.csv", "history.csv"}
 

@@ -73,8 +73,8 @@ def test_copies_of_two_days_are_held_once(company: Company, warehouse: Engine) -
     assert company.held(MONDAY, FRIDAY) == ""
     assert company.held(MONDAY) == ""
     with warehouse.connect() as connection:
-        vanished = text("select count(*) from bms.client_invoice where _vanished_at is not null")
-        assert connection.scalar(vanished) == 0
+        missing = text("select count(*) from bms.client_invoice where _missing_since is not null")
+        assert connection.scalar(missing) == 0
 
 
 def test_an_unreadable_copy_does_not_keep_a_good_one_out(

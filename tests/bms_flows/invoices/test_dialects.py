@@ -140,4 +140,4 @@ def test_range_date(sandbox: Sandbox, extract: Extract, range_date: Any) -> None
     first = extract(*DAYS, settings=settings)
     again = extract(*DAYS, settings=settings)
     assert first["inserted"] == again["unchanged"] > 0
-    assert again["vanished"] == 0
+    assert again["missing"] == 0

@@ -87,7 +87,7 @@ def test_a_lasting_fault_is_red_and_publishes_nothing(
     assert sandbox.truth()["faults"][kind] > 0
     with warehouse.connect() as connection:
         assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
-        assert connection.scalars(text("select state from bms.run")).all() == ["failed"]
+        assert connection.scalars(text("select state from bms.step_run")).all() == ["failed"]
 
 
 @pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "truncated_body"])

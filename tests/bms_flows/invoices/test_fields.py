@@ -26,7 +26,7 @@ OTHER_TYPES = "canceled=bit,sent=number,id_client=text,id_account_manager=text"
 
 def details(warehouse: Engine) -> dict[str, Any]:
     with warehouse.connect() as connection:
-        query = text("select details from bms.run order by id desc limit 1")
+        query = text("select details from bms.step_run order by id desc limit 1")
         return dict(connection.execute(query).scalar_one())
 
 

@@ -51,7 +51,7 @@ def published(warehouse: Engine) -> dict[date, int]:
 
 def steps(warehouse: Engine) -> list[Any]:
     with warehouse.connect() as connection:
-        return list(connection.execute(text("select * from bms.run order by id")))
+        return list(connection.execute(text("select * from bms.step_run order by id")))
 
 
 def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> None:
@@ -92,7 +92,7 @@ def test_a_flow_stays_fresh_while_a_day_is_held(quiet: Company, warehouse: Engin
     with warehouse.begin() as connection:
         # As if the company's day were the one after the last that was read.
         connection.execute(
-            text("update bms.run set started_at = :at"), {"at": LAST + timedelta(days=1)}
+            text("update bms.step_run set started_at = :at"), {"at": LAST + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
         [standing] = freshness.read_freshness(connection, FlowSettings())[
@@ -115,7 +115,7 @@ def test_a_flow_is_not_fresh_by_days_before_the_held_last_one(
     assert company.held(QUIET - 6 * DAY, QUIET)
     with warehouse.begin() as connection:
         connection.execute(
-            text("update bms.run set started_at = :at"), {"at": QUIET + timedelta(days=1)}
+            text("update bms.step_run set started_at = :at"), {"at": QUIET + timedelta(days=1)}
         )
     with warehouse.connect() as connection:
         [standing] = freshness.read_freshness(connection, FlowSettings())[
@@ -144,7 +144,9 @@ def test_a_quiet_day_is_held_every_night_until_a_week_has_confirmed_it(
     for _night in range(3):
         assert "fewer_than_usual" in quiet.held(QUIET, LAST)
     with warehouse.begin() as connection:
-        connection.execute(text("update bms.run set started_at = started_at - interval '7 days'"))
+        connection.execute(
+            text("update bms.step_run set started_at = started_at - interval '7 days'")
+        )
     assert quiet.held(QUIET, LAST) == ""
     assert published(warehouse)[QUIET] == 2
     assert held_loads(warehouse, [1]) == []
@@ -168,8 +170,8 @@ def test_of_a_window_that_lost_rows_the_window_is_held(quiet: Company, warehouse
     (unit,) = held_loads(warehouse, [1])
     assert unit.days == {*days(QUIET - 7 * DAY, 7)}
     with warehouse.connect() as connection:
-        vanished = text("select count(*) from bms.client_invoice where _vanished_at is not null")
-        assert connection.scalar(vanished) == 0
+        missing = text("select count(*) from bms.client_invoice where _missing_since is not null")
+        assert connection.scalar(missing) == 0
     quiet.service.lost = set()
     quiet.read(QUIET - 14 * DAY, QUIET - DAY)
     assert held_loads(warehouse, [1]) == []

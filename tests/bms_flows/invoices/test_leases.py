@@ -31,9 +31,9 @@ def held(warehouse: Engine) -> int:
 
 def test_the_same_day_is_held_once(warehouse: Engine) -> None:
     with (
-        lease_days(warehouse, unit(0, 9), run_id=1, task="a"),
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
         pytest.raises(DaysTaken),
-        lease_days(warehouse, unit(9, 12), run_id=2, task="b"),
+        lease_days(warehouse, unit(9, 12), step_run_id=2, task="b"),
     ):
         pytest.fail("two held the tenth day")
     assert held(warehouse) == 0
@@ -41,9 +41,9 @@ def test_the_same_day_is_held_once(warehouse: Engine) -> None:
 
 def test_other_days_and_other_entities_are_free(warehouse: Engine) -> None:
     with (
-        lease_days(warehouse, unit(0, 9), run_id=1, task="a"),
-        lease_days(warehouse, unit(10, 12), run_id=2, task="b"),
-        lease_days(warehouse, unit(0, 9, entity=2), run_id=3, task="c"),
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
+        lease_days(warehouse, unit(10, 12), step_run_id=2, task="b"),
+        lease_days(warehouse, unit(0, 9, entity=2), step_run_id=3, task="c"),
     ):
         assert held(warehouse) == 3
 
@@ -53,8 +53,8 @@ def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
 ) -> None:
     monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
     with (
-        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as lost,
-        lease_days(warehouse, unit(5, 6), run_id=2, task="b") as taken,
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as lost,
+        lease_days(warehouse, unit(5, 6), step_run_id=2, task="b") as taken,
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
@@ -67,10 +67,10 @@ def test_a_lease_lives_up_to_its_last_moment(
 ) -> None:
     moments = iter([NOON, NOON + leases.LIFE, NOON + leases.LIFE + timedelta(microseconds=1)])
     monkeypatch.setattr(leases, "clock", lambda _: next(moments))
-    with lease_days(warehouse, unit(0, 9), run_id=1, task="a"):
-        with pytest.raises(DaysTaken), lease_days(warehouse, unit(0, 9), run_id=2, task="b"):
+    with lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"):
+        with pytest.raises(DaysTaken), lease_days(warehouse, unit(0, 9), step_run_id=2, task="b"):
             pytest.fail("two held the days")
-        with lease_days(warehouse, unit(0, 9), run_id=3, task="b"):
+        with lease_days(warehouse, unit(0, 9), step_run_id=3, task="b"):
             assert held(warehouse) == 1
 
 
@@ -79,9 +79,9 @@ def test_taking_days_over_leaves_other_days_and_other_entities_alone(
 ) -> None:
     monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
     with (
-        lease_days(warehouse, unit(0, 9, entity=2), run_id=1, task="a") as other_entity,
-        lease_days(warehouse, unit(20, 29), run_id=2, task="a") as other_days,
-        lease_days(warehouse, unit(0, 9), run_id=3, task="a"),
+        lease_days(warehouse, unit(0, 9, entity=2), step_run_id=1, task="a") as other_entity,
+        lease_days(warehouse, unit(20, 29), step_run_id=2, task="a") as other_days,
+        lease_days(warehouse, unit(0, 9), step_run_id=3, task="a"),
         warehouse.begin() as connection,
     ):
         other_entity.fence(connection)
@@ -103,8 +103,8 @@ def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse
 
 def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
     with (
-        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as lost,
-        lease_days(warehouse, unit(0, 9), run_id=2, task="a") as taken,
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as lost,
+        lease_days(warehouse, unit(0, 9), step_run_id=2, task="a") as taken,
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
@@ -135,7 +135,7 @@ def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
     assert next_try[0]["inserted"] > 0
     assert held(warehouse) == 0
     with warehouse.connect() as connection:
-        states = connection.scalars(text("select state from bms.run order by id")).all()
+        states = connection.scalars(text("select state from bms.step_run order by id")).all()
     assert states == ["failed", "complete"]
 
 
@@ -148,7 +148,7 @@ def test_a_lease_is_renewed_once_in_a_while(
             return connection.scalars(query).one()
 
     with (
-        lease_days(warehouse, unit(0, 9), run_id=1, task="a") as held,
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as held,
         warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
     ):
         taken = expires()
@@ -183,4 +183,4 @@ def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
         extract("2026-03-02", "2026-03-06")
     with warehouse.connect() as connection:
         assert not connection.scalar(text("select count(*) from bms.client_invoice"))
-        assert connection.scalar(text("select state from bms.run")) == "failed"
+        assert connection.scalar(text("select state from bms.step_run")) == "failed"

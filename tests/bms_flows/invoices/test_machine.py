@@ -30,7 +30,7 @@ OFFSETS = st.integers(0, 13)
 CHOICE = st.integers(0, 1_000)
 TABLES = (
     *("client_invoice", "client_invoice_version", "client_invoice_day", "client_invoice_lease"),
-    *("quarantine", "control_total", "run", "code_name"),
+    *("quarantine", "control_total", "step_run", "code_name"),
 )
 OTHER_TYPES = {"canceled": int, "sent": lambda sent: str(sent).lower(), "id_client": str}
 
@@ -160,7 +160,7 @@ class Nights(RuleBasedStateMachine):
             copies = listed.get(key, [])
             good = [row for row in copies if "\0" not in row["invoice_subject"]]
             if not copies:
-                assert key not in rows or rows[key].vanished
+                assert key not in rows or rows[key].missing
                 assert key not in quarantined
             elif len(good) < len(copies) or len(copies) > 1:
                 assert key in quarantined
@@ -172,7 +172,7 @@ class Nights(RuleBasedStateMachine):
                     and row["invoice_date"] == (rows[key]._day and rows[key]._day.isoformat())
                 ]
                 assert same, f"{key} is stored otherwise than it is listed"
-                assert not rows[key].vanished
+                assert not rows[key].missing
 
     @rule()
     def make_again(self) -> None:
@@ -195,14 +195,14 @@ class Nights(RuleBasedStateMachine):
     @invariant()
     def nothing_that_is_listed_is_taken_for_deleted(self) -> None:
         listed = {row["id_invoice"] for row in self.service.rows}
-        vanished = {key for key, row in self._rows().items() if row.vanished}
-        assert not (vanished & listed) - self.ever_lost - self.ever_copied
+        missing = {key for key, row in self._rows().items() if row.missing}
+        assert not (missing & listed) - self.ever_lost - self.ever_copied
 
     def _rows(self) -> dict[int, Any]:
         with self.company.warehouse.connect() as connection:
             rows = connection.execute(
                 text(
-                    "select id_invoice, invoice_subject, _day, _vanished_at is not null as vanished "
+                    "select id_invoice, invoice_subject, _day, _missing_since is not null as missing "
                     "from bms.client_invoice"
                 )
             )

@@ -35,12 +35,10 @@ def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureF
 def test_a_short_one_says_how_it_ended_and_nothing_else(said: pytest.LogCaptureFixture) -> None:
     progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: 0.0)
     progress.taken(MONTH, RowCounts(rows_read=100))
-    counts = RowCounts(
-        rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, vanished=3
-    )
+    counts = RowCounts(rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, missing=3)
     progress.ended("complete", counts)
     (line,) = said.messages
     assert line == (
         "entity 1, 2026-03-01/2026-03-31: complete; 31 days, 4 requests, 100 rows: 7 inserted, "
-        "2 changed, 90 unchanged, 1 quarantined; 3 vanished; 0.0 s"
+        "2 changed, 90 unchanged, 1 quarantined; 3 missing; 0.0 s"
     )

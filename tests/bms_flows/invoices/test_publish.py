@@ -33,9 +33,9 @@ def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Ro
         assert not connection.scalar(text("select count(*) from bms.client_invoice_day"))
 
 
-@pytest.mark.parametrize(("day", "vanished"), [("2026-03-03", 1), ("2026-03-20", 0)])
+@pytest.mark.parametrize(("day", "missing"), [("2026-03-03", 1), ("2026-03-20", 0)])
 def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
-    warehouse: Engine, extract: Callable[..., Any], day: str, vanished: int
+    warehouse: Engine, extract: Callable[..., Any], day: str, missing: int
 ) -> None:
     """Units of an entity load side by side, and an invoice may move from one's days to another's."""
     extract("2026-03-02", "2026-03-06")
@@ -47,4 +47,4 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         load.tally.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
         connection.execute(text(moved), {"day": day, "id": one})
         publish(load, Loader(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)
-    assert load.counts.vanished == vanished
+    assert load.counts.missing == missing

@@ -25,7 +25,7 @@ def state(warehouse: Engine, id_invoice: int) -> tuple[Any, ...]:
     with warehouse.connect() as connection:
         row = connection.execute(
             text(
-                "select _day, invoice_subject, _vanished_at is not null as vanished, _version "
+                "select _day, invoice_subject, _missing_since is not null as missing, _version "
                 "from bms.client_invoice where id_invoice = :id"
             ),
             {"id": id_invoice},
@@ -52,7 +52,7 @@ def test_an_invoice_dated_anew_is_found_though_its_new_day_is_not_read(
     new = date(2026, 3, 10) + days * DAY
     redate(march, 1001, new, invoice_subject="moved")
     manifest = march.read(date(2026, 3, 10))
-    assert (manifest["changed"], manifest["vanished"]) == (1, 0)
+    assert (manifest["changed"], manifest["missing"]) == (1, 0)
     assert state(warehouse, 1001) == (new, "moved", False, 2)
     assert march.read(date(2026, 3, 1), date(2026, 4, 30))["changed"] == 0
     made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
@@ -69,7 +69,7 @@ def test_an_invoice_dated_today_or_later_is_found(
     company.service.rows = [invoice(n, old) for n in range(3)]
     company.read(old)
     redate(company, 1, today + ahead * DAY)
-    assert company.read(old)["vanished"] == 0
+    assert company.read(old)["missing"] == 0
     assert state(warehouse, 1)[:3] == (today + ahead * DAY, None, False)
 
 
@@ -78,7 +78,7 @@ def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
 ) -> None:
     del march.service.rows[30]
     march.service.asked.clear()
-    assert march.read(date(2026, 3, 11))["vanished"] == 1
+    assert march.read(date(2026, 3, 11))["missing"] == 1
     assert state(warehouse, 1100)[2] is True
     asked = {day for window in march.service.asked for day in window}
     assert {*Window(date(2026, 2, 8), date(2026, 4, 11))} <= asked
@@ -86,7 +86,7 @@ def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
         read = text("select count(*) from bms.client_invoice_day where day > '2026-03-31'")
         assert connection.scalar(read) == 0, "days asked for by the way don't count as read"
     march.service.asked.clear()
-    assert march.read(date(2026, 3, 11))["vanished"] == 0
+    assert march.read(date(2026, 3, 11))["missing"] == 0
     assert march.service.asked == [Window(date(2026, 3, 11), date(2026, 3, 11))]
 
 

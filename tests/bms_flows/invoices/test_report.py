@@ -47,7 +47,7 @@ def history_of(
     def load() -> list[list[str]]:
         extract(DAY.isoformat(), DAY.isoformat())
         with warehouse.connect() as connection:
-            latest = "select details ->> 'report' from bms.run order by id desc limit 1"
+            latest = "select details ->> 'report' from bms.step_run order by id desc limit 1"
             folder = tmp_path / str(connection.scalar(sql(latest)))
         text = (folder / "history.csv").read_bytes().decode("utf-8-sig")
         assert formulas(text) == []
@@ -98,7 +98,7 @@ def test_the_history_says_what_happened_to_each_invoice(
         line("partly paid", partly, "120", "99,5"),
         line("sent", sent, "120", "120"),
         line("canceled", canceled, "120", "0"),
-        line("vanished", deleted, "120", "120"),
+        line("missing", deleted, "120", "120"),
         line("paid", formula, "120", "0", excel_csv.escape(FORMULA)),
     ]
     again = {name: deleted[name] for name in ("id_invoice", "reference_number")}

@@ -14,11 +14,11 @@ from sqlalchemy import Engine, select, text
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint, run_summary
-from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, run
+from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
-COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "vanished")
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 
 
 def counts(manifest: dict[str, Any]) -> dict[str, int]:
@@ -111,11 +111,11 @@ def test_an_invoice_that_no_longer_comes_back_is_marked_and_returns(
     extract(*MARCH)
     gone = truth(sandbox)[3]
     sandbox.delete_invoice(1, gone["id_invoice"])
-    assert extract(*MARCH)["vanished"] == 1
-    assert extract(*MARCH)["vanished"] == 0
+    assert extract(*MARCH)["missing"] == 1
+    assert extract(*MARCH)["missing"] == 0
     with warehouse.connect() as connection:
         marked = connection.scalars(
-            text("select id_invoice from bms.client_invoice where _vanished_at is not null")
+            text("select id_invoice from bms.client_invoice where _missing_since is not null")
         ).all()
     assert marked == [gone["id_invoice"]]
     sandbox.reset()
@@ -141,7 +141,7 @@ def test_two_entities_stand_side_by_side(
 ) -> None:
     extract(*MARCH, id_entity=1)
     extract(*MARCH, id_entity=2)
-    assert extract(*MARCH, id_entity=1)["vanished"] == 0
+    assert extract(*MARCH, id_entity=1)["missing"] == 0
     with warehouse.connect() as connection:
         held = connection.execute(
             text("select id_entity, count(*) from bms.client_invoice group by 1 order by 1")
@@ -176,7 +176,7 @@ def test_a_failure_publishes_nothing_and_says_so(
     with pytest.raises(Exception, match="read:invoice_client"):
         extract(*MARCH)
     with warehouse.connect() as connection:
-        assert connection.scalar(select(run.c.state)) == "failed"
+        assert connection.scalar(select(step_run.c.state)) == "failed"
         assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
 
 

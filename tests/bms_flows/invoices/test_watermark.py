@@ -90,4 +90,4 @@ def test_a_day_that_is_not_over_is_not_held_for_few_invoices(
     extract((today() - 80 * DAY).isoformat(), (today() - DAY).isoformat())
     for ahead in range(7):
         day = (today() + ahead * DAY).isoformat()
-        assert extract(day, day)["vanished"] == 0
+        assert extract(day, day)["missing"] == 0

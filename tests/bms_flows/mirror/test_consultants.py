@@ -28,10 +28,10 @@ def test_one_that_vanished_and_came_back(sandbox: Sandbox, mirror: Mirror) -> No
     mirror.run("consultant")
     true = sandbox.rows("consultants")[4]
     sandbox.delete("consultants", true["id"])
-    assert mirror.run("consultant")["vanished"] == 1
+    assert mirror.run("consultant")["missing"] == 1
     assert mirror.requests("list_consultants") <= 2.2 * 3 + 2
     gone = mirror.rows("bms.consultant", f"id = {true['id']}")[0]
-    assert (gone["deleted"], gone["_gone_reason"]) == (True, "vanished")
+    assert (gone["deleted"], gone["_removal_reason"]) == (True, "missing")
     sandbox.insert("consultants", **true)
     assert mirror.run("consultant")["changed"] == 1
     assert not mirror.rows("bms.consultant", f"id = {true['id']}")[0]["deleted"]
@@ -44,7 +44,7 @@ def test_one_that_the_list_loses_is_not_gone_while_its_detail_is_there(
     mirror.run("consultant")
     sandbox.set_fault("short_list", "list_consultants")  # every answer lacks its second half
     manifest = mirror.run("consultant")
-    assert (manifest["vanished"], manifest["changed"]) == (0, 0)
+    assert (manifest["missing"], manifest["changed"]) == (0, 0)
     assert mirror.requests("read_consultant") >= 4
     assert not any(row["deleted"] for row in mirror.rows("bms.consultant"))
 
@@ -53,6 +53,6 @@ def test_a_type_alone_says_nothing_of_the_others(sandbox: Sandbox, mirror: Mirro
     sandbox.fill(consultants=30)
     mirror.run("consultant")
     sandbox.delete("consultants", 504)
-    assert mirror.run("consultant", type="FREELANCE")["vanished"] == 0
-    assert mirror.run("consultant", id_client=101)["vanished"] == 0
-    assert mirror.run("consultant")["vanished"] == 1
+    assert mirror.run("consultant", type="FREELANCE")["missing"] == 0
+    assert mirror.run("consultant", id_client=101)["missing"] == 0
+    assert mirror.run("consultant")["missing"] == 1

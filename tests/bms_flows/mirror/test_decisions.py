@@ -24,7 +24,7 @@ from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
 THERE = ServiceRecord(b"", detailed=True, gone=None, flags=(True,))
-GONE = replace(THERE, gone="vanished")
+GONE = replace(THERE, gone="missing")
 
 
 def runs_of(

@@ -110,8 +110,8 @@ def test_flagged_contacts_are_found_wherever_the_service_lists_them(
     mirror.run()
     sandbox.edit("contacts", 1003, deleted=True)
     manifest = mirror.run()
-    assert (manifest["changed"], manifest["vanished"]) == (1, 0)
-    flagged = {row["id"] for row in mirror.rows("bms.contact", "_gone_reason = 'flagged'")}
+    assert (manifest["changed"], manifest["missing"]) == (1, 0)
+    flagged = {row["id"] for row in mirror.rows("bms.contact", "_removal_reason = 'flagged'")}
     assert flagged == {row["id"] for row in sandbox.rows("contacts") if row["deleted"]}
     assert mirror.run()["changed"] == 0
 

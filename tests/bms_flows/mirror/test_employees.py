@@ -92,7 +92,7 @@ def test_every_employee_of_an_entity_standby_and_former_ones_too(
 @pytest.mark.usefixtures("sandbox")
 def test_entities_do_not_miss_each_other_s_employees(mirror: Mirror) -> None:
     for id_entity in (1, 2, 1, 2):
-        assert mirror.run("employee", id_entity=id_entity)["vanished"] == 0
+        assert mirror.run("employee", id_entity=id_entity)["missing"] == 0
 
 
 @pytest.fixture
@@ -149,9 +149,9 @@ def test_leaving_is_a_change_and_vanishing_is_not_leaving(
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
     assert (row["_former"], row["deleted"]) == (True, False)
     sandbox.delete("employees", guid)
-    assert mirror.run("employee", id_entity=1)["vanished"] == 1
+    assert mirror.run("employee", id_entity=1)["missing"] == 1
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
-    assert (row["deleted"], row["_gone_reason"]) == (True, "vanished")
+    assert (row["deleted"], row["_removal_reason"]) == (True, "missing")
 
 
 @pytest.mark.parametrize("asked", [OFF, Asked()], ids=["off", "directory"])

@@ -52,16 +52,20 @@ def test_an_unstable_run_releases_no_quarantine(
 def test_rows_that_are_marked_already_keep_their_mark(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run(asked=LIST_ONLY)
-    given = {"run_id": 77, "observed_at": LATER}
+    given = {"step_run_id": 77, "observed_at": LATER}
     with mirror.warehouse.begin() as connection:
         marked = [
-            mirrors.mark_vanished(connection, contact, contact_version, keys, **given)
+            mirrors.mark_missing(connection, contact, contact_version, keys, **given)
             for keys in ([1001], [1001, 1002])
         ]
         connection.execute(
-            text("update bms.contact set deleted = true, _gone_reason = 'flagged' where id = 1003")
+            text(
+                "update bms.contact set deleted = true, _removal_reason = 'flagged' where id = 1003"
+            )
         )
-        marked.append(mirrors.mark_vanished(connection, contact, contact_version, [1003], **given))
+        marked.append(mirrors.mark_missing(connection, contact, contact_version, [1003], **given))
     assert marked == [1, 1, 0]
     assert [row["_version"] for row in mirror.rows("bms.contact_version", "id = 1001")] == [1, 2]
-    assert [row["_gone_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == ["flagged"]
+    assert [row["_removal_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == [
+        "flagged"
+    ]

@@ -16,7 +16,7 @@ DETAILS_LATER = Asked(details=False)
 
 def last_run(mirror: Mirror) -> dict[str, Any]:
     with mirror.warehouse.connect() as connection:
-        found = connection.exec_driver_sql("select * from bms.run order by id desc limit 1")
+        found = connection.exec_driver_sql("select * from bms.step_run order by id desc limit 1")
         return dict(found.mappings().one())
 
 
@@ -34,7 +34,7 @@ def test_the_first_sync_has_every_contact_with_its_detail(sandbox: Sandbox, mirr
     for row, true in zip(stored, truth, strict=True):
         for name in ("id", "email", "phone_number", "notes", "active", "domains", "deleted"):
             assert row[name] == true[name]
-        assert row["_gone_reason"] == ("flagged" if true["deleted"] else None)
+        assert row["_removal_reason"] == ("flagged" if true["deleted"] else None)
         assert row["_assigned"] == (true["id_account_manager"] is not None and not true["deleted"])
         assert row["_detailed"]
         assert row["_extra"] is None
@@ -97,14 +97,14 @@ def test_a_flagged_contact_and_one_that_vanished_are_both_deleted(
     sandbox.edit("contacts", 1003, deleted=True, deleted_on="2026-03-30T10:00:00+00:00")
     sandbox.delete("contacts", 1004)
     manifest = mirror.run()
-    assert (manifest["changed"], manifest["vanished"]) == (1, 1)
-    flagged, vanished = mirror.rows("bms.contact", "id in (1003, 1004)")
-    assert (flagged["deleted"], flagged["_gone_reason"]) == (True, "flagged")
-    assert (vanished["deleted"], vanished["_gone_reason"]) == (True, "vanished")
-    assert vanished["email"]  # nothing is lost of it
+    assert (manifest["changed"], manifest["missing"]) == (1, 1)
+    flagged, missing = mirror.rows("bms.contact", "id in (1003, 1004)")
+    assert (flagged["deleted"], flagged["_removal_reason"]) == (True, "flagged")
+    assert (missing["deleted"], missing["_removal_reason"]) == (True, "missing")
+    assert missing["email"]  # nothing is lost of it
     assert mirror.rows("bms.contact_version", "id = 1004")[-1]["deleted"]
     again = mirror.run()
-    assert (again["changed"], again["vanished"]) == (0, 0)
+    assert (again["changed"], again["missing"]) == (0, 0)
 
 
 @pytest.mark.parametrize("asked", [Asked(), DETAILS_LATER], ids=["details", "list only"])
@@ -113,12 +113,12 @@ def test_one_that_comes_back_is_a_version(sandbox: Sandbox, mirror: Mirror, aske
     mirror.run(asked=asked)
     true = next(row for row in sandbox.rows("contacts") if row["id"] == 1004)
     sandbox.delete("contacts", 1004)
-    assert mirror.run(asked=asked)["vanished"] == 1
+    assert mirror.run(asked=asked)["missing"] == 1
     sandbox.insert("contacts", **true)
     back = mirror.run(asked=asked)
-    assert (back["changed"], back["vanished"]) == (1, 0)
-    states = [row["_gone_reason"] for row in mirror.rows("bms.contact_version", "id = 1004")]
-    assert states == [None, "vanished", None]
+    assert (back["changed"], back["missing"]) == (1, 0)
+    states = [row["_removal_reason"] for row in mirror.rows("bms.contact_version", "id = 1004")]
+    assert states == [None, "missing", None]
     assert mirror.run(asked=asked)["changed"] == 0
 
 
@@ -133,11 +133,11 @@ def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mir
     assert not asks.value.retriable
     assert mirror.requests("read_contact") <= 3  # nobody asked for those gone
     recorded = last_run(mirror)
-    assert (recorded["state"], recorded["vanished"]) == ("suspect", 0)
+    assert (recorded["state"], recorded["missing"]) == ("suspect", 0)
     assert "Gone: 19" in recorded["reason"]  # one of the twenty had been flagged before
     assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"
     accepted = mirror.run(asked=Asked(accept_gone=True))
-    assert (accepted["state"], accepted["vanished"]) == ("complete", 19)
+    assert (accepted["state"], accepted["missing"]) == ("complete", 19)
 
 
 def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirror) -> None:
@@ -146,7 +146,7 @@ def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirr
     mirror.run()
     sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
     manifest = mirror.run()
-    assert manifest["vanished"] == 0
+    assert manifest["missing"] == 0
     assert manifest["state"] == "complete"  # the second pass had them
 
 
@@ -198,7 +198,7 @@ def test_a_restricted_run_says_nothing_of_the_others(
     stood = mirror.rows("bms.contact")
     sandbox.delete("contacts", 1004)
     manifest = mirror.run(**given)
-    assert (manifest["vanished"], manifest["changed"]) == (0, 0)
+    assert (manifest["missing"], manifest["changed"]) == (0, 0)
     assert mirror.rows("bms.contact") == stood
 
 

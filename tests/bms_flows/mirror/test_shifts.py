@@ -14,11 +14,11 @@ LIST_ONLY = Asked(details=False, accept_gone=True)
 
 
 def false_deletions(sandbox: Sandbox, mirror: Mirror, resource: str = "contact") -> set[int]:
-    """Return the rows marked as vanished that the service still has."""
+    """Return the rows marked as missing that the service still has."""
     there = {row["id"] for row in sandbox.rows(f"{resource}s")}
     return {
         row["id"]
-        for row in mirror.rows(f"bms.{resource}", "_gone_reason = 'vanished'")
+        for row in mirror.rows(f"bms.{resource}", "_removal_reason = 'missing'")
         if row["id"] in there
     }
 
@@ -80,11 +80,13 @@ def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
     sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
     sandbox.insert("contacts", id=5000)
     manifest = mirror.run(asked=LIST_ONLY)
-    assert (manifest["state"], manifest["vanished"]) == ("unstable", 0)
+    assert (manifest["state"], manifest["missing"]) == ("unstable", 0)
     assert mirror.rows("bms.contact", "id = 5000")
     assert false_deletions(sandbox, mirror) == set()
     with mirror.warehouse.connect() as connection:
-        reason = connection.exec_driver_sql("select reason from bms.run order by id desc").scalar()
+        reason = connection.exec_driver_sql(
+            "select reason from bms.step_run order by id desc"
+        ).scalar()
     assert "no two passes agree" in str(reason)
 
 

@@ -43,11 +43,11 @@ def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_ag
     archived.update(range(1001, 1016))
     with pytest.raises(ManyGone):
         mirror.run()
-    assert mirror.run(asked=Asked(accept_gone=True))["vanished"] == 0
+    assert mirror.run(asked=Asked(accept_gone=True))["missing"] == 0
     written = mirror.places()
     for _ in range(2):
         manifest = mirror.run()
-        assert (manifest["state"], manifest["vanished"]) == ("complete", 0)
+        assert (manifest["state"], manifest["missing"]) == ("complete", 0)
         assert mirror.requests("read_contact") == 0
     assert mirror.places() == written
     archived.clear()
@@ -64,8 +64,8 @@ def test_one_that_lists_leave_out_is_gone_once_its_detail_is(
     archived.update({1004, 1005})
     mirror.run()
     sandbox.delete("contacts", 1005)
-    assert sum(mirror.run()["vanished"] for _ in range(2)) == 1
-    (gone,) = mirror.rows("bms.contact", "_gone_reason = 'vanished'")
+    assert sum(mirror.run()["missing"] for _ in range(2)) == 1
+    (gone,) = mirror.rows("bms.contact", "_removal_reason = 'missing'")
     assert gone["id"] == 1005
 
 
@@ -80,4 +80,4 @@ def test_many_whose_details_are_gone_are_a_person_s_business_too(
         sandbox.delete("contacts", number)
     with pytest.raises(ManyGone):
         mirror.run(asked=Asked(full=True))
-    assert not mirror.rows("bms.contact", "_gone_reason = 'vanished'")
+    assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")

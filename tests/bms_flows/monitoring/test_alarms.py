@@ -256,5 +256,5 @@ def test_a_span_is_told_in_two_units(length: timedelta, told: str) -> None:
 def test_the_table_refuses_a_recovery_told_before_the_alarm(warehouse: Engine) -> None:
     raised(warehouse)
     recovered(warehouse)
-    with pytest.raises(Exception, match="ck_alarm_told"), warehouse.begin() as connection:
-        connection.execute(text("update bms.alarm set recovery_told_at = now()"))
+    with pytest.raises(Exception, match="ck_alarm_notified"), warehouse.begin() as connection:
+        connection.execute(text("update bms.alarm set recovery_notified_at = now()"))

@@ -10,7 +10,7 @@ from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_warehouse.database import clock
-from bms_warehouse.tables import creation, drop
+from bms_warehouse.tables import creation, dropped_file
 
 FLOW = "employee_onboarding"
 
@@ -28,7 +28,7 @@ def give_up(connection: Connection, run: str) -> str:
 
 def end(connection: Connection, held: Drop, state: str) -> None:
     ended = {"state": state, "finished_at": clock(connection)}
-    connection.execute(update(drop).where(drop.c.id == held.id).values(ended))
+    connection.execute(update(dropped_file).where(dropped_file.c.id == held.id).values(ended))
 
 
 def row(connection: Connection, held: Drop, state: str) -> None:

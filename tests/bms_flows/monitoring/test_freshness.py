@@ -1,4 +1,4 @@
-"""Only a complete load refreshes; how fresh a flow is follows from `bms.run` alone."""
+"""Only a complete load refreshes; how fresh a flow is follows from `bms.step_run` alone."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, insert, text
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring.freshness import Freshness, LoadHistory, evaluate, read_freshness
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -74,11 +74,11 @@ def test_a_person_hears_of_what_is_late_and_of_what_waits_for_a_word(
     assert bool(freshness.alarming) is wrong
 
 
-# What is read from bms.run
+# What is read from bms.step_run
 
 
 class Ledger:
-    """Enters steps into `bms.run`."""
+    """Enters steps into `bms.step_run`."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -94,7 +94,7 @@ class Ledger:
             "started_at": ago(hours),
             "finished_at": ended,
         }
-        self.connection.execute(insert(run).values(values | given))
+        self.connection.execute(insert(step_run).values(values | given))
 
     def load(
         self, hours: float, state: str = "complete", *, id_entity: int = 1, **given: Any
@@ -105,9 +105,9 @@ class Ledger:
         self.step("invoice_extraction", hours, state, **(days | step | given))
 
     def rows_read(self) -> int:
-        """Return how many rows of `bms.run` this transaction has read, by whichever way."""
+        """Return how many rows of `bms.step_run` this transaction has read, by whichever way."""
         seen = """select seq_tup_read + coalesce(idx_tup_fetch, 0)
-            from pg_stat_xact_user_tables where schemaname = 'bms' and relname = 'run'"""
+            from pg_stat_xact_user_tables where schemaname = 'bms' and relname = 'step_run'"""
         return int(self.connection.execute(text(seen)).scalar_one())
 
     def invoices(self) -> Freshness:
@@ -255,8 +255,8 @@ def test_a_long_history_is_not_read(ledger: Ledger) -> None:
         for n in reversed(range(runs))
         for entity in entities
     ]
-    ledger.connection.execute(insert(run), rows)
-    ledger.connection.execute(text("analyze bms.run"))
+    ledger.connection.execute(insert(step_run), rows)
+    ledger.connection.execute(text("analyze bms.step_run"))
     before = ledger.rows_read()
     found = read_freshness(ledger.connection, SETTINGS, NOW)
     assert {each.state for each in found.values()} == {"fresh", None}

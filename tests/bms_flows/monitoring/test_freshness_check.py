@@ -12,7 +12,7 @@ from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
 NOW = datetime.now(UTC)
@@ -43,7 +43,7 @@ def step(connection: Connection, hours: float, state: str = "complete", **given:
         "started_at": at,
         "finished_at": at,
     }
-    connection.execute(insert(run).values(values | given))
+    connection.execute(insert(step_run).values(values | given))
 
 
 def look(connection: Connection, settings: FlowSettings | None = None) -> list[alarms.Alarm]:

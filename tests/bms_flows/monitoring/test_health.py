@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, insert
 
 from bms_flows.monitoring import alarms, health
-from bms_warehouse.tables import run
+from bms_warehouse.tables import step_run
 from tests.listeners import Webhook, webhook
 
 NOWHERE = "postgresql://somebody:pass-word-1@127.0.0.1:1/bms"
@@ -47,7 +47,7 @@ def load(warehouse: Engine, hours: float, state: str = "complete") -> None:
     values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
     times = {"state": state, "started_at": at, "finished_at": at}
     with warehouse.begin() as connection:
-        connection.execute(insert(run).values(values | times))
+        connection.execute(insert(step_run).values(values | times))
 
 
 def test_all_well_is_0(command: Command, warehouse: Engine) -> None:

@@ -53,7 +53,7 @@ def contact(
     sandbox.edit("contacts", one, city=CANARY)
     mirror.run()
     statements = (
-        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
+        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
         values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01'),
         ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), '2026-04-01')""",
         """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
@@ -63,7 +63,7 @@ def contact(
         """insert into bms.contact_agreement values (cast(:id as int), 'email', to_jsonb(cast(:mail as text)), now())""",
         """insert into bms.contact_difference values (cast(:id as int), 'email', null,
         to_jsonb(cast(:mail as text)), null, 1, now(), null)""",
-        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
             last_seen_at) values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, 1, now(), now()),
         ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', 1, now(), now())""",
     )
@@ -103,10 +103,10 @@ def test_drops_that_came_twice_or_are_undecided_are_erased_too(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
     statements = (
-        """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, sha256)
+        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, sha256)
         select 'contact', name, 1, '1', 'open', name, now(), '2026-04-01', sha256
         from (values ('again.csv', 's'), ('doubtful.csv', 't'), ('refused.csv', 'u')) new (name, sha256)""",
-        "update bms.\"drop\" set sha256 = 's' where id = 1",
+        "update bms.dropped_file set sha256 = 's' where id = 1",
         """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
         evidence, candidates, entered_at, changed_at)
         values ('contact', 'l', 'd', 4, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7', cast(:id as text)), now(), now()),
@@ -157,7 +157,7 @@ def test_an_employee_is_found_whatever_the_case_of_the_guid(
     Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=Asked())
     with warehouse.begin() as connection:
         connection.execute(
-            text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
                 expires_at, entered_at)
                 values ('employee', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01')""")
         )
@@ -242,7 +242,7 @@ def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
     with warehouse.begin() as connection:
         connection.execute(
             text(
-                """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+                """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
             last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
                 '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
             )

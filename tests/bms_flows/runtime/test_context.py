@@ -19,14 +19,14 @@ def test_an_error_makes_a_step_failed_unless_its_end_was_committed(
     flow = FlowContext(warehouse, UPath(tmp_path), FlowSettings())
 
     def work() -> None:
-        with recorded_step(flow, Step("f", "r", "s")) as run_id:
+        with recorded_step(flow, Step("f", "r", "s")) as step_run_id:
             if committed:
                 with warehouse.begin() as connection:
-                    step_log.finish(connection, run_id, state=committed)
+                    step_log.finish(connection, step_run_id, state=committed)
             raise OSError("later")
 
     with pytest.raises(OSError, match="later"):
         work()
     with warehouse.connect() as connection:
-        state = connection.scalar(text("select state from bms.run"))
+        state = connection.scalar(text("select state from bms.step_run"))
     assert state == (committed or "failed")

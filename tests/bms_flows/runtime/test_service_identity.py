@@ -19,7 +19,7 @@ def fill(warehouse: Engine) -> None:
         connection.execute(
             text(
                 """insert into bms.contact (id, deleted, _detailed, _assigned, _row_hash, _version,
-                        _first_seen_at, _changed_at, _run_id)
+                        _first_seen_at, _changed_at, _step_run_id)
                     values (1, false, false, false, '', 1, now(), now(), 1)"""
             )
         )

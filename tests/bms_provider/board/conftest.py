@@ -93,12 +93,12 @@ def report(data_root: Path, warehouse: Engine) -> int:
 
     with warehouse.begin() as connection:
         number = connection.scalar(
-            text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
                 expires_at, report, entered_at, finished_at) values ('employee', 'Canari.csv', 9, '1',
                 'applied', 'manual__1', now(), 'reports/employees/000001', now(), now()) returning id""")
         )
         connection.execute(
-            text("""insert into bms.run (flow, dag_run_id, step, id_entity, state, rows_read, inserted,
+            text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, rows_read, inserted,
                 requests, details, started_at, finished_at) values
                 ('invoice_extraction', 'manual__1', 'extract', 1, 'complete', 2, 2, 3,
                     '{"raw": "raw/client_invoice/2026-01-02/step-1"}', now(), now()),

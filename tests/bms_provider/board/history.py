@@ -27,8 +27,8 @@ with day as (
     union all
     select 'service_contract', 'probe', d, null, null, null, 30, 0, n from day where n % 7 = 0
 )
-insert into bms.run (flow, dag_run_id, step, id_entity, window_start, window_end, state, reason,
-    rows_read, inserted, changed, unchanged, quarantined, vanished, requests, retries, throttles,
+insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, window_end, state, reason,
+    rows_read, inserted, changed, unchanged, quarantined, missing, requests, retries, throttles,
     token_fetches, latency_p50_ms, latency_p95_ms, details, started_at, finished_at)
 select flow, 'scheduled__' || at, step, id_entity, first, last,
     case when n % 97 = 0 then 'failed' when n % 89 = 0 and flow = 'contact_sync' then 'unstable'
@@ -43,7 +43,7 @@ from load where at < now() order by at
 TOTALS = """
 insert into bms.control_total
 select id, id_entity, c, 4000 + id % 60, 1000000 + id % 977, 200000 + id % 977, 1200000 + 2 * (id % 977), 4000 + id % 977
-from bms.run, unnest(array['EUR', 'USD', 'CHF']) as c where step = 'extract'
+from bms.step_run, unnest(array['EUR', 'USD', 'CHF']) as c where step = 'extract'
 """
 
 DAYS = """
@@ -56,7 +56,7 @@ where extract(isodow from d) < 6
 
 INVOICES = """
 insert into bms.client_invoice (id_entity, id_invoice, invoice_date, currency, total_excl_vat, total_vat,
-    total_incl_vat, total_due, canceled, _row_hash, _version, _first_seen_at, _changed_at, _run_id, _day)
+    total_incl_vat, total_due, canceled, _row_hash, _version, _first_seen_at, _changed_at, _step_run_id, _day)
 select id_entity, (day - date '2000-01-01') * 100000 + n, day,
     case n % 20 when 0 then 'USD' when 1 then 'CHF' else 'EUR' end,
     n * 13.37, n * 2.67, n * 16.04, 0, n % 50 = 0, '\\x00', 1, now(), now(), 1, day
@@ -65,7 +65,7 @@ from bms.client_invoice_day, generate_series(1, {invoices}) as n
 
 DROPS = """
 with made as (
-    insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at, sha256, archive,
+    insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, sha256, archive,
         report, entered_at, started_at, finished_at)
     select 'employee', 'nouveaux-' || n || '.csv', 4000, n::text,
         case when n < 104 then 'applied' else 'open' end, 'manual__' || n, now(), 'sha' || n,
@@ -75,7 +75,7 @@ with made as (
     from generate_series(1, 104) as n
     returning id, dag_run_id, entered_at, state
 )
-insert into bms.run (flow, dag_run_id, step, state, rows_read, inserted, unchanged, quarantined, details, started_at, finished_at)
+insert into bms.step_run (flow, dag_run_id, step, state, rows_read, inserted, unchanged, quarantined, details, started_at, finished_at)
 select 'employee_onboarding', dag_run_id, 'conclude', 'complete', 30, 24, 2, 4,
     jsonb_build_object('drop', id, 'created', 20 + id % 7, 'adopted', id % 2, 'already_there', 2,
         'rejected', id % 5, 'needs_review', id % 3, 'waiting', 0), entered_at, entered_at + interval '1 minute'
@@ -87,7 +87,7 @@ insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, brea
 select id, md5(id::text), 'employee', case when state = 'open' then 'made' else 'applied' end, '{{}}',
     '{{"create": 24, "resume": 0, "already_there": 2, "manual_change": 0, "rejected": 3, "review": 1}}',
     '[{{"code": "created", "found": "24 on a headcount of 250", "limit": "5%"}}]', '{{}}', '[]', entered_at
-from bms."drop"
+from bms.dropped_file
 """
 
 LEDGER = """
@@ -97,12 +97,12 @@ select 'employee', md5(d.id || ' ' || line), 'x', d.id, line,
     case when d.id = 103 and line = 2 then 'unknown' when d.id >= 102 and line < 4 then 'review' else 'created' end,
     1, 5, 0, case when d.id >= 102 and line < 4 then null else d.id || '-' || line end,
     case when d.id >= 102 and line < 4 then 'same_name' end, '[]', '[]', d.entered_at, d.entered_at
-from bms."drop" d, generate_series(2, 25) as line
+from bms.dropped_file d, generate_series(2, 25) as line
 """
 
 WAITS = """
 with waits as (
-    insert into bms."drop" (resource, path, size, stamp, state, waits_for, dag_run_id, expires_at, entered_at)
+    insert into bms.dropped_file (resource, path, size, stamp, state, waits_for, dag_run_id, expires_at, entered_at)
     values ('contact', 'w.csv', 1, 'w', 'waiting', 'incomplete', 'waiting 1', now(), now() - interval '5 minutes')
     returning id
 )
@@ -111,7 +111,7 @@ select n, 'city', null, '"Brest"', '"Lyon"', 1, now() - interval '3 days', null 
 """
 
 ASIDE = """
-insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, first_day, last_day, run_id,
+insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, first_day, last_day, step_run_id,
     first_seen_at, last_seen_at)
 select r, 1, n::text, (array['bad_date', 'missing_money', 'bad_text'])[1 + n % 3], 'due_date', '<script>alert(1)</script>',
     current_date - n, current_date - n, n, now() - n * interval '1 day', now()
@@ -125,8 +125,8 @@ values ('consultant_sync', 'late', 'The last complete load is 3 d 2 h old, 26 h 
 """
 
 AUDIT = """
-insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because, found, pending,
-    rows_compared, changed_meanwhile, rows, checked_at, run_id)
+insert into bms.reconciliation (resource, id_entity, day, part, parts, state, reasons, found, pending,
+    rows_compared, changed_meanwhile, rows, checked_at, step_run_id)
 select 'client_invoice', e, d, 1, 1, case when n % 60 = 0 then 'not_reconciled' else 'reconciled' end,
     case when n % 60 = 0 then array['warehouse_differs'] else '{{}}'::text[] end, '{{}}', '{{}}', 120, 0, '{{}}', now(), 1
 from generate_series(1, {entities}) as e, (

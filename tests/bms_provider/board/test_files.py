@@ -86,7 +86,7 @@ def test_a_run_s_reports_are_asked_for_at_once_and_hold_no_session(
     """An object store answers in tens of milliseconds; a run may have hundreds of steps."""
     with warehouse.begin() as connection:
         connection.execute(
-            text("""insert into bms.run (flow, dag_run_id, step, state, details, started_at)
+            text("""insert into bms.step_run (flow, dag_run_id, step, state, details, started_at)
                 select 'invoice_extraction', 'manual__1', 'extract', 'failed',
                     jsonb_build_object('raw', 'raw/client_invoice/2026-01-02/step-' || n), now()
                 from generate_series(2, 40) as n""")

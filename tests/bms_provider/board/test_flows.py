@@ -7,7 +7,7 @@ from bms_provider.board.flows import task_of
 from bms_provider.board.states import STATES
 from bms_warehouse.tables.drops import DROP_STATES
 from bms_warehouse.tables.reconciliation import RECONCILIATION_STATES
-from bms_warehouse.tables.runs import RUN_STATES
+from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 
 
 def test_every_step_of_a_drop_leads_to_a_task_of_its_dag(project: Path) -> None:
@@ -25,5 +25,5 @@ def test_every_step_of_a_drop_leads_to_a_task_of_its_dag(project: Path) -> None:
 
 
 def test_every_state_has_its_word() -> None:
-    named = {*RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
+    named = {*STEP_RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
     assert named <= STATES.keys()

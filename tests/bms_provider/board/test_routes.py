@@ -24,9 +24,9 @@ def poisoned(warehouse: Engine) -> None:
     """Markup wherever the warehouse holds text from outside."""
     with warehouse.begin() as connection:
         for statement in (
-            """insert into bms.run (flow, dag_run_id, step, state, reason, details, started_at, finished_at)
+            """insert into bms.step_run (flow, dag_run_id, step, state, reason, details, started_at, finished_at)
             values ('employee_onboarding', :m, 'conclude', 'failed', :m, '{"drop": 1}', now(), now())""",
-            """insert into bms."drop" (resource, path, size, stamp, state, dag_run_id, expires_at,
+            """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at,
             report, entered_at, finished_at)
             values ('employee', :m, 9, '1', 'applied', :m, now(), :m, now(), now())""",
             """insert into bms.creation_plan values (1, :m, 'employee', 'approved', '{}', '{"create": 1}',
@@ -35,12 +35,12 @@ def poisoned(warehouse: Engine) -> None:
             """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
             reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1, 2, 'review',
             1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
-            """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, run_id, first_seen_at,
+            """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
             last_seen_at) values ('client_invoice', 1, :m, :m, :m, :m, 1, now(), now())""",
             """insert into bms.alarm (subject, code, detail, since, raised_at)
             values (:m, :m, :m, now(), now())""",
-            """insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because, found, pending,
-                rows_compared, changed_meanwhile, rows, checked_at, run_id)
+            """insert into bms.reconciliation (resource, id_entity, day, part, parts, state, reasons, found, pending,
+                rows_compared, changed_meanwhile, rows, checked_at, step_run_id)
             values ('client_invoice', 1, current_date, 1, 1, 'not_reconciled', array[:m], '{}', '{}', 1, 0,
                 '{}', now(), 1)""",
             """insert into bms.contract values (:m, now(), 'known', null, :m, :m, :m, now(), 1)""",
@@ -79,14 +79,14 @@ def test_only_what_a_report_lists_is_given(visit: Visit, report: int) -> None:
 
 def test_a_folder_outside_the_reports_is_none(visit: Visit, report: int, warehouse: Engine) -> None:
     with warehouse.begin() as connection:
-        connection.execute(text("""update bms."drop" set report = 'reports/../'"""))
+        connection.execute(text("""update bms.dropped_file set report = 'reports/../'"""))
     assert visit("user").get(f"/bms/drops/{report}/files/secret.csv").status_code == 404
 
 
 def test_a_withdrawn_drop_says_why(visit: Visit, report: int, warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         connection.execute(
-            text("""update bms."drop" set state = 'withdrawn', reason = 'changed'""")
+            text("""update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
         )
     page = visit("viewer").get(f"/bms/drops/{report}").text
     assert WITHDRAWN["changed"].meaning in page
@@ -185,7 +185,7 @@ def test_nothing_can_be_written(visit: Visit) -> None:
         contextmanager(reading)() as connection,
         pytest.raises(WarehouseError, match="ReadOnlySqlTransaction"),
     ):
-        connection.execute(text("delete from bms.run"))
+        connection.execute(text("delete from bms.step_run"))
 
 
 def test_health_is_what_the_command_says(visit: Visit, warehouse: Engine) -> None:
@@ -215,7 +215,7 @@ def test_a_number_that_is_none_is_not_found(visit: Visit) -> None:
 
 HOSTILE = (
     "x' or '1'='1",
-    "'; drop table bms.run; --",
+    "'; drop table bms.step_run; --",
     "%00",
     "a%00b",
     "%ff%fe",
@@ -252,7 +252,7 @@ def test_no_address_asks_for_more_than_it_may(visit: Visit, warehouse: Engine) -
         assert "Set-Cookie" not in answer.headers
         assert "root:" not in answer.text
     with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.run"))
+        assert connection.scalar(text("select count(*) from bms.step_run"))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])

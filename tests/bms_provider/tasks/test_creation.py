@@ -1,4 +1,4 @@
-"""The tasks of a drop, one after the other: what they leave in `bms.run`, and what they refuse."""
+"""The tasks of a drop, one after the other: what they leave in `bms.step_run`, and what they refuse."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
     with warehouse.connect() as connection:
         steps = connection.execute(
             text("""select step, state, requests > 0 and latency_p95_ms > 0, token_fetches
-                from bms.run order by id""")
+                from bms.step_run order by id""")
         ).all()
     # Creating takes a token for the client that reads and one for the client that sends.
     tokens = {"plan": 1, "enter": 1, "create_0": 2, "conclude": 1}
@@ -135,7 +135,7 @@ def dispatched() -> list[int]:
 def drop_row(warehouse: Engine, number: int = 1) -> Any:
     with warehouse.connect() as connection:
         return connection.execute(
-            text('select * from bms."drop" where id = :n'), {"n": number}
+            text("select * from bms.dropped_file where id = :n"), {"n": number}
         ).one()
 
 
@@ -184,7 +184,7 @@ def test_a_number_that_comes_again_is_another_drop(
         file.write_bytes(DROP.replace("810001;Dupré", f"{name};{name}").encode("cp1252"))
         assert dispatched() == [1]
         with warehouse.begin() as connection:
-            connection.execute(text(f"update bms.\"drop\" set entered_at = '{entered}'"))
+            connection.execute(text(f"update bms.dropped_file set entered_at = '{entered}'"))
         row = drop_row(warehouse)
         with run(row.dag_run_id, drop=1):
             ended.append(carry_through(creation.plan("employee")))
@@ -192,7 +192,7 @@ def test_a_number_that_comes_again_is_another_drop(
         assert name.encode() in (data_root / row.archive).read_bytes()
         assert (data_root / row.report / "receipt.json").exists()
         with warehouse.begin() as connection:
-            connection.execute(text('truncate bms."drop" restart identity cascade'))
+            connection.execute(text("truncate bms.dropped_file restart identity cascade"))
     assert [each["created"] for each in ended] == [1, 1]
     assert not list(file.parent.glob(f"{archive.TAKEN}*"))
     assert len({each["report"] for each in ended}) == 2
@@ -216,7 +216,7 @@ def stay_unchanged(warehouse: Engine, minutes: int) -> None:
     """Let `minutes` have passed since a waiting file was written to."""
     with warehouse.begin() as connection:
         connection.execute(
-            text("update bms.\"drop\" set unchanged_since = now() - :n * interval '1 minute'"),
+            text("update bms.dropped_file set unchanged_since = now() - :n * interval '1 minute'"),
             {"n": minutes},
         )
 
@@ -599,7 +599,7 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
     with run(path=dropped):
         first = creation.plan("employee")
     with warehouse.begin() as connection:
-        connection.execute(text('update bms."drop" set expires_at = now()'))
+        connection.execute(text("update bms.dropped_file set expires_at = now()"))
     yes, no = {"approved": True, "who": "ada"}, {"approved": False, "who": "nobody in time"}
     with run("manual__2", drop=1):
         second = creation.plan("employee")

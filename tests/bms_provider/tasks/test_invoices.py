@@ -84,7 +84,7 @@ def test_an_accepting_task_that_is_cleared_once_its_days_were_read_again_is_skip
     ):
         invoices.extract(0)
     with warehouse.connect() as connection:
-        steps = connection.exec_driver_sql("select step, state from bms.run order by id").all()
+        steps = connection.exec_driver_sql("select step, state from bms.step_run order by id").all()
     states = [state for step, state in steps if step == "extract"]
     sound_days, held_day, held_day_again = "complete", "suspect", "complete"
     assert states == [sound_days, held_day, held_day_again]

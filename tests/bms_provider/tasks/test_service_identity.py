@@ -72,7 +72,7 @@ def filled(
 def everything(warehouse: Engine) -> str:
     """Return all rows of the tables that flows fill; what a drop's run notes of itself is its own."""
     tables = (
-        "run",
+        "step_run",
         "contact",
         "consultant",
         "employee",

@@ -19,7 +19,7 @@ from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import notices, policy
 from bms_provider.tasks import callbacks, watchdog
-from bms_warehouse.tables import drop, run
+from bms_warehouse.tables import dropped_file, step_run
 from tests.listeners import Webhook, webhook
 
 NOW = datetime.now(UTC)
@@ -53,7 +53,7 @@ def load(warehouse: Engine, hours: float, state: str = "complete", **given: Any)
     values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
     times = {"state": state, "started_at": at, "finished_at": at}
     with warehouse.begin() as connection:
-        connection.execute(insert(run).values(values | times | given))
+        connection.execute(insert(step_run).values(values | times | given))
 
 
 def context(**given: Any) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def test_a_look_ends_a_wait_for_a_file_that_was_taken_away(warehouse: Engine) ->
     unfinished.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     watchdog.check()
     with warehouse.connect() as connection:
-        found = connection.execute(select(drop.c.state, drop.c.reason)).all()
+        found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
     assert found == [("withdrawn", "gone")]
 
 

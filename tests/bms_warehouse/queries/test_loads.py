@@ -15,7 +15,7 @@ def step(engine: Engine, run: str, entity: int, state: str = "complete", **given
     with engine.begin() as connection:
         return int(
             connection.scalar(
-                text("""insert into bms.run (flow, dag_run_id, step, id_entity, window_start, window_end,
+                text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, window_end,
                     state, rows_read, inserted, requests, latency_p95_ms, started_at, finished_at)
                     values (:flow, :run, :step, :entity, date '2026-03-01' + :shift,
                     date '2026-03-04' + :shift, :state, 10, 10, :requests, :p95, now(), now()) returning id"""),
@@ -115,7 +115,8 @@ def test_totals_stand_beside_those_of_the_last_load_of_as_many_days(warehouse: E
     last = step(warehouse, "three", 1, shift=1)
     with warehouse.begin() as connection:
         connection.execute(
-            text("update bms.run set window_end = window_end + 30 where id = :id"), {"id": by_hand}
+            text("update bms.step_run set window_end = window_end + 30 where id = :id"),
+            {"id": by_hand},
         )
         for number, currency, invoices in (
             (before, "EUR", 7),

@@ -48,7 +48,7 @@ class RealClaims:
 
     def wait(self, span: timedelta) -> None:
         with self.warehouse.begin() as connection:
-            older = text("update bms.drop set expires_at = expires_at - :span")
+            older = text("update bms.dropped_file set expires_at = expires_at - :span")
             connection.execute(older, {"span": span})
 
 

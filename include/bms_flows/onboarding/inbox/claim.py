@@ -1,4 +1,4 @@
-"""The claim of a file: a row in `bms.drop`, which only one can insert, held by a lease."""
+"""The claim of a file: a row in `bms.dropped_file`, which only one can insert, held by a lease."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_warehouse.database import clock
-from bms_warehouse.tables import drop
+from bms_warehouse.tables import dropped_file
 
 LIFE = timedelta(minutes=10)
 """A claim not renewed for so long may be taken over by another run."""
@@ -116,7 +116,7 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
     with engine.begin() as connection:
         now = clock(connection)
         number = connection.execute(
-            insert(drop)
+            insert(dropped_file)
             .values(
                 resource=resource,
                 path=seen.path,
@@ -128,7 +128,7 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
                 entered_at=now,
             )
             .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
-            .returning(drop.c.id)
+            .returning(dropped_file.c.id)
         ).scalar_one_or_none()
         if number is None:
             return _again(connection, resource, seen, dag_run_id)
@@ -137,7 +137,7 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
 
 def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | None) -> Drop:
     """Return a drop entered before; take it over where its lease has run out."""
-    same = select(drop).where(_is(resource, seen)).with_for_update()
+    same = select(dropped_file).where(_is(resource, seen)).with_for_update()
     row = connection.execute(same).mappings().one()
     wanted = dag_run_id or minted(resource, row["id"], row["entered_at"])
     if row["state"] == "waiting":
@@ -162,28 +162,28 @@ def enter_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> D
 def free(connection: Connection, resource: str, seen: Seen) -> None:
     """Let a file be entered that is as one was whose drop has ended, in the caller's transaction."""
     connection.execute(
-        update(drop)
-        .where(_is(resource, seen), drop.c.state.in_(ENDED))
-        .values(stamp=drop.c.stamp + " of drop " + cast(drop.c.id, Text))
+        update(dropped_file)
+        .where(_is(resource, seen), dropped_file.c.state.in_(ENDED))
+        .values(stamp=dropped_file.c.stamp + " of drop " + cast(dropped_file.c.id, Text))
     )
 
 
 def _is(resource: str, seen: Seen) -> ColumnElement[bool]:
     return (
-        (drop.c.resource == resource)
-        & (drop.c.path == seen.path)
-        & (drop.c.size == seen.size)
-        & (drop.c.stamp == seen.stamp)
+        (dropped_file.c.resource == resource)
+        & (dropped_file.c.path == seen.path)
+        & (dropped_file.c.size == seen.size)
+        & (dropped_file.c.stamp == seen.stamp)
     )
 
 
 def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> Drop:
     return Drop.of(
         connection.execute(
-            update(drop)
-            .where(drop.c.id == number)
+            update(dropped_file)
+            .where(dropped_file.c.id == number)
             .values(dag_run_id=dag_run_id, expires_at=clock(connection) + LIFE, **also)
-            .returning(*drop.columns)
+            .returning(*dropped_file.columns)
         )
         .mappings()
         .one()
@@ -197,7 +197,9 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
     """
     with engine.begin() as connection:
         row = (
-            connection.execute(select(drop).where(drop.c.id == number).with_for_update())
+            connection.execute(
+                select(dropped_file).where(dropped_file.c.id == number).with_for_update()
+            )
             .mappings()
             .one()
         )
@@ -220,7 +222,11 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
 def get(engine: Engine, number: int) -> Drop:
     """Return drop `number` as it stands; raise `NoSuchDrop`."""
     with engine.connect() as connection:
-        found = connection.execute(select(drop).where(drop.c.id == number)).mappings().one_or_none()
+        found = (
+            connection.execute(select(dropped_file).where(dropped_file.c.id == number))
+            .mappings()
+            .one_or_none()
+        )
     if found is None:
         raise NoSuchDrop(f"there is no drop {number}; its report and the board name its number")
     return Drop.of(found)
@@ -228,9 +234,9 @@ def get(engine: Engine, number: int) -> Drop:
 
 def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
     """Return the drop that a run has taken; None where it has taken none yet."""
-    taken = (drop.c.resource == resource) & (drop.c.dag_run_id == dag_run_id)
+    taken = (dropped_file.c.resource == resource) & (dropped_file.c.dag_run_id == dag_run_id)
     with engine.connect() as connection:
-        found = connection.execute(select(drop).where(taken)).mappings().one_or_none()
+        found = connection.execute(select(dropped_file).where(taken)).mappings().one_or_none()
     return Drop.of(found) if found else None
 
 
@@ -239,10 +245,12 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
 
     Starting one twice does no harm: its run id is the same.
     """
-    waiting = (drop.c.resource == resource) & (drop.c.state == "open")
+    waiting = (dropped_file.c.resource == resource) & (dropped_file.c.state == "open")
     with engine.connect() as connection:
         rows = connection.execute(
-            select(drop).where(waiting, drop.c.started_at.is_(None)).order_by(drop.c.id)
+            select(dropped_file)
+            .where(waiting, dropped_file.c.started_at.is_(None))
+            .order_by(dropped_file.c.id)
         )
         found = [Drop.of(row) for row in rows.mappings()]
     mine = [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
@@ -253,8 +261,8 @@ def started(engine: Engine, number: int) -> None:
     """Say that the drop's run was started."""
     with engine.begin() as connection:
         connection.execute(
-            update(drop)
-            .where(drop.c.id == number, drop.c.started_at.is_(None))
+            update(dropped_file)
+            .where(dropped_file.c.id == number, dropped_file.c.started_at.is_(None))
             .values(started_at=clock(connection))
         )
 
@@ -262,8 +270,12 @@ def started(engine: Engine, number: int) -> None:
 def renew(connection: Connection, held: Drop) -> None:
     """Hold on for another while, in the caller's transaction; raise `LeaseLost` if it is no longer held."""
     renewed = connection.execute(
-        update(drop)
-        .where(drop.c.id == held.id, drop.c.dag_run_id == held.dag_run_id, drop.c.state == "open")
+        update(dropped_file)
+        .where(
+            dropped_file.c.id == held.id,
+            dropped_file.c.dag_run_id == held.dag_run_id,
+            dropped_file.c.state == "open",
+        )
         .values(expires_at=clock(connection) + LIFE)
     )
     if renewed.rowcount != 1:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, select, update
 from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
 from bms_flows.onboarding.reporting.outcome import all_present
 from bms_warehouse.database import clock
-from bms_warehouse.tables import creation_plan, drop
+from bms_warehouse.tables import creation_plan, dropped_file
 
 
 def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
@@ -19,19 +19,21 @@ def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | N
     with engine.begin() as connection:
         renew(connection, held)
         connection.execute(
-            update(drop).where(drop.c.id == held.id).values(sha256=sha256, archive=archive)
+            update(dropped_file)
+            .where(dropped_file.c.id == held.id)
+            .values(sha256=sha256, archive=archive)
         )
         earlier = (
             connection.execute(
-                select(drop)
+                select(dropped_file)
                 .where(
-                    drop.c.resource == held.resource,
-                    drop.c.sha256 == sha256,
-                    drop.c.state == "applied",
-                    drop.c.counts.is_not(None),
-                    drop.c.id != held.id,
+                    dropped_file.c.resource == held.resource,
+                    dropped_file.c.sha256 == sha256,
+                    dropped_file.c.state == "applied",
+                    dropped_file.c.counts.is_not(None),
+                    dropped_file.c.id != held.id,
                 )
-                .order_by(drop.c.id.desc())
+                .order_by(dropped_file.c.id.desc())
                 .limit(1)
             )
             .mappings()
@@ -57,7 +59,9 @@ def show(engine: Engine, held: Drop, report: str) -> None:
     """Show a drop's report before the drop ends; raise `ClaimLost` if another run has it."""
     with engine.begin() as connection:
         renew(connection, held)
-        connection.execute(update(drop).where(drop.c.id == held.id).values(report=report))
+        connection.execute(
+            update(dropped_file).where(dropped_file.c.id == held.id).values(report=report)
+        )
 
 
 def put_back(engine: Engine, held: Drop) -> None:
@@ -70,8 +74,8 @@ def put_back(engine: Engine, held: Drop) -> None:
     with engine.begin() as connection:
         renew(connection, held)
         connection.execute(
-            update(drop)
-            .where(drop.c.id == held.id)
+            update(dropped_file)
+            .where(dropped_file.c.id == held.id)
             .values(state=held.ended_before, ended_before=None)
         )
 
@@ -101,8 +105,8 @@ def finish(
     """Say how the drop ended, in the caller's transaction; raise `ClaimLost` if another run has it."""
     renew(connection, held)
     connection.execute(
-        update(drop)
-        .where(drop.c.id == held.id)
+        update(dropped_file)
+        .where(dropped_file.c.id == held.id)
         .values(
             state=ending,
             ended_before=None,

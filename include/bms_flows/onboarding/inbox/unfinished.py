@@ -1,4 +1,4 @@
-"""Files that lie in an inbox and are not finished being written: kept in `bms.drop`, told when it lasts."""
+"""Files that lie in an inbox and are not finished being written: kept in `bms.dropped_file`, told when it lasts."""
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from bms_flows.onboarding.faults.files import WAITING
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen, Waiting
 from bms_warehouse.database import clock
-from bms_warehouse.tables import drop
+from bms_warehouse.tables import dropped_file
 
 LONG: Final = timedelta(minutes=3)
 """Whoever copies a file is done by then, or has forgotten it."""
@@ -47,7 +47,7 @@ class Waits:
 def keep(
     engine: Engine, resource: str, lying: Collection[Seen], waiting: Mapping[str, Waiting]
 ) -> Sequence[Waits]:
-    """Keep in `bms.drop` which of the files lying in an inbox wait, by name; return those.
+    """Keep in `bms.dropped_file` which of the files lying in an inbox wait, by name; return those.
 
     A drop that waited and is no longer among them was taken as another one, or has gone.
     """
@@ -97,17 +97,17 @@ def current(engine: Engine, resource: str) -> Sequence[Waits]:
 
 def _waiting(resource: str) -> Select[*tuple[Any, ...]]:
     return (
-        select(drop)
-        .where(drop.c.resource == resource, drop.c.state == "waiting")
-        .order_by(drop.c.id)
+        select(dropped_file)
+        .where(dropped_file.c.resource == resource, dropped_file.c.state == "waiting")
+        .order_by(dropped_file.c.id)
     )
 
 
 def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -> None:
     """End a drop that still waits."""
     connection.execute(
-        update(drop)
-        .where(drop.c.id == number, drop.c.state == "waiting")
+        update(dropped_file)
+        .where(dropped_file.c.id == number, dropped_file.c.state == "waiting")
         .values(state="withdrawn", waits_for=None, reason=reason, finished_at=now)
     )
 
@@ -117,7 +117,7 @@ def _enter(
 ) -> int | None:
     """Enter a file that waits; None where it was taken meanwhile."""
     return connection.execute(
-        insert(drop)
+        insert(dropped_file)
         .values(
             resource=resource,
             path=seen.path,
@@ -131,7 +131,7 @@ def _enter(
             unchanged_since=now,
         )
         .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
-        .returning(drop.c.id)
+        .returning(dropped_file.c.id)
     ).scalar_one_or_none()
 
 
@@ -139,16 +139,16 @@ def _renew(
     connection: Connection, number: int, seen: Seen, reason: Waiting, unchanged_since: datetime
 ) -> None:
     """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
-    other = drop.alias()
+    other = dropped_file.alias()
     taken = exists().where(
-        other.c.resource == drop.c.resource,
+        other.c.resource == dropped_file.c.resource,
         other.c.path == seen.path,
         other.c.size == seen.size,
         other.c.stamp == seen.stamp,
         other.c.id != number,
     )
     connection.execute(
-        update(drop)
-        .where(drop.c.id == number, ~taken)
+        update(dropped_file)
+        .where(dropped_file.c.id == number, ~taken)
         .values(size=seen.size, stamp=seen.stamp, waits_for=reason, unchanged_since=unchanged_since)
     )

@@ -29,7 +29,7 @@ The laws, each held by one function below and by a row lock around it (`ledger`)
    service has finished within the other half. Settling counts from there, whatever became of the
    sender and whatever was answered: a 502 or 504 comes from a gateway while the service goes on.
 4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
-   `in_flight_until`, the second a settle time later; and no more than `limit` attempts are ever made.
+   `in_flight_until`, the second a settle time later; and no more than `max_attempts` attempts are ever made.
    An attempt answered 429 or 503 doesn't count for some hours after the row's first one; the wait
    between such attempts doubles.
 5. A remote record belongs to one row only (`ledger` keeps it unique).

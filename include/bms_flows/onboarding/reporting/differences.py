@@ -151,7 +151,7 @@ def tell(
         [
             {"id_contact": number, "field": name, "base": each.base, "ours": each.ours}
             | {"theirs": each.theirs, "drop_id": drop_id, "since": now}
-            | {"gone_at": now if each.gone else None}
+            | {"resolved_at": now if each.gone else None}
             for (number, name), each in found.differences.items()
         ],
     )
@@ -203,7 +203,7 @@ def _standing(connection: Connection, ids: Sequence[int]) -> dict[Place, Differe
 
 
 def _difference(row: Row[*tuple[Any, ...]]) -> Difference:
-    return Difference(row.base, row.ours, row.theirs, row.gone_at is not None)
+    return Difference(row.base, row.ours, row.theirs, row.resolved_at is not None)
 
 
 def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ comment on column bms.schema_version.version_num is 'Number of the migration.';
 
 -- Steps of the flows
 
-create table bms.run ( -- One row for each step of each run: what, which window, counts, requests, outcome.
+create table bms.step_run ( -- One row for each step of each run: what, which window, counts, requests, outcome.
     id bigint generated always as identity, -- The step's number.
     flow text not null, -- The DAG, by its id.
     dag_run_id text not null, -- Airflow's run, by its id.
@@ -24,7 +24,7 @@ create table bms.run ( -- One row for each step of each run: what, which window,
     changed integer default '0' not null, -- Rows that differed from what stood here.
     unchanged integer default '0' not null, -- Rows that stood here as they are.
     quarantined integer default '0' not null, -- Rows set aside in bms.quarantine.
-    vanished integer default '0' not null, -- Rows that stood here and no longer came back.
+    missing integer default '0' not null, -- Rows that stood here and no longer came back.
     requests integer default '0' not null, -- Requests sent, repeats and tokens included.
     retries integer default '0' not null, -- Requests repeated.
     throttles integer default '0' not null, -- Answers that asked to slow down.
@@ -35,15 +35,15 @@ create table bms.run ( -- One row for each step of each run: what, which window,
     details jsonb, -- What belongs to this kind of step only.
     started_at timestamptz not null, -- When it began.
     finished_at timestamptz, -- When it ended; empty while running.
-    constraint pk_run primary key (id),
-    constraint ck_run_conservation check (state <> 'complete' or rows_read = inserted + changed + unchanged + quarantined),
-    constraint ck_run_state check (state in ('running', 'complete', 'partial', 'suspect', 'unstable', 'failed'))
+    constraint pk_step_run primary key (id),
+    constraint ck_step_run_conservation check (state <> 'complete' or rows_read = inserted + changed + unchanged + quarantined),
+    constraint ck_step_run_state check (state in ('running', 'complete', 'partial', 'suspect', 'unstable', 'failed'))
 );
-create index ix_run_dag_run_id on bms.run (dag_run_id);
-create index ix_run_flow_started_at on bms.run (flow, started_at);
+create index ix_step_run_dag_run_id on bms.step_run (dag_run_id);
+create index ix_step_run_flow_started_at on bms.step_run (flow, started_at);
 
 create table bms.control_total ( -- Sums of what a step read, for each entity and currency.
-    run_id bigint not null, -- The step in bms.run that read the rows.
+    step_run_id bigint not null, -- The step in bms.step_run that read the rows.
     id_entity bigint not null, -- The entity.
     currency text not null, -- The currency; sums never cross it.
     invoices integer not null, -- Rows summed.
@@ -51,8 +51,8 @@ create table bms.control_total ( -- Sums of what a step read, for each entity an
     total_vat numeric not null, -- Sum of total_vat over the rows read.
     total_incl_vat numeric not null, -- Sum of total_incl_vat over the rows read.
     total_due numeric not null, -- Sum of total_due over the rows read.
-    constraint pk_control_total primary key (run_id, id_entity, currency),
-    constraint fk_control_total_run_id foreign key (run_id) references bms.run (id) on delete cascade
+    constraint pk_control_total primary key (step_run_id, id_entity, currency),
+    constraint fk_control_total_step_run_id foreign key (step_run_id) references bms.step_run (id) on delete cascade
 );
 
 create table bms.quarantine ( -- Rows that could not be loaded; they leave when a later read is good.
@@ -64,7 +64,7 @@ create table bms.quarantine ( -- Rows that could not be loaded; they leave when 
     raw text not null, -- The row as it came.
     first_day date, -- The day it is listed under; where that can't be read, the first of the window that returned it.
     last_day date, -- The same day, or the last of that window: once all are read again, the row leaves.
-    run_id bigint not null, -- The step that last saw it.
+    step_run_id bigint not null, -- The step that last saw it.
     first_seen_at timestamptz not null, -- When it was set aside.
     last_seen_at timestamptz not null, -- When it last came back bad.
     constraint pk_quarantine primary key (resource, id_entity, row_key)
@@ -119,9 +119,9 @@ create table bms.client_invoice ( -- Every client invoice ever seen, in its late
     _version integer not null, -- How often the row was seen anew: 1 at first sight, one more at each change.
     _first_seen_at timestamptz not null, -- When a read first returned the row.
     _changed_at timestamptz not null, -- When a read first returned the row as it stands now.
-    _run_id bigint not null, -- The step in bms.run that wrote the row as it stands now.
+    _step_run_id bigint not null, -- The step in bms.step_run that wrote the row as it stands now.
     _day date, -- The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.
-    _vanished_at timestamptz, -- When a read of the invoice's day first lacked it; the row is never deleted.
+    _missing_since timestamptz, -- When a read of the invoice's day first lacked it; the row is never deleted.
     constraint pk_client_invoice primary key (id_entity, id_invoice)
 );
 create index ix_client_invoice_id_entity_day on bms.client_invoice (id_entity, _day);
@@ -146,7 +146,7 @@ create table bms.client_invoice_day ( -- The watermark of the extraction: which 
 create table bms.client_invoice_lease ( -- Days of an entity that a run is working on; no two hold the same day.
     id_entity bigint not null, -- The entity being worked on.
     days daterange not null, -- The days being worked on.
-    run_id bigint not null, -- The step in bms.run that holds them.
+    step_run_id bigint not null, -- The step in bms.step_run that holds them.
     task text not null, -- The task of that step; its next try takes over.
     expires_at timestamptz not null, -- When anybody may take them over.
     constraint ex_client_invoice_lease_days exclude using gist (int8range(id_entity, id_entity, '[]') with &&, days with &&)
@@ -179,7 +179,7 @@ create table bms.contact ( -- Every contact ever seen, in its latest state; none
     id_client bigint, -- The client the person belongs to.
     id_account_manager bigint, -- Who looks after the contact.
     active boolean, -- Whether the contact is active (actif in the list).
-    deleted boolean not null, -- Whether it is gone: the service's flag, or vanished; see _gone_reason.
+    deleted boolean not null, -- Whether the service flags it as deleted or it is missing: _removal_reason.
     created_on timestamptz, -- When the contact was entered.
     created_by bigint, -- Who entered it.
     modified_on timestamptz, -- When it was last modified.
@@ -191,14 +191,14 @@ create table bms.contact ( -- Every contact ever seen, in its latest state; none
     _version integer not null, -- How often the row was seen anew: 1 at first sight, one more at each change.
     _first_seen_at timestamptz not null, -- When a read first returned the row.
     _changed_at timestamptz not null, -- When a read first returned the row as it stands now.
-    _run_id bigint not null, -- The step in bms.run that wrote the row as it stands now.
+    _step_run_id bigint not null, -- The step in bms.step_run that wrote the row as it stands now.
     _list_hash bytea, -- Digest of the list item that the row agrees with; empty where no list had it.
     _detailed boolean not null, -- Whether its detail was read since its list item changed; else its fields are older.
-    _gone_reason text, -- flagged: the service says deleted; vanished: it no longer has it; else empty.
+    _removal_reason text, -- flagged: the service says deleted; missing: it no longer has it; else empty.
     _assigned boolean, -- Whether the list with filter=ASSIGNED has it, whose meaning is not shown; empty where no run has read that list since the row came.
     constraint pk_contact primary key (id),
-    constraint ck_contact_gone check (deleted = (_gone_reason is not null)),
-    constraint ck_contact_gone_reason check (_gone_reason in ('flagged', 'vanished'))
+    constraint ck_contact_deleted check (deleted = (_removal_reason is not null)),
+    constraint ck_contact_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
 
 create table bms.contact_version ( -- Every state in which a contact was seen, the first as _version 1.
@@ -242,19 +242,19 @@ create table bms.consultant ( -- Every consultant ever seen, in its latest state
     created_by bigint, -- Who entered it.
     modified_on timestamptz, -- When it was last modified.
     modified_by bigint, -- Who modified it.
-    deleted boolean not null, -- Whether it vanished; ours, the interface has no such flag for consultants.
+    deleted boolean not null, -- Whether the consultant is missing; ours, the interface has no such flag.
     _extra jsonb, -- Fields the service sent beyond its interface.
     _row_hash bytea not null, -- Digest of the fields' values; names kept per language stand outside of it.
     _version integer not null, -- How often the row was seen anew: 1 at first sight, one more at each change.
     _first_seen_at timestamptz not null, -- When a read first returned the row.
     _changed_at timestamptz not null, -- When a read first returned the row as it stands now.
-    _run_id bigint not null, -- The step in bms.run that wrote the row as it stands now.
+    _step_run_id bigint not null, -- The step in bms.step_run that wrote the row as it stands now.
     _list_hash bytea, -- Digest of the list item that the row agrees with; empty where no list had it.
     _detailed boolean not null, -- Whether its detail was read since its list item changed; else its fields are older.
-    _gone_reason text, -- flagged: the service says deleted; vanished: it no longer has it; else empty.
+    _removal_reason text, -- flagged: the service says deleted; missing: it no longer has it; else empty.
     constraint pk_consultant primary key (id),
-    constraint ck_consultant_gone check (deleted = (_gone_reason is not null)),
-    constraint ck_consultant_gone_reason check (_gone_reason in ('flagged', 'vanished'))
+    constraint ck_consultant_deleted check (deleted = (_removal_reason is not null)),
+    constraint ck_consultant_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
 
 create table bms.consultant_version ( -- Every state in which a consultant was seen, the first as _version 1.
@@ -320,22 +320,22 @@ create table bms.employee ( -- Every employee ever seen, as a directory may show
     modified_by bigint, -- Who modified it.
     validated_on timestamptz, -- When it was validated.
     validated_by bigint, -- Who validated it.
-    deleted boolean not null, -- Whether it vanished; ours: leaving is departure_date, no deletion.
+    deleted boolean not null, -- Whether the employee is missing; ours: a leaver has a departure_date.
     _extra jsonb, -- Fields the service sent beyond its interface.
     _row_hash bytea not null, -- Digest of the fields' values; names kept per language stand outside of it.
     _version integer not null, -- How often the row was seen anew: 1 at first sight, one more at each change.
     _first_seen_at timestamptz not null, -- When a read first returned the row.
     _changed_at timestamptz not null, -- When a read first returned the row as it stands now.
-    _run_id bigint not null, -- The step in bms.run that wrote the row as it stands now.
+    _step_run_id bigint not null, -- The step in bms.step_run that wrote the row as it stands now.
     _list_hash bytea, -- Digest of the list item that the row agrees with; empty where no list had it.
     _detailed boolean not null, -- Whether its detail was read since its list item changed; else its fields are older.
-    _gone_reason text, -- flagged: the service says deleted; vanished: it no longer has it; else empty.
+    _removal_reason text, -- flagged: the service says deleted; missing: it no longer has it; else empty.
     _entity bigint not null, -- Entity whose list had it last (query parameter).
     _standby boolean not null, -- Whether filter=STANDBY has it.
     _former boolean not null, -- Whether filter=FORMER has it.
     constraint pk_employee primary key (guid_employee),
-    constraint ck_employee_gone check (deleted = (_gone_reason is not null)),
-    constraint ck_employee_gone_reason check (_gone_reason in ('flagged', 'vanished'))
+    constraint ck_employee_deleted check (deleted = (_removal_reason is not null)),
+    constraint ck_employee_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
 create index ix_employee_entity on bms.employee (_entity);
 
@@ -347,7 +347,7 @@ create table bms.employee_version ( -- Every state in which an employee was seen
 
 -- Onboarding: dropped files, plans and the ledger
 
-create table bms.drop ( -- One row for each file dropped, however often it is seen; taking one is inserting it.
+create table bms.dropped_file ( -- One row for each file dropped, however often it is seen; taking one is inserting it.
     id bigint generated always as identity, -- The drop's number.
     resource text not null, -- What the inbox creates.
     path text not null, -- The file's name inside the inbox.
@@ -368,14 +368,14 @@ create table bms.drop ( -- One row for each file dropped, however often it is se
     entered_at timestamptz not null, -- When it was first seen, or taken.
     started_at timestamptz, -- When its run was started; empty until then.
     finished_at timestamptz, -- When it ended last.
-    constraint pk_drop primary key (id),
-    constraint ck_drop_finished check (state in ('waiting', 'open') or finished_at is not null),
-    constraint ck_drop_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'repeated', 'withdrawn')),
-    constraint fk_drop_same_as foreign key (same_as) references bms.drop (id),
-    constraint uq_drop_resource_dag_run_id unique (resource, dag_run_id),
-    constraint uq_drop_resource_path_size_stamp unique (resource, path, size, stamp)
+    constraint pk_dropped_file primary key (id),
+    constraint ck_dropped_file_finished check (state in ('waiting', 'open') or finished_at is not null),
+    constraint ck_dropped_file_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'repeated', 'withdrawn')),
+    constraint fk_dropped_file_same_as foreign key (same_as) references bms.dropped_file (id),
+    constraint uq_dropped_file_resource_dag_run_id unique (resource, dag_run_id),
+    constraint uq_dropped_file_resource_path_size_stamp unique (resource, path, size, stamp)
 );
-create index ix_drop_resource_sha256 on bms.drop (resource, sha256);
+create index ix_dropped_file_resource_sha256 on bms.dropped_file (resource, sha256);
 
 create table bms.creation_plan ( -- Plans of drops, immutable: what would be done, and who agreed to it.
     drop_id bigint not null, -- The drop.
@@ -393,7 +393,7 @@ create table bms.creation_plan ( -- Plans of drops, immutable: what would be don
     applied_at timestamptz, -- When its rows were entered in the ledger.
     constraint pk_creation_plan primary key (drop_id, id),
     constraint ck_creation_plan_state check (state in ('made', 'approved', 'refused', 'applied')),
-    constraint fk_creation_plan_drop_id foreign key (drop_id) references bms.drop (id)
+    constraint fk_creation_plan_drop_id foreign key (drop_id) references bms.dropped_file (id)
 );
 
 create table bms.creation_snapshot ( -- What the service's lists contained before rows were entered; deleted once they are done.
@@ -403,7 +403,7 @@ create table bms.creation_snapshot ( -- What the service's lists contained befor
     taken_at timestamptz not null, -- When the reading began.
     content bytea not null, -- Ids and digests of the lists' records, compressed; no personal data.
     constraint pk_creation_snapshot primary key (id),
-    constraint fk_creation_snapshot_drop_id foreign key (drop_id) references bms.drop (id)
+    constraint fk_creation_snapshot_drop_id foreign key (drop_id) references bms.dropped_file (id)
 );
 create index ix_creation_snapshot_drop_id on bms.creation_snapshot (drop_id);
 
@@ -441,7 +441,7 @@ create table bms.creation ( -- The ledger: one row for each record to be created
     constraint ck_creation_attempts check (attempt <= max_attempts),
     constraint ck_creation_known check (state not in ('created', 'adopted') or remote_id is not null),
     constraint ck_creation_state check (state in ('ready', 'sending', 'unknown', 'created', 'adopted', 'rejected', 'review', 'given_up')),
-    constraint fk_creation_drop_id foreign key (drop_id) references bms.drop (id),
+    constraint fk_creation_drop_id foreign key (drop_id) references bms.dropped_file (id),
     constraint fk_creation_snapshot_id foreign key (snapshot_id) references bms.creation_snapshot (id) on delete set null,
     constraint uq_creation_resource_key unique (resource, key)
 );
@@ -476,7 +476,7 @@ create table bms.creation_match ( -- Records that dropped rows turned out to be:
     drop_id bigint not null, -- The drop then.
     matched_at timestamptz not null, -- When.
     constraint pk_creation_match primary key (resource, key),
-    constraint fk_creation_match_drop_id foreign key (drop_id) references bms.drop (id)
+    constraint fk_creation_match_drop_id foreign key (drop_id) references bms.dropped_file (id)
 );
 
 create table bms.contact_agreement ( -- What drops and CRM last agreed on, field by field: the base of a difference.
@@ -486,7 +486,7 @@ create table bms.contact_agreement ( -- What drops and CRM last agreed on, field
     agreed_at timestamptz not null, -- When they last had the same.
     drop_id bigint, -- Drop that had it; empty where that was not kept yet.
     constraint pk_contact_agreement primary key (id_contact, field),
-    constraint fk_contact_agreement_drop_id foreign key (drop_id) references bms.drop (id)
+    constraint fk_contact_agreement_drop_id foreign key (drop_id) references bms.dropped_file (id)
 );
 
 create table bms.contact_difference ( -- In what dropped contacts and the CRM disagree; each told once until it changes.
@@ -497,9 +497,9 @@ create table bms.contact_difference ( -- In what dropped contacts and the CRM di
     theirs jsonb, -- What the CRM has. Personal data.
     drop_id bigint not null, -- Drop that told it.
     since timestamptz not null, -- From when on it is as it is.
-    gone_at timestamptz, -- When both had the same again; empty while it stands.
+    resolved_at timestamptz, -- When both had the same again; empty while it stands.
     constraint pk_contact_difference primary key (id_contact, field),
-    constraint fk_contact_difference_drop_id foreign key (drop_id) references bms.drop (id)
+    constraint fk_contact_difference_drop_id foreign key (drop_id) references bms.dropped_file (id)
 );
 
 -- Monitoring, audit and the service
@@ -513,7 +513,7 @@ create table bms.alarm ( -- One row for each time that something was in trouble;
     dag_run_id text, -- Airflow's run that shows it, by its id.
     since timestamptz not null, -- When the trouble began.
     raised_at timestamptz not null, -- When it was noticed.
-    told_at timestamptz, -- When its message was taken by a channel.
+    notified_at timestamptz, -- When its message was taken by a channel.
     aspects text[] default '{}' not null, -- What is wrong in detail: codes, entities. A new one is notified as an update.
     size integer default '0' not null, -- How much is wrong, as rows; 0 where nothing is counted.
     notified_aspects text[] default '{}' not null, -- The aspects that messages have named.
@@ -521,9 +521,9 @@ create table bms.alarm ( -- One row for each time that something was in trouble;
     update_notified_at timestamptz, -- When the message of an update was taken.
     recovered_at timestamptz, -- When it was over; empty while open.
     recovery_reason text, -- Why it was over, where no check found that it is.
-    recovery_told_at timestamptz, -- When the message of that was taken.
+    recovery_notified_at timestamptz, -- When the message of that was taken.
     constraint pk_alarm primary key (id),
-    constraint ck_alarm_told check (recovery_told_at is null or (told_at is not null and recovered_at is not null))
+    constraint ck_alarm_notified check (recovery_notified_at is null or (notified_at is not null and recovered_at is not null))
 );
 create unique index uq_alarm_subject_open on bms.alarm (subject) where recovered_at is null;
 
@@ -534,7 +534,7 @@ create table bms.reconciliation ( -- Result of the self-audit for each day or li
     part integer not null, -- Part of a long list, from 1; 1 for a day of invoices.
     parts integer not null, -- Parts that the list had at its latest audit.
     state text not null, -- reconciled; pending: differs from the warehouse until a load or audit decides; not_reconciled; not_checked.
-    because text[] not null, -- Codes of what was found; else empty.
+    reasons text[] not null, -- Codes of what was found; else empty.
     found jsonb not null, -- Rows of contradictions, by code.
     pending jsonb not null, -- Rows that differ from the warehouse before a load or audit decides, by code.
     rows_compared integer not null, -- Rows that were held against others.
@@ -542,9 +542,9 @@ create table bms.reconciliation ( -- Result of the self-audit for each day or li
     rows jsonb not null, -- Keys of these rows, by code, with digest and version where the warehouse differs.
     checked_at timestamptz not null, -- When it was last compared.
     tried_at timestamptz, -- When an audit last began to compare it.
-    run_id bigint not null, -- The step in bms.run that audited it.
+    step_run_id bigint not null, -- The step in bms.step_run that audited it.
     constraint pk_reconciliation primary key (resource, id_entity, day, part),
-    constraint ck_reconciliation_because check ((state = 'reconciled') = (cardinality(because) = 0)),
+    constraint ck_reconciliation_reasons check ((state = 'reconciled') = (cardinality(reasons) = 0)),
     constraint ck_reconciliation_state check (state in ('reconciled', 'pending', 'not_reconciled', 'not_checked'))
 );
 create index ix_reconciliation_state_day on bms.reconciliation (state, day);
@@ -558,7 +558,7 @@ create table bms.contract ( -- Observed behaviour that the interface does not sp
     setting text, -- Setting that depends on the behaviour.
     advice text, -- Value to set if the setting contradicts the behaviour.
     last_seen_at timestamptz not null, -- Latest observation.
-    run_id bigint not null, -- The step in bms.run that last saw it so.
+    step_run_id bigint not null, -- Step run of the latest observation.
     constraint pk_contract primary key (finding, since),
     constraint ck_contract_state check (state in ('known', 'undetermined'))
 );
@@ -596,7 +596,7 @@ create table bms_private.employee_private ( -- What of employees is not for a di
     _version integer not null, -- How often the row was seen anew: 1 at first sight, one more at each change.
     _first_seen_at timestamptz not null, -- When a read first returned the row.
     _changed_at timestamptz not null, -- When a read first returned the row as it stands now.
-    _run_id bigint not null, -- The step in bms.run that wrote the row as it stands now.
+    _step_run_id bigint not null, -- The step in bms.step_run that wrote the row as it stands now.
     constraint pk_employee_private primary key (guid_employee)
 );
 
@@ -632,7 +632,7 @@ left join bms.code_name status_en on status_en.resource = 'client_invoice'
     and status_en.field = 'status' and status_en.code = i.status and status_en.language = 'EN'
 left join bms.code_name status_fr on status_fr.resource = 'client_invoice'
     and status_fr.field = 'status' and status_fr.code = i.status and status_fr.language = 'FR'
-where i._vanished_at is null;
+where i._missing_since is null;
 
 comment on view bms.client_invoice_current is
     'Every invoice that the service still returns, with code labels in both languages.';
@@ -664,7 +664,7 @@ returns setof bms.client_invoice_version language sql stable as $$
         where _observed_at < (day + 1)::timestamp at time zone zone
         order by id_entity, id_invoice, _version desc
     ) known
-    where (latest)._vanished_at is null
+    where (latest)._missing_since is null
 $$;
 
 comment on function bms.client_invoice_as_of is 'Every invoice as the warehouse held it at the end of a day.';
@@ -683,7 +683,7 @@ begin
     grant usage on schema bms to bms_analyst, bms_private_reader;
     grant usage on schema bms_private to bms_private_reader;
     grant select on bms.client_invoice, bms.client_invoice_current, bms.client_invoice_version,
-        bms.client_invoice_day, bms.code_name, bms.run, bms.control_total,
+        bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total,
         bms.contact, bms.contact_version, bms.consultant, bms.consultant_version,
         bms.employee, bms.employee_version to bms_analyst;
     grant select on bms.employee to bms_private_reader;

@@ -53,7 +53,7 @@ def run_page(
         return None
     totals: dict[int, list[RowMapping]] = {}
     for total in loads.totals(warehouse, [step["id"] for step in steps]):
-        totals.setdefault(total["run_id"], []).append(total)
+        totals.setdefault(total["step_run_id"], []).append(total)
     warehouse.close()
     reports = files.listed(root, map(files.folder_of, steps))
     return {

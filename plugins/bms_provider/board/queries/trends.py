@@ -21,7 +21,7 @@ OUTCOMES = {
     "needs_review": ("Needs review", "c5"),
     "waiting": ("Waiting", "c6"),
 }
-CHANGES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "vanished": ("Missing", "c4")}
+CHANGES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "missing": ("Missing", "c4")}
 
 
 def charts(

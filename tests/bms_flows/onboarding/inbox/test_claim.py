@@ -13,7 +13,7 @@ from sqlalchemy import Engine, select, update
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop, DropTaken, LeaseLost
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_warehouse.tables import drop
+from bms_warehouse.tables import dropped_file
 
 SEEN = Seen("a.csv", 120, "1700000000000000000")
 
@@ -21,8 +21,8 @@ SEEN = Seen("a.csv", 120, "1700000000000000000")
 def expire(warehouse: Engine, taken: Drop) -> None:
     with warehouse.begin() as connection:
         connection.execute(
-            update(drop)
-            .where(drop.c.id == taken.id)
+            update(dropped_file)
+            .where(dropped_file.c.id == taken.id)
             .values(expires_at=datetime.now(UTC) - timedelta(seconds=1))
         )
 
@@ -235,7 +235,7 @@ def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -
     assert claim.get(warehouse, taken.id) == taken
     closing.withdraw(warehouse, taken, "gone")
     with warehouse.connect() as connection:
-        assert connection.execute(select(drop.c.state, drop.c.reason)).one() == (
+        assert connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).one() == (
             "withdrawn",
             "gone",
         )

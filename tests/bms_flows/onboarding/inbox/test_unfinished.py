@@ -12,7 +12,7 @@ from bms_flows.onboarding.inbox import claim, unfinished
 from bms_flows.onboarding.inbox import discovery as inboxes
 from bms_flows.onboarding.inbox.discovery import Waiting
 from bms_flows.onboarding.inbox.unfinished import Waits
-from bms_warehouse.tables import drop
+from bms_warehouse.tables import dropped_file
 
 ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
 
@@ -30,7 +30,9 @@ def look_twice(folder: UPath, warehouse: Engine) -> list[Waits]:
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
     with warehouse.connect() as connection:
         found = connection.execute(
-            select(drop.c.state, func.coalesce(drop.c.waits_for, drop.c.reason)).order_by(drop.c.id)
+            select(
+                dropped_file.c.state, func.coalesce(dropped_file.c.waits_for, dropped_file.c.reason)
+            ).order_by(dropped_file.c.id)
         )
         return [(state, why) for state, why in found]
 

@@ -57,7 +57,7 @@ def test_a_difference_is_told_once_until_it_changes_and_when_it_is_gone(
     [row] = told(other("Paris", "Lille"), "g")
     assert (row["base"], row["changed_by"]) == ("Paris", "CRM")
     with warehouse.connect() as connection:
-        open_ones = "select count(*) from bms.contact_difference where gone_at is null"
+        open_ones = "select count(*) from bms.contact_difference where resolved_at is null"
         assert connection.scalar(text(open_ones)) == 1
 
 
@@ -83,7 +83,7 @@ def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told
     assert told(stale, "a") == []
     with warehouse.connect() as connection:
         [stands] = connection.execute(
-            text("select field, ours, gone_at from bms.contact_difference")
+            text("select field, ours, resolved_at from bms.contact_difference")
         )
         agreed = connection.execute(text("select field, value from bms.contact_agreement")).all()
     assert stands == ("city", "Nice", None)

@@ -54,7 +54,7 @@ def test_the_page_says_how_long_a_cycle_of_audits_takes_and_which_part_differs(
         connection.execute(
             text(
                 """
-                insert into bms.run (flow, dag_run_id, step, state, details, started_at, finished_at)
+                insert into bms.step_run (flow, dag_run_id, step, state, details, started_at, finished_at)
                 values ('reconciliation', 'r', 'audit', 'complete',
                     cast(:cycle as jsonb), now(), now())
                 """
@@ -64,8 +64,8 @@ def test_the_page_says_how_long_a_cycle_of_audits_takes_and_which_part_differs(
         connection.execute(
             text(
                 """
-                insert into bms.reconciliation (resource, id_entity, day, part, parts, state, because,
-                    found, pending, rows, rows_compared, changed_meanwhile, checked_at, run_id)
+                insert into bms.reconciliation (resource, id_entity, day, part, parts, state, reasons,
+                    found, pending, rows, rows_compared, changed_meanwhile, checked_at, step_run_id)
                 values ('contact', 0, current_date, 3, 334, 'not_reconciled', '{detail_differs}', '{}',
                     '{}', '{}', 300, 0, now(), 1)
                 """
@@ -112,7 +112,7 @@ def test_the_last_complete_load_is_the_one_that_freshness_counts(
             ("manual__part", 1, 7, False),
         ):
             connection.execute(
-                text("""insert into bms.run (flow, dag_run_id, step, state, rows_read, unchanged,
+                text("""insert into bms.step_run (flow, dag_run_id, step, state, rows_read, unchanged,
                     details, started_at, finished_at)
                     values ('contact_sync', :run, 'sync', 'complete', :rows, :rows,
                     jsonb_build_object('whole', cast(:whole as boolean)),
@@ -145,8 +145,8 @@ def test_a_page_asks_no_more_of_a_larger_warehouse(visit: Visit, lived: Engine) 
     many = len(asked)
     with lived.begin() as connection:
         connection.execute(
-            text("""delete from bms.run where id % 10 > 0 and id not in
-                (select max(id) from bms.run where state = 'complete' group by flow)""")
+            text("""delete from bms.step_run where id % 10 > 0 and id not in
+                (select max(id) from bms.step_run where state = 'complete' group by flow)""")
         )
     asked.clear()
     client.get("/bms/")

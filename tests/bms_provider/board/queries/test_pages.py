@@ -15,7 +15,7 @@ def enter(warehouse: Engine, step: str, entity: int | None = None, many: int = 1
     """Enter steps of a run, a second apart."""
     with warehouse.begin() as connection:
         connection.execute(
-            text("""insert into bms.run (flow, dag_run_id, step, id_entity, state, started_at, finished_at)
+            text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, started_at, finished_at)
                 select 'employee_onboarding', 'manual__1', :step, :entity, 'complete',
                     now() + n * interval '1 s', now() + n * interval '1 s'
                 from generate_series(1, :many) as n"""),
@@ -28,7 +28,7 @@ def drop(warehouse: Engine, state: str, run: str, *, started: bool = False) -> i
     with warehouse.begin() as connection:
         return int(
             connection.scalar(
-                text("""insert into bms."drop" (resource, path, size, stamp, state, dag_run_id,
+                text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
                     expires_at, entered_at, started_at, finished_at)
                     values ('employee', :run, 9, '1', :state, :run, now(), now(),
                     case when :started then now() end, now()) returning id"""),
@@ -96,7 +96,7 @@ def test_of_a_long_run_every_step_is_reached_and_the_page_says_how_many_there_ar
     assert page.count("<section id=") == MAX_STEPS
     assert f"The newest {MAX_STEPS} of {MAX_STEPS + 1} steps." in page
     with warehouse.connect() as connection:
-        oldest = connection.scalar(text("select min(id) from bms.run"))
+        oldest = connection.scalar(text("select min(id) from bms.step_run"))
     assert f'id="step-{oldest}"' not in page
     place = client.get(f"/bms/steps/{oldest}").headers["Location"]
     assert place.endswith(f"#step-{oldest}")

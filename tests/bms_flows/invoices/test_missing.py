@@ -23,20 +23,20 @@ LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def mark(connection: Connection, ids: list[int], at: datetime) -> int:
-    return loads.mark_vanished(
+    return loads.mark_missing(
         connection,
         client_invoice,
         client_invoice_version,
         where="id_invoice = any(%(ids)s)",
         given={"ids": ids},
-        run_id=77,
+        step_run_id=77,
         observed_at=at,
     )
 
 
 @pytest.fixture
 def ids(warehouse: Engine, extract: Callable[..., Any]) -> list[int]:
-    """The ids of a day's invoices; the first one is marked as vanished."""
+    """The ids of a day's invoices; the first one is marked as missing."""
     extract(DAY.isoformat(), DAY.isoformat())
     with warehouse.begin() as connection:
         found = [*connection.scalars(text("select id_invoice from bms.client_invoice order by 1"))]
@@ -51,8 +51,8 @@ def test_an_invoice_that_is_marked_already_keeps_its_mark(
         assert mark(connection, ids[:2], LATER.replace(year=2031)) == 1
         marks = connection.execute(
             text(
-                """select id_invoice, extract(year from _vanished_at)::int, _version
-                from bms.client_invoice where _vanished_at is not null order by 1"""
+                """select id_invoice, extract(year from _missing_since)::int, _version
+                from bms.client_invoice where _missing_since is not null order by 1"""
             )
         ).all()
     assert marks == [(ids[0], 2030, 2), (ids[1], 2031, 2)]

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
-RUN_STATES = ("running", "complete", "partial", "suspect", "unstable", "failed")
+STEP_RUN_STATES = ("running", "complete", "partial", "suspect", "unstable", "failed")
 """Only `complete` refreshes a flow; the others say why it doesn't."""
 
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined")
@@ -27,8 +27,8 @@ def _count(name: str, meaning: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default="0", comment=meaning)
 
 
-run = Table(
-    "run",
+step_run = Table(
+    "step_run",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True, comment="The step's number."),
     Column("flow", TEXT, nullable=False, comment="The DAG, by its id."),
@@ -44,7 +44,7 @@ run = Table(
     _count("changed", "Rows that differed from what stood here."),
     _count("unchanged", "Rows that stood here as they are."),
     _count("quarantined", "Rows set aside in bms.quarantine."),
-    _count("vanished", "Rows that stood here and no longer came back."),
+    _count("missing", "Rows that stood here and no longer came back."),
     _count("requests", "Requests sent, repeats and tokens included."),
     _count("retries", "Requests repeated."),
     _count("throttles", "Answers that asked to slow down."),
@@ -60,14 +60,14 @@ run = Table(
     Column("started_at", TIMESTAMP, nullable=False, comment="When it began."),
     Column("finished_at", TIMESTAMP, comment="When it ended; empty while running."),
     CheckConstraint(
-        "state in ({})".format(", ".join(f"'{state}'" for state in RUN_STATES)), name="state"
+        "state in ({})".format(", ".join(f"'{state}'" for state in STEP_RUN_STATES)), name="state"
     ),
     CheckConstraint(
         "state <> 'complete' or rows_read = inserted + changed + unchanged + quarantined",
         name="conservation",
     ),
-    Index("ix_run_flow_started_at", "flow", "started_at"),
-    Index("ix_run_dag_run_id", "dag_run_id"),
+    Index("ix_step_run_flow_started_at", "flow", "started_at"),
+    Index("ix_step_run_dag_run_id", "dag_run_id"),
     comment="One row for each step of each run: what, which window, counts, requests, outcome.",
 )
 
@@ -75,11 +75,11 @@ control_total = Table(
     "control_total",
     METADATA,
     Column(
-        "run_id",
+        "step_run_id",
         BigInteger,
-        ForeignKey(run.c.id, ondelete="CASCADE"),
+        ForeignKey(step_run.c.id, ondelete="CASCADE"),
         primary_key=True,
-        comment="The step in bms.run that read the rows.",
+        comment="The step in bms.step_run that read the rows.",
     ),
     Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="The entity."),
     Column("currency", TEXT, primary_key=True, comment="The currency; sums never cross it."),
@@ -121,7 +121,7 @@ quarantine = Table(
         Date,
         comment="The same day, or the last of that window: once all are read again, the row leaves.",
     ),
-    Column("run_id", BigInteger, nullable=False, comment="The step that last saw it."),
+    Column("step_run_id", BigInteger, nullable=False, comment="The step that last saw it."),
     Column("first_seen_at", TIMESTAMP, nullable=False, comment="When it was set aside."),
     Column("last_seen_at", TIMESTAMP, nullable=False, comment="When it last came back bad."),
     comment="Rows that could not be loaded; they leave when a later read is good.",
