@@ -1,4 +1,4 @@
-"""What a client did, counted: requests on the wire, repeats, waits asked for, bytes, latencies."""
+"""Counters of requests, retries, throttles, bytes and latencies."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,36 +8,36 @@ from bms.endpoints import Endpoint
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of one client (or of several that share it), the token operation included."""
+    """Counters of one client, or of several that share them; token requests included."""
 
     requests: int = 0
-    """Requests put on the wire, every repeat counted."""
+    """Requests sent, with every retry."""
     retries: int = 0
-    """Requests sent again after a failure or a renewed token."""
+    """Requests repeated after a failure or with a renewed token."""
     throttles: int = 0
-    """Answers with status 429."""
+    """Responses with status 429."""
     token_fetches: int = 0
-    """Tokens asked for and received."""
+    """Tokens received."""
     bytes: int = 0
-    """Bytes of answers received, decompressed."""
+    """Bytes of response bodies after decompression."""
     latencies: dict[str, list[float]] = field(default_factory=dict, repr=False)
-    """Seconds from request to whole answer, by endpoint name, in the order of arrival."""
+    """Seconds from request to complete response by endpoint name, in order of arrival."""
 
     def record_response(
         self, endpoint: Endpoint, *, status: int, size: int, seconds: float
     ) -> None:
-        """Count one whole answer."""
+        """Count one complete response."""
         self.bytes += size
-        self.throttles += status == 429  # noqa: PLR2004 -- the status of a throttle, nothing to name
+        self.throttles += status == 429  # noqa: PLR2004 - HTTP status
         self.latencies.setdefault(endpoint.name, []).append(seconds)
 
     def latency(self, endpoint: str, share: float) -> float | None:
-        """Return the seconds within which `share` (0.95 for p95) of an endpoint's answers came."""
+        """Return a percentile of an endpoint's latencies in seconds; `share` is 0.95 for p95."""
         seen = sorted(self.latencies.get(endpoint, ()))
         return seen[min(len(seen) - 1, int(share * len(seen)))] if seen else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain numbers, ready for JSON; latencies as count, p50 and p95 per endpoint."""
+        """Return the counters as JSON values; latencies as count, p50 and p95 by endpoint."""
         return {
             "requests": self.requests,
             "retries": self.retries,

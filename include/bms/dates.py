@@ -1,7 +1,8 @@
-"""Dates and date-times of the wire; their formats are not shown by the interface.
+"""Parsing of dates and timestamps.
 
-Read are ISO 8601 dates and date-times, with or without fractions of a second and zone. An empty
-string is read as no date: our assumption. Texts of errors carry no value, which may be personal.
+The interface shows no formats. The functions read ISO 8601 dates and timestamps, with or without
+fractions of a second and zone, and treat an empty string as no date: our assumptions. Error texts
+quote no value, which may be personal.
 """
 
 import re
@@ -16,12 +17,12 @@ SHAPE: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=1 << 16)  # a year of invoices has few hundred dates
+@lru_cache(maxsize=1 << 16)  # invoices repeat a few hundred dates
 def parse_date(value: str | None, zone: str | None = None) -> date | None:
-    """Return the day a date or date-time names, or None for None and empty.
+    """Return the day of a date or timestamp, None for None and an empty string.
 
-    A date-time with a zone of its own names the day on which it falls in `zone`, where given,
-    unless it is a midnight as written: that is a day written as a date-time. Raises `ValueError`.
+    A timestamp with a zone is converted to `zone` first, if that is given; not at midnight, which
+    denotes a day in the notation of a timestamp. Raises `ValueError`.
     """
     moment = _moment(value)
     if moment is None:
@@ -35,9 +36,9 @@ def parse_date(value: str | None, zone: str | None = None) -> date | None:
 
 
 def parse_datetime(value: str | None, zone: str) -> datetime | None:
-    """Return a date-time as an aware one in UTC, or None for None and empty.
+    """Return a timestamp in UTC, None for None and an empty string.
 
-    One without a zone, or a bare date (its midnight), is meant in `zone`. Raises `ValueError`.
+    A timestamp without a zone, or the midnight of a date, is in `zone`. Raises `ValueError`.
     """
     moment = _moment(value)
     if moment is None:
@@ -47,16 +48,16 @@ def parse_datetime(value: str | None, zone: str) -> datetime | None:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("a date-time out of range") from None
+        raise ValueError("a timestamp out of range") from None
 
 
 def _moment(value: str | None) -> datetime | None:
     if not value:
         return None
     if SHAPE.fullmatch(value) is None:
-        raise ValueError("not an ISO 8601 date or date-time")
+        raise ValueError("not an ISO 8601 date or timestamp")
     try:
         return datetime.fromisoformat(value.upper())
     except ValueError:
-        pass  # its text quotes the value
-    raise ValueError("not a day or time of the calendar")
+        pass  # the original text quotes the value
+    raise ValueError("not a valid date or time")

@@ -1,10 +1,10 @@
-"""From the bytes of an answer to typed records, without losing a row, a field or a digit.
+"""Lossless decoding of response bodies into typed records.
 
-The fast way decodes a whole answer at once into the record's type, which knows every field of the
-interface and forbids any other. Only when that fails are rows looked at one by one: names that are
-new are learned, so that the next answer takes the fast way again; a row whose key or money is not
-usable is set aside; a field of another type than described is coerced where it has one reading only,
-and else goes to the row's extra, as None in the record. Both are counted by field.
+The fast path decodes a whole response into the record type, which has every field of the interface
+and forbids others. If that fails, each row is decoded separately: the decoder learns new field
+names, so that the next response takes the fast path again; a row without a usable key or amount is
+rejected; a mistyped value is converted if it has only one interpretation, and otherwise moves to
+the row's extra, with None in the record. Both are counted by field.
 """
 
 import re
@@ -27,23 +27,24 @@ D = TypeVar("D")
 
 Extra = dict[int, dict[str, Any]]
 
-MOST_LEARNED: Final = 64  # a service that invents names per row must not make us invent types too
+MAX_LEARNED: Final = 64
+"""Field names to learn; bounds the decoder's types if a service invents names in each row."""
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for bytes that are no JSON, no text, or nested without end."""
-DEEPEST: Final = 64
-"""Levels of lists and objects in a member that the interface doesn't name: what keeps it recurses."""
+"""Exceptions of decoding for bytes that are no JSON, no text, or nested too deeply."""
+MAX_DEPTH: Final = 64
+"""Levels of lists and objects in an undescribed field; code that stores it is recursive."""
 
 
 class Envelope(msgspec.Struct, Generic[D]):
-    """Paged list envelope of the interface; members it doesn't name are passed over."""
+    """Paged list envelope of the interface; ignores other members."""
 
     total_pages: int
     data: D
 
 
 def exact(digits: str) -> Decimal | str:
-    """Return a JSON number as it was written; its text where no decimal can hold it."""
+    """Return the exact value of a JSON number, its text if it exceeds a decimal."""
     try:
         return Decimal(digits)
     except InvalidOperation:
@@ -57,7 +58,7 @@ ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
 def nested(value: Any, levels: int) -> bool:
-    """Return whether there are more than `levels` of lists and objects in one another."""
+    """Return whether lists and objects are nested more than `levels` deep."""
     if not isinstance(value, dict | list):
         return False
     inside = value.values() if isinstance(value, dict) else value
@@ -66,7 +67,7 @@ def nested(value: Any, levels: int) -> bool:
 
 @dataclass
 class _Read(Generic[R]):
-    """What was read of an answer, by the names of `Rows`."""
+    """Decoded rows; fields as in `Rows`."""
 
     records: list[R] = field(default_factory=list)
     rejected: list[RejectedRow] = field(default_factory=list)
@@ -76,20 +77,20 @@ class _Read(Generic[R]):
 
 
 class RecordReader(Generic[R]):
-    """Reads the answers of one endpoint; remembers the names it has learned."""
+    """Decoder of the responses of one endpoint; learns undescribed field names."""
 
     def __init__(self, endpoint: Endpoint, record_type: type[R]) -> None:
         self._endpoint = endpoint
         self._type = record_type
         self._fields = {f.encode_name: f for f in msgspec.structs.fields(record_type)}
-        self._learned: dict[str, str] = {}  # wire name -> attribute of the widened type
-        # msgspec reads a Decimal from a string too; the interface says number.
+        self._learned: dict[str, str] = {}  # field name -> attribute of the widened type
+        # msgspec accepts text for a Decimal; the interface defines a number.
         money = b"|".join(re.escape(name.encode()) for name in record_type.MONEY)
         self._quoted_money = re.compile(rb'"(?:%s)"\s*:\s*"' % money) if money else None
         self._widen()
 
     def rows(self, body: bytes) -> Rows[R]:
-        """Read a bare array (employees, invoices); raise `MalformedResponse` if it isn't one."""
+        """Decode an array (employees, invoices), or raise `MalformedResponse`."""
         array = self._fast(self._array, body)
         if array is not None:
             read = self._narrow(array)
@@ -98,7 +99,7 @@ class RecordReader(Generic[R]):
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
     def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
-        """Read a paged envelope (contacts, consultants); raise `MalformedResponse` if it isn't one."""
+        """Decode a paged envelope (contacts, consultants), or raise `MalformedResponse`."""
         envelope = self._fast(self._envelope, body)
         if envelope is not None:
             read = self._narrow(envelope.data)
@@ -115,7 +116,7 @@ class RecordReader(Generic[R]):
         )
 
     def detail(self, body: bytes) -> Detail[R]:
-        """Read one object; raise `InvalidRecords` for its key or money, else `MalformedResponse`."""
+        """Decode one object; raise `InvalidRecords` for its key or amounts, else `MalformedResponse`."""
         record = self._fast(self._row, body)
         if record is not None:
             read = self._narrow([record])
@@ -134,7 +135,7 @@ class RecordReader(Generic[R]):
         )
 
     def _fast(self, decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-        """Return the whole answer decoded, or None when it needs a closer look."""
+        """Return the decoded body, or None if its rows must be decoded separately."""
         if self._quoted_money is not None and self._quoted_money.search(body):
             return None
         try:
@@ -143,16 +144,16 @@ class RecordReader(Generic[R]):
             return None
 
     def _outline(self, decoder: msgspec.json.Decoder[D], body: bytes) -> D:
-        """Return the answer with its rows still raw."""
+        """Return the body with undecoded rows, or raise `MalformedResponse`."""
         try:
             return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
         except UNREADABLE:
             pass
-        raise self._malformed()  # not inside `except`: the original holds pieces of the body
+        raise self._malformed()  # outside `except`: the original error quotes the body
 
     def _malformed(self) -> MalformedResponse:
         return MalformedResponse(
-            self._endpoint, "answered 2xx with a body that is not as described"
+            self._endpoint, "responded 2xx with a body that does not match the interface"
         )
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> _Read[R]:
@@ -170,14 +171,14 @@ class RecordReader(Generic[R]):
         return read
 
     def _salvage(self, index: int, row: bytes, read: _Read[R]) -> None:
-        """Read one row field by field, into `read`."""
+        """Decode one row field by field and add it to `read`."""
         members = self._outline(ANY, row)
         if not isinstance(members, dict):
             read.rejected.append(
                 RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
             )
             return
-        if nested(members, DEEPEST):
+        if nested(members, MAX_DEPTH):
             raise self._malformed()
         fields = {name: members.pop(name, None) for name in self._fields}
         values: dict[str, Any] = {}
@@ -205,7 +206,7 @@ class RecordReader(Generic[R]):
         read.records.append(self._type(**values))
 
     def _fault(self, fields: dict[str, Any], mistyped: Container[str]) -> tuple[str, str] | None:
-        """Return the first field without which a row is unusable, and what is wrong with it."""
+        """Return the first field that makes a row unusable, and the code of its fault."""
         for name, described in self._fields.items():
             if described.required and fields[name] is None:
                 return name, "missing_key" if name == self._type.KEY else "missing_money"
@@ -215,14 +216,14 @@ class RecordReader(Generic[R]):
 
     def _learn(self, names: Iterable[str]) -> None:
         new = [name for name in names if name not in self._learned]
-        room = MOST_LEARNED - len(self._learned)
+        room = MAX_LEARNED - len(self._learned)
         if new and room > 0:
             for name in new[:room]:
                 self._learned[name] = f"learned_{len(self._learned)}"
             self._widen()
 
     def _widen(self) -> None:
-        """Make the decoders for the record's type and the names learned so far."""
+        """Create the decoders for the record type and the learned names."""
         widened: Any = self._type
         if self._learned:
             widened = msgspec.defstruct(
@@ -239,7 +240,7 @@ class RecordReader(Generic[R]):
         self._envelope = msgspec.json.Decoder(Envelope[list[widened]], float_hook=exact)
 
     def _narrow(self, rows: list[Any]) -> _Read[R]:
-        """Return rows of the widened type as the record's own type, and their learned members."""
+        """Return rows of the widened type as the record type, with their learned fields."""
         if not self._learned:
             return _Read(rows)
         learned = self._learned.items()
@@ -254,35 +255,35 @@ class RecordReader(Generic[R]):
                 }
             )
         }
-        if any(nested(members, DEEPEST) for members in extra.values()):
+        if any(nested(members, MAX_DEPTH) for members in extra.values()):
             raise self._malformed()
-        narrow = list[self._type]  # type: ignore[name-defined]  # a type made at run time
+        narrow = list[self._type]  # type: ignore[name-defined]  # a type created at run time
         return _Read(msgspec.convert(rows, narrow, from_attributes=True), extra=extra)
 
 
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
-    """Read an employee creation response; raise `MalformedResponse` if it is anything else."""
+    """Decode an employee creation response, or raise `MalformedResponse`."""
     try:
         return CREATED_EMPLOYEE.decode(body.removeprefix(BYTE_ORDER_MARK))
     except UNREADABLE:
         pass
-    raise MalformedResponse(endpoint, "answered 2xx with a body that is not as described")
+    raise MalformedResponse(endpoint, "responded 2xx with a body that does not match the interface")
 
 
 def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
-    """Read the id of a created record; raise `MalformedResponse` if there is none.
+    """Decode the id of a created record, or raise `MalformedResponse`.
 
-    The body's shape is not shown by the interface. Our assumption: the id as a number or as a
-    string, alone or as the member `id` or `name` of an object.
+    The interface does not show the body. Our assumption: the id as a number or a text, alone or as
+    the member `id` or `name` of an object.
     """
     try:
-        answer = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
+        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
     except UNREADABLE:
-        answer = None
-    if isinstance(answer, dict):
-        answer = answer.get("id", answer.get(name))
-    if isinstance(answer, str) and re.fullmatch(rf"[0-9]{{1,{LONGEST}}}", answer):
-        answer = int(answer)
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        return CreatedId(answer)
-    raise MalformedResponse(endpoint, "answered 2xx without an id")
+        content = None
+    if isinstance(content, dict):
+        content = content.get("id", content.get(name))
+    if isinstance(content, str) and re.fullmatch(rf"[0-9]{{1,{LONGEST}}}", content):
+        content = int(content)
+    if isinstance(content, int) and not isinstance(content, bool):
+        return CreatedId(content)
+    raise MalformedResponse(endpoint, "responded 2xx without an id")

@@ -1,4 +1,4 @@
-"""The eleven operations of the service, as one table (interface, section "Endpoints")."""
+"""Table of the service's eleven operations (interface, section "Endpoints")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One operation: how it is asked for and what it needs.
+    """One operation: method, path, required scope and properties.
 
-    `scope` is None where no scope is declared, `paged` marks the `total_pages` envelope, `safe`
-    says that asking twice changes nothing in the service.
+    `scope` is None if the interface declares none. A `paged` list comes in the `total_pages`
+    envelope. Repeating an `idempotent` operation changes nothing in the service.
     """
 
     name: str
@@ -29,9 +29,9 @@ class Endpoint:
         return f"{self.method} {self.path}"
 
 
-# Asking for a token twice only makes another token, so the token operation is safe.
+# A repeated token request only issues another token, so the operation counts as idempotent.
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
-    # name, method, path, scope, paged, safe
+    # name, method, path, scope, paged, idempotent
     Endpoint("request_token", "POST", "/v1/token", None, False, True),
     Endpoint("create_employee", "POST", "/v1/HR/employees", "write:employee", False, False),
     Endpoint("list_employees", "GET", "/v1/HR/employees", "read:employee", False, True),

@@ -1,29 +1,29 @@
-"""What can go wrong, as types.
+"""Error types of the client.
 
 BmsError                     .endpoint (name), .status (or None), .retriable
 ├── MissingScope             the token lacks the endpoint's scope; nothing was sent
 ├── TokenRefused             the service refuses the credentials
-├── Unauthorized             401 also with new tokens, past the retry budget
-├── Refused                  any other 4xx: the service understood and said no
+├── Unauthorized             401 even with new tokens, after all retries
+├── Refused                  any other 4xx: the service did nothing
 │   ├── Forbidden            403
 │   ├── NotFound             404
-│   └── RangeRefused         a list of invoices refused, or too large; a shorter range may pass
-├── Redirected               the service points elsewhere; the token was not taken there
-├── Throttled                429 past the retry budget; .retry_after
-├── ServiceUnavailable       5xx or 408 past the retry budget; .retry_after
-├── ConnectionFailed         no connection, or it broke; .sent
-├── Timeout                  no whole answer in time; .sent
-├── MalformedResponse        a response that is not the JSON the interface describes
-│   └── TooLarge             longer than any such answer; not read to its end
-├── InvalidRecords           rows with a missing or mistyped key or money field; .rejected
-└── AmbiguousWrite           a create that may or may not have happened; .reason; never repeated
+│   └── RangeRefused         a list of invoices refused or too large; a shorter range may succeed
+├── Redirected               a redirect that the client does not follow
+├── Throttled                429 after all retries; .retry_after
+├── ServiceUnavailable       5xx or 408 after all retries; .retry_after
+├── ConnectionFailed         no connection, or connection lost; .sent
+├── Timeout                  no complete response in time; .sent
+├── MalformedResponse        a 2xx whose body does not match the interface
+│   └── TooLarge             a response above the size limit, not read to its end
+├── InvalidRecords           rows with a missing or mistyped key or amount; .rejected
+└── AmbiguousWrite           a create that may have been executed; .reason; never repeated
 
-Before any call, when a client opens: `InvalidTlsFile`, a setting that names no usable file; .setting.
+A client that opens raises `InvalidTlsFile` for a setting that names no usable file; .setting.
 
-Error codes and error bodies are not shown by the interface, so nothing is read from a body, and no
-text below carries one: a text names operation, status and counts, never values.
-`retriable` says that the same call may succeed later and does no harm if repeated;
-`retry_for_hours` that it may have to wait for the end of an outage.
+The interface does not show error codes and error bodies, so the client reads none, and no text
+quotes a body: a text names operation, status and counts, never values.
+`retriable`: the same call may succeed later and is safe to repeat. `retry_for_hours`: the cause may
+be an outage that lasts for hours.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,19 +34,19 @@ from bms.endpoints import Endpoint
 
 
 class BmsError(Exception):
-    """Base of every error of a call; `str()` is safe to log."""
+    """Base class of the errors of a call; `str()` is safe to log."""
 
     retriable: ClassVar[bool] = False
     retry_for_hours: ClassVar[bool] = False
-    """Whether the service can't be reached or is busy, which may last for hours and then passes."""
+    """Whether the cause may be an outage that lasts for hours."""
 
     def __init__(self, endpoint: Endpoint, text: str, *, status: int | None = None) -> None:
         self.endpoint = endpoint.name
         self.status = status
         self.tries = 1
-        """Requests sent for this call, those for a token aside."""
+        """Attempts of this call, without token requests."""
         self.elapsed: float | None = None
-        """Seconds from the start of the call, waits included."""
+        """Seconds since the start of the call, with waits."""
         super().__init__(f"{endpoint}: {text}")
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class BmsError(Exception):
 
 
 class MissingScope(BmsError):
-    """The token lacks the scope an endpoint needs; raised before anything is sent."""
+    """The token lacks the scope of an endpoint; nothing was sent."""
 
     def __init__(self, endpoint: Endpoint, needed: str, granted: Collection[str]) -> None:
         self.needed = needed
@@ -71,47 +71,45 @@ class MissingScope(BmsError):
 
 
 class TokenRefused(BmsError):
-    """The token operation answered 4xx: client id, application id or secret is not accepted."""
+    """The service refuses client id, application id or secret (4xx of the token operation)."""
 
 
 class Unauthorized(BmsError):
-    """New tokens were refused too, past the retry budget.
+    """The service refuses new tokens as well, after all retries.
 
-    Retriable: where the service keeps one live token per client, another process that renews in
-    the same moment looks like this.
+    Retriable: if the service keeps one live token per client, another process that renews its
+    token at the same moment causes this error.
     """
 
     retriable = True
 
 
 class Refused(BmsError):
-    """The service answered 4xx: it understood and did nothing."""
+    """The service responded 4xx and did nothing."""
 
 
 class Forbidden(Refused):
-    """The service answered 403."""
+    """The service responded 403."""
 
 
 class NotFound(Refused):
-    """The service answered 404."""
+    """The service responded 404."""
 
 
 class RangeRefused(Refused):
-    """The service refused a list of invoices (400, 413, 416, 422), or it is too large to be read.
+    """The service refuses a list of invoices (400, 413, 416, 422), or the list is too large.
 
-    A shorter range may pass.
-
-    A longest range is not shown by the interface: our assumption is that it is told by one of
-    these statuses.
+    A shorter range may succeed. The interface shows no maximum range: our assumption is that the
+    service responds one of these statuses to a longer one.
     """
 
 
 class Redirected(BmsError):
-    """The service answered with a redirect that is not followed: the token stays with its host."""
+    """The service responded a redirect that the client does not follow, to protect the token."""
 
 
 class Throttled(BmsError):
-    """The service answered 429; `retry_after` is the wait it asked for, seconds, or None."""
+    """The service responded 429; `retry_after` is the requested wait in seconds, or None."""
 
     retriable = True
     retry_for_hours = True
@@ -124,7 +122,7 @@ class Throttled(BmsError):
 
 
 class ServiceUnavailable(BmsError):
-    """The service answered 5xx or 408; `retry_after` is the wait it asked for, seconds, or None."""
+    """The service responded 5xx or 408; `retry_after` is the requested wait in seconds, or None."""
 
     retriable = True
     retry_for_hours = True
@@ -137,7 +135,7 @@ class ServiceUnavailable(BmsError):
 
 
 class ConnectionFailed(BmsError):
-    """No connection came about (`sent` False), or it broke before the answer was whole."""
+    """The client got no connection (`sent` is False), or lost it before the response ended."""
 
     retriable = True
     retry_for_hours = True
@@ -148,7 +146,7 @@ class ConnectionFailed(BmsError):
 
 
 class Timeout(BmsError):
-    """No whole answer within the time; `sent` False when not even a connection came about."""
+    """The response did not end in time; `sent` is False if there was no connection either."""
 
     retriable = True
     retry_for_hours = True
@@ -159,19 +157,19 @@ class Timeout(BmsError):
 
 
 class MalformedResponse(BmsError):
-    """A 2xx whose body is truncated, not JSON, or not the described envelope."""
+    """The body of a 2xx is truncated, no JSON, or does not match the interface."""
 
     retriable = True
 
 
 class TooLarge(MalformedResponse):
-    """An answer longer than any of its kind: asked for again it would be as long."""
+    """The response exceeds the size limit; another attempt would return the same."""
 
     retriable = False
 
 
 class InvalidRecords(BmsError):
-    """Rows without a usable key or money field; names row, field and code, never a value."""
+    """Rows without a usable key or amount; names row, field and code, never a value."""
 
     def __init__(self, endpoint: Endpoint, rejected: Sequence[tuple[int, str | None, str]]) -> None:
         self.rejected = tuple(rejected)
@@ -183,8 +181,9 @@ class InvalidRecords(BmsError):
 class AmbiguousWrite(BmsError):
     """A create was sent and its outcome is unknown; `reason` is a short code.
 
-    `retry_after` is the wait that the service asked for with 429 or 503, in seconds, or None. Never repeated by the client, and not to be repeated by its caller before the service's own
-    list has been asked whether the record exists.
+    `retry_after` is the wait in seconds that the service requested with 429 or 503, or None. The
+    client never repeats the create; its caller may repeat it only after a search shows that the
+    service has no such record.
     """
 
     def __init__(
@@ -199,70 +198,71 @@ class AmbiguousWrite(BmsError):
         self.retry_after = retry_after
         super().__init__(
             endpoint,
-            f"sent, outcome unknown ({reason}); look for the record in the service before "
-            "sending it again",
+            f"sent, outcome unknown ({reason}); search the service for the record before you "
+            "send it again",
             status=status,
         )
 
 
 class InvalidTlsFile(ValueError):
-    """What `setting` (`verify` or `cert`) names can't be used; raised before anything is sent.
+    """The file of `setting` (`verify` or `cert`) is unusable; nothing was sent.
 
-    `said` goes on from the setting's name, and quotes neither path nor content.
+    `problem` completes a sentence that begins with the setting's name; it quotes neither path nor
+    content.
     """
 
     retriable = False
 
-    def __init__(self, setting: str, said: str) -> None:
+    def __init__(self, setting: str, problem: str) -> None:
         self.setting = setting
-        self.said = said
-        super().__init__(f"{setting} {said}")
+        self.problem = problem
+        super().__init__(f"{setting} {problem}")
 
 
 RANGE_REFUSALS: Final = frozenset({400, 413, 416, 422})
 
 REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
-    401: (Unauthorized, "not accepted (401), also with new tokens"),
+    401: (Unauthorized, "refused (401), even with new tokens"),
     403: (Forbidden, "forbidden (403)"),
     404: (NotFound, "not found (404)"),
 }
 
 
-def too_large(endpoint: Endpoint, largest: int) -> BmsError:
-    """Return the error of an answer longer than `largest` bytes; its end was not read."""
-    text = f"answered more than {largest} bytes"
+def too_large(endpoint: Endpoint, limit: int) -> BmsError:
+    """Return the error of a response above `limit` bytes."""
+    text = f"the response exceeds {limit} bytes"
     if endpoint.name == "list_client_invoices":
-        return RangeRefused(endpoint, f"{text}; a shorter range may pass")
+        return RangeRefused(endpoint, f"{text}; a shorter range may succeed")
     if endpoint.paged:
-        return TooLarge(endpoint, f"{text}; a smaller page_size may pass")
+        return TooLarge(endpoint, f"{text}; a smaller page_size may succeed")
     return TooLarge(
-        endpoint, f"{text}, which no such answer has; look at base_url and what is on the way there"
+        endpoint, f"{text}, more than this operation returns; check base_url and any proxy"
     )
 
 
 def error_for(endpoint: Endpoint, status: int, retry_after: float | None) -> BmsError | None:
-    """Return the error an answer's status means, or None for a 2xx.
+    """Return the error of a response's status, None for a 2xx.
 
-    Status codes are not shown by the interface: our assumption is that they mean what HTTP says.
+    The interface shows no status codes: our assumption is that they follow HTTP.
     """
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Throttled(endpoint, "throttled (429)", status=status, retry_after=retry_after)
     if status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        text = f"the service failed ({status})"
+        text = f"service error ({status})"
         return ServiceUnavailable(endpoint, text, status=status, retry_after=retry_after)
     return _refusal(endpoint, status)
 
 
 def _refusal(endpoint: Endpoint, status: int) -> BmsError:
     if status < HTTPStatus.BAD_REQUEST:
-        return Redirected(endpoint, f"answered an unexpected status ({status})", status=status)
+        return Redirected(endpoint, f"unexpected status ({status})", status=status)
     if endpoint.name == "request_token":
         text = f"refused ({status}); check client id, application id and secret"
         return TokenRefused(endpoint, text, status=status)
     if endpoint.name == "list_client_invoices" and status in RANGE_REFUSALS:
-        text = f"refused ({status}); a shorter range of days may pass"
+        text = f"refused ({status}); a shorter range may succeed"
         return RangeRefused(endpoint, text, status=status)
     kind, text = REFUSALS.get(status, (Refused, f"refused ({status})"))
     return kind(endpoint, text, status=status)

@@ -1,4 +1,4 @@
-"""Values of JSON as values of a record's fields, and the other spellings that have one reading only."""
+"""Conversion of JSON values to field types, also from mistyped values with one interpretation."""
 
 import re
 from decimal import Decimal
@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 LONGEST: Final = 18
-"""Digits of an integer; a column holds no more, and `1E999999999` would be a gigabyte of them."""
+"""Maximum digits of an integer, as in a column; `1E999999999` would fill a gigabyte."""
 CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
-"""The text of an integer, without leading zeros: a code such as `007` is no number."""
+"""An integer without leading zeros: `007` is a code."""
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -25,7 +25,7 @@ def field_value(value: Any, type_: Any) -> tuple[Any, bool]:
 def _as_described(value: Any, type_: Any) -> Any:
     """Return `value` as a field of type `type_`, or raise `ValueError`.
 
-    Integers may be written as integral numbers (`12.0`); money must be written as a number.
+    Integers may be written as integral numbers (`12.0`); amounts must be numbers.
     """
     accepted = _accepted(type_)
     if Decimal in accepted:
@@ -40,11 +40,11 @@ def _as_described(value: Any, type_: Any) -> Any:
 
 
 def _coerced(value: Any, type_: Any) -> Any:
-    """Return `value`, which has another type than `type_`, where it has only one reading.
+    """Return a mistyped value as `type_` if it has only one interpretation, or raise `ValueError`.
 
     0 and 1, as numbers or texts, and the texts true and false are booleans; texts of digits are
-    integers; whole numbers are texts, but no dates. Money is never coerced: the decimal separator of
-    a text depends on the language. Raises `ValueError` for anything else.
+    integers; integers are texts, but no dates. Amounts are never converted: the decimal separator
+    of a text depends on the language.
     """
     accepted = _accepted(type_)
     if bool in accepted:
@@ -59,7 +59,7 @@ def _coerced(value: Any, type_: Any) -> Any:
 
 
 def _whole(value: Any) -> str:
-    """Return a whole number of at most `LONGEST` digits as text, empty for anything else."""
+    """Return an integer of at most `LONGEST` digits as text, an empty text for any other value."""
     if isinstance(value, Decimal) and value in (0, 1):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 10**LONGEST:
@@ -69,6 +69,6 @@ def _whole(value: Any) -> str:
 
 @cache
 def _accepted(type_: Any) -> tuple[Any, ...]:
-    """Return the types that a field takes; one with a constraint, as a key or a date, stays itself."""
+    """Return the types of a field; a constrained type, such as a key or a date, is not unpacked."""
     annotated = get_origin(type_) is Annotated
     return (type_,) if annotated else get_args(type_) or (type_,)

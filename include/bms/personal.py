@@ -1,4 +1,4 @@
-"""Fields without personal data, of each record that an operation reads.
+"""Fields without personal data, by operation.
 
 Airflow stores XCom values as plain text and shows them: only these fields may go there. A field that
 is not named here counts as personal, so that a new one never leaks.

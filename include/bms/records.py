@@ -1,10 +1,10 @@
-"""The records of the service, field by field as it names them (interface, "Resources and their fields").
+"""Record types of the service, with its field names (interface, "Resources and their fields").
 
-Keys are required. So are the totals of an invoice: a sum that is not there is no sum. Every other
-field may be null or absent, which both read as None: the interface doesn't show which are optional.
-Money is exact (`Decimal`, from the digits on the wire); dates and date-times stay the strings they
-came as (`bms.dates` reads them), since their formats are not shown. A value of another JSON type
-than described is read where only one reading exists (`bms.decoding`).
+Keys are required, and so are the totals of an invoice. Every other field may be null or absent,
+both None here: the interface does not show which fields are optional. Amounts are exact (`Decimal`
+from the digits in the response). Dates and timestamps stay text (`bms.dates` parses them), since
+the interface does not show their formats. `bms.decoding` converts mistyped values that have only
+one interpretation.
 """
 
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ __all__ = [
 ]
 
 Guid = Annotated[str, msgspec.Meta(min_length=1)]
-DateText = Annotated[str, msgspec.Meta(description="a date or date-time")]
-"""A date as text: unlike a code, it has no reading as a number."""
+DateText = Annotated[str, msgspec.Meta(description="a date or timestamp")]
+"""A date as text; unlike a code, it is never converted from a number."""
 
 
 class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """One record; its repr shows type and key only, since most other fields are personal."""
+    """One record; its repr shows only type and key, since most other fields are personal."""
 
     KEY: ClassVar[str]
-    """The wire name of the identifying field."""
+    """Name of the identifying field."""
     MONEY: ClassVar[tuple[str, ...]] = ()
-    """Wire names of exact amounts; a mistyped one makes the record invalid."""
+    """Names of the amounts; a mistyped amount makes the record invalid."""
 
     @property
     def key(self) -> int | str:
@@ -59,7 +59,7 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False)
 
 
 class ClientInvoice(Record, kw_only=True):
-    """Client invoice list item (GET /v1/ERP/invoices/clients); the entity is the one asked for."""
+    """Client invoice list item (GET /v1/ERP/invoices/clients) of the requested entity."""
 
     KEY: ClassVar[str] = "id_invoice"
     MONEY: ClassVar[tuple[str, ...]] = (
@@ -298,7 +298,7 @@ class ConsultantItem(Record, kw_only=True):
     availability_date: DateText | None = None
     birth_year: int | None = None
     work_start_year: int | None = None
-    # Kept as they came, so that a member the interface doesn't name is kept too.
+    # Unconverted, to preserve members that the interface does not describe.
     skills: list[dict[str, Any]] | None = None  # id (integer), level (integer), favorite (boolean)
     languages: list[dict[str, Any]] | None = None  # code (string), level (integer)
     postal_code: str | None = None
@@ -318,7 +318,7 @@ class ConsultantItem(Record, kw_only=True):
 
 
 class Consultant(ConsultantItem, kw_only=True):
-    """Consultant detail (GET /v1/CRM/Consultants/{id_consultant}): the list item and eight more."""
+    """Consultant detail (GET /v1/CRM/Consultants/{id_consultant}): the list item with eight more fields."""
 
     professional_profile: str | None = None
     address: str | None = None

@@ -1,4 +1,4 @@
-"""What the client hands back: rows with what was wrong or new about them, and the answer as it came."""
+"""Decoded responses: records, rejected rows, unknown fields and the unchanged body."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -13,10 +13,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the current token allows; never the token itself.
+    """Granted scopes and remaining life of the current token, without the token.
 
-    `scopes` is None where the service doesn't say, `expires_in_s` (seconds left, by the service's
-    own count) is None where its life is unknown.
+    `scopes` is None if the service does not report them; `expires_in_s` (remaining seconds, by the
+    service's clock) is None if the life is unknown.
     """
 
     scopes: frozenset[str] | None
@@ -25,9 +25,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedRow:
-    """A row without a usable key or money field: where it stood, what is wrong, its bytes as they came.
+    """A row without a usable key or amount: its position, its fault and its unchanged bytes.
 
-    `index` counts from 0 in the answer. `code` is one of `not_an_object`, `missing_key`,
+    `index` counts from 0 in the response. `code` is one of `not_an_object`, `missing_key`,
     `missing_money`, `bad_type`.
     """
 
@@ -40,13 +40,12 @@ class RejectedRow:
 
 @dataclass(slots=True, kw_only=True, repr=False)
 class Rows(Generic[R]):
-    """The rows of one answer.
+    """The rows of one response.
 
-    `records` are the good ones in the order they came. `extra` maps an index in `records` to what
-    the record's type has no place for: unknown fields, and known ones of another type than
-    described (None in the record). `coerced` and `mistyped` count, by field, the records with a
-    value of another type than described: those that were read all the same, and those that are None.
-    `body` is the answer as it came.
+    `records` are the valid rows in their order. `extra` maps an index in `records` to the values
+    without a field in the record: unknown fields, and mistyped values (None in the record). By
+    field, `coerced` counts the records with a value converted from another type, and `mistyped`
+    those with a value that cannot be converted. `body` is the unchanged response.
     """
 
     endpoint: Endpoint
@@ -58,12 +57,12 @@ class Rows(Generic[R]):
     mistyped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def require_all(self) -> None:
-        """Raise `InvalidRecords` if a row was rejected; it names rows, fields and codes, no values."""
+        """Raise `InvalidRecords` if a row was rejected."""
         if self.rejected:
             raise InvalidRecords(self.endpoint, [(r.index, r.field, r.code) for r in self.rejected])
 
     def as_page(self, number: int, size: int) -> "Page[R]":
-        """Return the rows of a list that has no pages as its only page, asked for as `number` of `size`."""
+        """Return the rows of a list without pages as page `number` of `size` rows, the only one."""
         return Page(
             endpoint=self.endpoint,
             records=self.records,
@@ -92,14 +91,14 @@ class Rows(Generic[R]):
 
 @dataclass(slots=True, kw_only=True, repr=False)
 class Page(Rows[R]):
-    """One page (interface, "Paged list envelope"): its number from 1, the size asked for, the total."""
+    """One page (interface, "Paged list envelope"): its number from 1, the requested size, the total."""
 
     number: int
     size: int
     total_pages: int
 
     def require_all(self) -> None:
-        """Raise `InvalidRecords` if a row was rejected, with a note that names the page."""
+        """Raise `InvalidRecords` with the page number if a row was rejected."""
         try:
             Rows.require_all(self)  # a dataclass with slots has no usable super()
         except InvalidRecords as error:
@@ -109,7 +108,7 @@ class Page(Rows[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail(Generic[R]):
-    """One record, what its type has no place for, and the answer as it came; see `Rows`."""
+    """One record, its values without a field, and the unchanged body; see `Rows`."""
 
     record: R
     extra: dict[str, Any] = dataclasses.field(repr=False)

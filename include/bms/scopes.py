@@ -1,4 +1,4 @@
-"""Whether a token may do what is asked, decided before anything is sent (interface, "Authentication")."""
+"""Scope check before a request (interface, "Authentication")."""
 
 import re
 from collections.abc import Collection
@@ -9,10 +9,10 @@ from bms.errors import MissingScope
 
 
 def granted_scopes(scope: Any) -> frozenset[str] | None:
-    """Return the scopes of a token answer, or None when it doesn't say.
+    """Return the scopes of a token response, or None if they are unknown.
 
-    The interface says array of string; a string with spaces or commas between is read as well.
-    Missing, empty or of another kind means unknown: not shown by the interface, our assumption.
+    The interface defines an array of strings; a string separated by spaces or commas works as
+    well. A missing, empty or mistyped value means unknown: our assumption.
     """
     parts = [scope] if isinstance(scope, str) else scope if isinstance(scope, list) else []
     names = (name for part in parts if isinstance(part, str) for name in re.split(r"[\s,]+", part))
@@ -20,6 +20,6 @@ def granted_scopes(scope: Any) -> frozenset[str] | None:
 
 
 def require_scope(endpoint: Endpoint, granted: Collection[str] | None) -> None:
-    """Raise `MissingScope` if `endpoint` needs a scope that is known not to be granted."""
+    """Raise `MissingScope` if the granted scopes are known and lack the endpoint's."""
     if endpoint.scope is not None and granted is not None and endpoint.scope not in granted:
         raise MissingScope(endpoint, endpoint.scope, granted)

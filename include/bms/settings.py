@@ -1,4 +1,4 @@
-"""What a client is told about its service: where it is, who asks, and what the interface leaves open."""
+"""Settings of the client: address, credentials, and behaviour that the interface leaves open."""
 
 import ipaddress
 import os
@@ -22,12 +22,12 @@ SECONDS_PER_UNIT: Final[Mapping[ExpiresInUnit, float]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSettings:
-    """Everything a `Client` needs to know; what the interface does not show is a field with a default.
+    """Settings of one `Client`; assumptions about the service are fields with a default.
 
-    `base_url` may carry a path prefix and a trailing slash. `verify`, `cert`, `proxies` and
-    `trust_env` mean what they mean to the HTTP provider's hook (and to requests): `verify` may be
-    the path of a CA file or folder, `cert` one PEM file or (certificate, key), `proxies` a mapping
-    by scheme or one URL. Fields that may hold a secret stay out of the repr.
+    `base_url` may have a path prefix and a trailing slash. `verify`, `cert`, `proxies` and
+    `trust_env` work as in the HTTP provider's hook and in requests: `verify` may be the path of a
+    CA file or folder, `cert` a PEM file or (certificate, key), `proxies` a mapping by scheme or one
+    URL. The repr shows no field that may hold a secret.
     """
 
     base_url: str
@@ -37,22 +37,22 @@ class ClientSettings:
     # not shown by the interface: our assumption, unless the token is a JWT with a readable `exp`
     expires_in_unit: ExpiresInUnit = "seconds"
     concurrency: int = 8
-    """Requests in flight."""
+    """Maximum number of concurrent requests."""
     timeout: float = 60.0
-    """Seconds for one request, its body included."""
+    """Seconds of one request, up to the end of the response."""
     page_size: int = 100
-    """Rows asked for per page; 100 is the interface's own default."""
+    """Rows per page; 100 is the interface's default."""
     attempts: int = 6
-    """Tries of a request that may be repeated, the first included."""
+    """Maximum number of attempts of a request, the first included."""
     backoff_cap: float = 30.0
-    """Seconds; no wait between two tries is longer."""
-    # not shown by the interface: our assumption, for date-times that come without a zone
+    """Maximum number of seconds between two attempts."""
+    # not shown by the interface: our assumption, for timestamps without a zone
     time_zone: str = "Europe/Paris"
-    # not shown by the interface: our assumption; callers of the client always mean inclusive
+    # not shown by the interface: our assumption; the client's ranges always include their end
     end_date_inclusive: bool = True
-    # not shown by the interface: whether a create answered 429 surely was not executed
+    # not shown by the interface: whether 429 means that a create was not executed
     create_refused_by_429: bool = False
-    # the interface lists the token operation as bearer-secured too and does not say by which bearer
+    # the interface lists a bearer for the token operation, too, without naming it
     token_bearer_secret: str | None = field(default=None, repr=False)
     verify: bool | str = True
     cert: str | tuple[str, str] | None = None
@@ -60,7 +60,7 @@ class ClientSettings:
     trust_env: bool = True
 
     def __post_init__(self) -> None:
-        # The texts below never quote a value: a secret typed into the wrong box must not be logged.
+        # The texts quote no value, since a user may enter a secret in the wrong field.
         try:
             parts, _ = urlsplit(self.base_url), URL(self.base_url).origin()
         except ValueError:
@@ -68,7 +68,7 @@ class ClientSettings:
         if parts.scheme not in SECURE_BY_SCHEME or not parts.hostname:
             raise ValueError("base_url must be an absolute http or https URL") from None
         if parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("base_url must carry neither credentials nor a query nor a fragment")
+            raise ValueError("base_url must have no credentials, query or fragment")
         if self.expires_in_unit not in SECONDS_PER_UNIT:
             raise ValueError(f"expires_in_unit must be one of {', '.join(SECONDS_PER_UNIT)}")
         for name in ("concurrency", "page_size", "attempts"):
@@ -79,12 +79,14 @@ class ClientSettings:
                 raise ValueError(f"{name} must be more than 0 seconds")
         bearer = self.token_bearer_secret
         if bearer is not None and not (bearer.isascii() and bearer.isprintable()):
-            raise ValueError("token_bearer_secret must be printable ASCII: it goes into a header")
-        ZoneInfo(self.time_zone)  # an unknown zone is told here, not in the middle of a load
+            raise ValueError(
+                "token_bearer_secret must be printable ASCII, since it is sent in a header"
+            )
+        ZoneInfo(self.time_zone)  # fails on an unknown zone
 
     @property
     def secure(self) -> bool:
-        """Whether the service is reached over TLS."""
+        """Whether the base URL uses TLS."""
         return SECURE_BY_SCHEME[urlsplit(self.base_url).scheme]
 
     @property
@@ -93,11 +95,11 @@ class ClientSettings:
         return is_loopback(urlsplit(self.base_url).hostname or "")
 
     def url(self, path: str) -> str:
-        """Return the address of an endpoint's path, keeping the prefix of the base address."""
+        """Return the URL of an endpoint's path below the base URL."""
         return self.base_url.rstrip("/") + path
 
     def proxy(self) -> str | None:
-        """Return the proxy for this service, chosen as requests chooses it, or None."""
+        """Return the proxy for the base URL by the rules of requests, or None."""
         if isinstance(self.proxies, str):
             return self.proxies or None
         parts = urlsplit(self.base_url)
@@ -111,7 +113,7 @@ class ClientSettings:
         return None
 
     def ca_path(self) -> str | None:
-        """Return the CA file or folder to trust instead of the system's, or None."""
+        """Return the CA file or folder to trust instead of the system's CAs, or None."""
         if isinstance(self.verify, str):
             return self.verify
         if self.verify and self.trust_env:
@@ -123,7 +125,7 @@ SECURE_BY_SCHEME: Final[Mapping[str, bool]] = {"http": False, "https": True}
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine's own."""
+    """Return whether a host name or address is a loopback address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms.decoding import MOST_LEARNED, RecordReader, read_created_employee, read_created_id
+from bms.decoding import MAX_LEARNED, RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
 from bms.errors import InvalidRecords, MalformedResponse
 from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem
@@ -78,9 +78,9 @@ def test_unknown_fields_are_kept_and_learned(invoices: RecordReader[ClientInvoic
 
 
 def test_names_that_never_end_are_kept_without_end(invoices: RecordReader[ClientInvoice]) -> None:
-    rows = invoices.rows(array(*({f"new_{i}": i} for i in range(3 * MOST_LEARNED))))
-    assert rows.extra == {i: {f"new_{i}": i} for i in range(3 * MOST_LEARNED)}
-    assert len(invoices._learned) == MOST_LEARNED
+    rows = invoices.rows(array(*({f"new_{i}": i} for i in range(3 * MAX_LEARNED))))
+    assert rows.extra == {i: {f"new_{i}": i} for i in range(3 * MAX_LEARNED)}
+    assert len(invoices._learned) == MAX_LEARNED
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,9 @@ async def called(url: str, operation: str, project: Path) -> Any:
 @pytest.mark.parametrize(
     ("operation", "kind", "advice"),
     [
-        ("list_client_invoices", "RangeRefused", "a shorter range may pass"),
-        ("list_contacts", "TooLarge", "a smaller page_size may pass"),
-        ("list_employees", "TooLarge", "look at base_url"),
+        ("list_client_invoices", "RangeRefused", "a shorter range may succeed"),
+        ("list_contacts", "TooLarge", "a smaller page_size may succeed"),
+        ("list_employees", "TooLarge", "check base_url"),
         ("create_contact", "AmbiguousWrite", "response too large"),
     ],
 )

@@ -62,9 +62,9 @@ async def find_sample(read_range: ReadRange, today: date) -> Sample | None:
 
 
 async def probe_range_date(sample: Sample, assumed: str) -> Finding:
-    """Return the field that lies in the range in every row.
+    """Return the field that every row has within the range.
 
-    If two fields do, read a range around a row in which they differ.
+    If two fields qualify, read a range around a row in which they differ.
     """
     left = fields_within(sample.rows, sample.window)
     for first, second in itertools.combinations(left, 2):
@@ -84,7 +84,7 @@ def fields_within(rows: Sequence[Row], window: Window) -> list[str]:
 
 
 def distinguishing_row(rows: Sequence[Row], first: str, second: str) -> Row | None:
-    """Return a row whose two fields are so many days apart that a range contains only one."""
+    """Return a row whose fields are at least four days apart, so that a range contains only one."""
     for row in rows:
         a, b = _day(row.get(first)), _day(row.get(second))
         if a and b and abs(a - b) >= 4 * DAY:

@@ -218,7 +218,7 @@ class BmsHook(BaseHook):
         except BadConnection as error:
             return False, str(error)
         except InvalidTlsFile as error:
-            return False, f"{FIELDS[error.setting]} {error.said}."
+            return False, f"{FIELDS[error.setting]} {error.problem}."
         except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret
             return False, f"The connection test failed unexpectedly ({type(error).__name__})."
         ignored = unknown_extras(self.connection)

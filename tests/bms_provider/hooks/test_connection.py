@@ -124,7 +124,7 @@ def test_the_port_applies_only_if_the_url_has_none(
     [
         ({"host": None}, "host (Base URL) is empty"),
         ({"host": f"https://h:{CANARY}/"}, "host (Base URL) takes a URL"),
-        ({"host": f"https://u:{CANARY}@h/"}, "host (Base URL) must carry neither credentials"),
+        ({"host": f"https://u:{CANARY}@h/"}, "host (Base URL) must have no credentials"),
         ({"host": f"ftp://{CANARY}/"}, "host (Base URL) must be an absolute http or https URL"),
         ({"host": f"https://[{CANARY}/"}, "host (Base URL) takes a URL"),
         ({"login": ""}, "login (Client ID) is empty"),
