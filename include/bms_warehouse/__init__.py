@@ -1,1 +1,1 @@
-"""The PostgreSQL warehouse: tables, migrations, loads, queries."""
+"""PostgreSQL warehouse: tables, migrations, loads and queries."""

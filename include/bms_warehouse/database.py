@@ -1,4 +1,4 @@
-"""The way to the warehouse: an engine from a URI, and the schema brought up to date."""
+"""Warehouse engine and schema migration."""
 
 from datetime import datetime
 from pathlib import Path
@@ -24,22 +24,21 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 VERSION_TABLE = "schema_version"
 SESSION = {
     "timezone": "UTC",
-    # A session whose machine is gone ends within two minutes, and what it holds is free: locks of
-    # rows, the hold on a mirror. By the system's own settings that takes two hours.
+    # The session of a dead machine ends within two minutes and releases its locks; by the system's
+    # default this takes two hours.
     "tcp_keepalives_idle": 60,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 6,
-    # So does one whose process stands still in the middle of a transaction.
+    # The session of a suspended process ends in the middle of its transaction.
     "idle_in_transaction_session_timeout": "10min",
 }
-_MIGRATION_LOCK = 0x626D73  # "bms": one migration at a time, whoever starts it
+_MIGRATION_LOCK = 0x626D73  # "bms"; serializes migrations
 
 
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions speak UTC, so that what is read back is what was written; errors are
-    `WarehouseError` and quote no row.
+    Sessions use UTC. Errors are `WarehouseError` and contain no row data.
     """
     url = make_url(uri).set(drivername="postgresql+psycopg")
     engine = create_engine(
@@ -57,19 +56,19 @@ def connect(uri: str, **options: object) -> Engine:
 
 
 def read_meanwhile(connection: Connection) -> None:
-    """Let the transaction ask nothing for two hours, while files or the service are read."""
+    """Allow the transaction to be idle for two hours, for reads of files or of the service."""
     connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
 
 
 def clock(connection: Connection) -> datetime:
-    """Return the database's time: the one that all workers share, whatever their own clocks say.
+    """Return the database's time, which all workers share.
 
-    The driver asks by itself, at a third of the processor time: this is asked for each create.
+    The query bypasses SQLAlchemy, which takes three times the processor time; each create asks once.
     """
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the only driver that `connect` takes
     [(now,)] = driver.execute("select clock_timestamp()").fetchall()
-    return now  # type: ignore[no-any-return]  # of a statement that returns one
+    return now  # type: ignore[no-any-return]  # the statement returns one time
 
 
 def now(engine: Engine) -> datetime:
@@ -94,7 +93,7 @@ def head() -> str:
 
 
 def current(engine: Engine) -> str | None:
-    """Return the revision that the warehouse stands at, None before the first migration."""
+    """Return the revision of the warehouse, None before the first migration."""
     with engine.connect() as connection:
         context = MigrationContext.configure(
             connection,
@@ -104,7 +103,7 @@ def current(engine: Engine) -> str | None:
 
 
 def migrate(engine: Engine) -> str:
-    """Bring the schema up to date in one transaction and return its revision; safe to repeat."""
+    """Migrate the schema in one transaction and return its revision; idempotent."""
     with engine.begin() as connection:
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
         connection.execute(text(f"create schema if not exists {SCHEMA}"))

@@ -1,4 +1,4 @@
-"""What goes wrong in the database, said without the data: PostgreSQL's own texts quote rows."""
+"""Database errors without row data, which PostgreSQL's own texts contain."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,50 +8,49 @@ import psycopg
 from sqlalchemy.engine import ExceptionContext
 
 TRANSIENT = ("08", "25P03", "40", "53", "55", "57")
-"""SQLSTATEs that may pass, by how they begin: connection, stood still, rollback, resources, locks, shutdown."""
-
+"""Prefixes of transient SQLSTATEs: connection, idle timeout, rollback, resources, locks, shutdown."""
 
 DISK_FULL = "53100"
 
 NOT_MIGRATED = ("3F000", "42P01", "42703")
-"""SQLSTATEs of a schema, table or column that isn't there."""
+"""SQLSTATEs of a missing schema, table or column."""
 
 
 class WarehouseError(psycopg.Error):
-    """The database refused or broke off; names the error's kind, its code and its place, no value."""
+    """Database error with its type, code and location, without values."""
 
     def __init__(self, error: psycopg.Error) -> None:
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
         if error.sqlstate is None:
-            # libpq gives a refused sign-in no code either, and its text is left out.
+            # libpq reports a refused login without a code too; its text is omitted.
             super().__init__(
-                "no connection: is PostgreSQL running where the connection points, and are "
-                "user, password and database right?"
+                "no connection to PostgreSQL: check that the server runs at the configured address, "
+                "and check user, password and database"
             )
             return
-        names = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
-        place = ".".join(name for name in names if name)
-        parts = [
+        parts = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
+        location = ".".join(part for part in parts if part)
+        texts = [
             f"{type(error).__name__} ({error.sqlstate})",
-            f"at {place}" if place else "",
+            f"at {location}" if location else "",
             f"by {error.diag.constraint_name}" if error.diag.constraint_name else "",
         ]
-        super().__init__(" ".join(part for part in parts if part) + _remedy(error.sqlstate))
+        super().__init__(" ".join(text for text in texts if text) + _remedy(error.sqlstate))
         self.sqlstate = error.sqlstate
 
 
 def _remedy(sqlstate: str) -> str:
-    """Return what to do about an error, led by a semicolon, where that is known."""
+    """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
-        return "; bring the warehouse up to date: python -m bms_warehouse migrate"
+        return "; migrate the warehouse: bms migrate"
     if sqlstate == DISK_FULL:
-        return "; make room on PostgreSQL's disk (its log names the file) and try again"
+        return "; free space on PostgreSQL's disk (its log names the file) and retry"
     return ""
 
 
 @contextmanager
 def without_data() -> Iterator[None]:
-    """Turn psycopg's errors into `WarehouseError`."""
+    """Convert psycopg's errors to `WarehouseError`."""
     try:
         yield
     except WarehouseError:
@@ -61,27 +60,27 @@ def without_data() -> Iterator[None]:
 
 
 def unwrapped(context: ExceptionContext) -> None:
-    """Have SQLAlchemy raise `WarehouseError` itself, not wrapped into an error of its own."""
+    """Make SQLAlchemy raise `WarehouseError` without wrapping."""
     error = context.original_exception
     if isinstance(error, psycopg.Error):
         raise error if isinstance(error, WarehouseError) else WarehouseError(error) from None
 
 
 class Cursor(psycopg.Cursor[Any]):
-    """psycopg's cursor, whose errors quote no row."""
+    """Cursor whose errors contain no row data."""
 
     def execute(self, *args: Any, **kwargs: Any) -> Self:
-        """Execute a statement, as psycopg does."""
+        """Execute a statement."""
         with without_data():
             return super().execute(*args, **kwargs)
 
     def executemany(self, *args: Any, **kwargs: Any) -> None:
-        """Execute a statement with many values, as psycopg does."""
+        """Execute a statement for each set of values."""
         with without_data():
             super().executemany(*args, **kwargs)
 
     @contextmanager
     def copy(self, *args: Any, **kwargs: Any) -> Iterator[psycopg.Copy]:
-        """Copy, as psycopg does."""
+        """Copy rows from or to the server."""
         with without_data(), super().copy(*args, **kwargs) as copy:
             yield copy

@@ -1,7 +1,7 @@
-"""Loads: columns go into a temporary table by COPY, and from there into a resource by one merge.
+"""Bulk loads: COPY into a staging table, then one merge into the resource's table.
 
-The functions are given a connection and leave the transaction to their caller, so that data,
-versions and watermark are committed together or not at all.
+The caller owns the connection and its transaction, so data, versions and watermark are committed
+together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _CSV = csv.WriteOptions(include_header=False)
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did: rows written for the first time, rows written anew, and rows left alone."""
+    """Row counts of a merge."""
 
     inserted: int
     changed: int
@@ -32,8 +32,8 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """Rows written out as COPY reads them; no part of it needs the database or its connection."""
+class CopyBuffer:
+    """Rows as CSV for COPY; building the buffer needs no database connection."""
 
     columns: Sequence[str]
     rows: int
@@ -41,47 +41,47 @@ class Sheet:
 
 
 def driver(connection: Connection) -> psycopg.Connection:
-    """Return psycopg's connection behind SQLAlchemy's, for COPY and arrays."""
+    """Return the psycopg connection of a SQLAlchemy connection, for COPY and arrays."""
     return cast("psycopg.Connection", connection.connection.driver_connection)
 
 
 def staging_name(table: Table) -> str:
-    """Return the name of the session's temporary table that feeds `table`."""
+    """Return the name of the session's staging table for `table`."""
     return f"{table.name}_staging"
 
 
 def create_staging(connection: Connection, table: Table) -> None:
-    """Make the session's empty staging table for `table`: its columns, none of its constraints."""
+    """Create the session's empty staging table: the columns of `table` without its constraints."""
     name = staging_name(table)
     connection.execute(text(f"drop table if exists pg_temp.{name}"))
     connection.execute(text(f"create temporary table {name} as select * from {table} limit 0"))
 
 
 def empty_staging(connection: Connection, table: Table) -> None:
-    """Empty the session's staging table for `table`, for the next batch."""
+    """Empty the session's staging table for `table` before the next batch."""
     connection.execute(text(f"truncate pg_temp.{staging_name(table)}"))
 
 
-def sheet(rows: pa.Table) -> Sheet:
-    """Write `rows` out; moments are UTC, columns of bytes in PostgreSQL's hexadecimal form."""
-    for place, column in enumerate(rows.schema):
-        cells = rows.column(place)
+def copy_buffer(rows: pa.Table) -> CopyBuffer:
+    """Return `rows` as CSV: times as UTC without zone, bytes in PostgreSQL's hexadecimal format."""
+    for position, column in enumerate(rows.schema):
+        cells = rows.column(position)
         if pa.types.is_timestamp(column.type):
-            # As the session's are: writing the zone takes most of the time.
+            # The session's zone is UTC, and formatting zones would dominate the run time.
             plain = cells.cast(pa.timestamp(column.type.unit))
         elif pa.types.is_binary(column.type):
             values = cells.to_pylist()
             plain = pa.array([None if v is None else "\\x" + v.hex() for v in values], pa.string())
         else:
             continue
-        rows = rows.set_column(place, column.name, plain)
+        rows = rows.set_column(position, column.name, plain)
     buffer = BytesIO()
     csv.write_csv(rows, buffer, _CSV)
-    return Sheet(rows.column_names, rows.num_rows, buffer.getvalue())
+    return CopyBuffer(rows.column_names, rows.num_rows, buffer.getvalue())
 
 
-def stage(connection: Connection, table: Table, rows: Sheet) -> None:
-    """COPY `rows` into the staging table; their columns are a subset of the table's, by name."""
+def stage(connection: Connection, table: Table, rows: CopyBuffer) -> None:
+    """COPY `rows` into the staging table; their columns are a subset of its columns."""
     if not rows.rows:
         return
     names = ", ".join(f'"{name}"' for name in rows.columns)
@@ -93,9 +93,9 @@ def stage(connection: Connection, table: Table, rows: Sheet) -> None:
 def stored_hashes(
     connection: Connection, table: Table, *, where: str, given: Mapping[str, object]
 ) -> dict[int, bytes]:
-    """Return the row hashes that stand in `table`, by the last column of its key.
+    """Return the row hashes of `table`, by the last column of its key.
 
-    `where` is an SQL condition with `%(name)s` for what is `given`.
+    `where` is an SQL condition; `given` binds its `%(name)s` parameters.
     """
     key = list(table.primary_key)[-1].name
     statement = f'select "{key}", _row_hash from {table} where {where}'
@@ -111,13 +111,13 @@ def merge(
     step_run_id: int,
     observed_at: datetime,
 ) -> Merged:
-    """Merge the staging table into `table`, and keep every row written as a version.
+    """Merge the staging table into `table`, and store a version of every row written.
 
-    A row is written when it is new, when its hash differs, or when it was marked as missing.
-    Columns outside the hash follow when a row is written, and cause no writing.
+    A row is written if the row is new, has another hash, or was marked as missing.
+    A change of columns outside the hash alone does not write a row.
     """
     staging = f"pg_temp.{staging_name(table)}"
-    connection.execute(text("set local work_mem = '64MB'"))  # rows returned are held without a file
+    connection.execute(text("set local work_mem = '64MB'"))  # keeps the returned rows in memory
     key = [column.name for column in table.primary_key]
     own = ("_version", "_first_seen_at", "_changed_at", "_step_run_id", "_missing_since")
     carried = [column.name for column in table.columns if column.name not in own]
@@ -133,15 +133,15 @@ def merge(
     given = {"observed_at": observed_at, "step_run_id": step_run_id}
 
     def write(statement: str) -> int:
-        """Execute a statement that returns the rows it wrote; keep them as versions."""
-        kept = f"""
+        """Execute a statement that returns the rows written; store a version of each."""
+        storing = f"""
             with written as ({statement} returning t.*)
             insert into {versions} ({every}, _observed_at) select {every}, _changed_at from written
         """
-        return connection.execute(text(kept), given).rowcount
+        return connection.execute(text(storing), given).rowcount
 
     def insert(version: str) -> int:
-        """Insert the rows that are new, with `version`, an SQL expression, as their version."""
+        """Insert the new rows; `version` is the SQL expression of their version."""
         return write(
             f"""
             insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _step_run_id)
@@ -156,15 +156,15 @@ def merge(
     except WarehouseError as error:
         if error.sqlstate != UNIQUE_VIOLATION:
             raise
-        # Versions without a current row: it was deleted by hand, or a restore left it out.
+        # Versions exist without a current row, after a manual deletion or a partial restore.
         of_row = " and ".join(f'v."{name}" = s."{name}"' for name in key)
         latest = f"select coalesce(max(v._version), 0) + 1 from {versions} v where {of_row}"
         inserted = insert(f"({latest})")
     staged = connection.execute(text(f"select count(*) from {staging}")).scalar_one()
     changed = 0
     if inserted < staged:
-        # The planner knows nothing of a temporary table until told; a year's load would crawl.
-        # Of its key alone: to look at all columns takes longer than to write them.
+        # Autovacuum never analyzes temporary tables; without statistics a large update is slow.
+        # Analyzing all columns would take longer than writing them.
         connection.execute(text(f"analyze {staging} ({', '.join(key)})"))
         changed = write(
             f"""
@@ -186,10 +186,10 @@ def mark_missing(
     step_run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark rows as no longer returned and keep that as a version of each; return how many.
+    """Mark rows as missing, store a version of each, and return their number.
 
-    `where` is an SQL condition with `%(name)s` for what is `given`. Nothing is deleted, rows
-    already marked are left as they are.
+    `where` is an SQL condition; `given` binds its `%(name)s` parameters. Rows marked before stay
+    unchanged.
     """
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     statement = f"""
@@ -209,7 +209,7 @@ def mark_missing(
 
 
 def _value(table: Table, name: str) -> str:
-    # Arrow's decimals have a fixed scale; an amount is stored as sent, 12.5 and not 12.500000000.
+    # Arrow pads decimals to a fixed scale; amounts are stored as received, 12.5 and not 12.500000000.
     return (
         f'trim_scale(s."{name}")' if str(table.columns[name].type) == "NUMERIC" else f's."{name}"'
     )

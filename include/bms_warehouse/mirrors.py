@@ -1,7 +1,7 @@
-"""What a mirror needs around a merge: rows of which only a part was read, and missing rows.
+"""Staging helpers of mirrors: rows without detail, and missing rows.
 
-`_row_hash` of a mirrored row is 16 bytes of what its list says, then 16 of what only its detail
-does, then one byte if the row is missing: the hash of a row that returns differs.
+`_row_hash` of a mirrored row is 16 bytes for the list item, 16 bytes for the detail, and one more
+byte if the row is missing, so a row that returns has another hash.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from sqlalchemy import Connection, Table, text
 
 from bms_warehouse.loads import driver, staging_name
 
-GONE = r"'\x00'::bytea"
+MISSING = r"'\x00'::bytea"
 
 DETAILED = 32
-"""Bytes of `_row_hash` from which on a row holds a detail, be it of an earlier state of its list."""
+"""Length of `_row_hash` from which a row contains a detail, possibly an outdated one."""
 
 
 def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
-    """Take rows out of the staging table again."""
+    """Delete rows from the staging table."""
     key = next(iter(table.primary_key)).name
     statement = f'delete from pg_temp.{staging_name(table)} where "{key}" = any(%(keys)s)'  # noqa: S608 - our own names
     with driver(connection).cursor() as cursor:
@@ -34,9 +34,9 @@ def take_turns(connection: Connection, table: Table) -> None:
 
 
 def leave_to_others(connection: Connection, table: Table, scope: str) -> None:
-    """Take rows that no list had out of staging, where meanwhile another list has had them.
+    """Unstage detail-only rows that a list of another scope has claimed since.
 
-    `scope` is the column that says whose list it was. The other's word stands.
+    `scope` is the column with the scope of the list. The other list takes precedence.
     """
     key = next(iter(table.primary_key)).name
     connection.execute(
@@ -50,9 +50,9 @@ def leave_to_others(connection: Connection, table: Table, scope: str) -> None:
 
 
 def complete_staged(connection: Connection, table: Table, only_read: Sequence[str]) -> None:
-    """Give staged rows that no detail was read for what stands of their details (`only_read`).
+    """Copy the stored detail fields (`only_read`) into staged rows without a detail.
 
-    Their details are still to be read: `_detailed` stays false.
+    `_detailed` stays false, so a later run reads their details.
     """
     key = next(iter(table.primary_key)).name
     columns = "".join(f'"{name}" = t."{name}", ' for name in only_read)
@@ -70,7 +70,7 @@ def complete_staged(connection: Connection, table: Table, only_read: Sequence[st
 
 
 def leave_unread(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
-    """Note that details of rows, staged or standing, are still to be read: they could not be loaded."""
+    """Mark staged and stored rows whose detail could not be loaded, so a later run reads the detail."""
     key = next(iter(table.primary_key)).name
     with driver(connection).cursor() as cursor:
         for name in (f"pg_temp.{staging_name(table)}", table):
@@ -81,7 +81,7 @@ def leave_unread(connection: Connection, table: Table, keys: Sequence[int | str]
 
 
 def follow(connection: Connection, table: Table) -> None:
-    """Note which list item each staged row agrees with; what the row holds stays, and its version."""
+    """Store the list hash of each staged row without a new version of the row."""
     key = next(iter(table.primary_key)).name
     connection.execute(
         text(
@@ -103,13 +103,13 @@ def mark_missing(
     step_run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark rows as missing and keep that as a version of each; return how many."""
+    """Mark rows as missing, store a version of each, and return their number."""
     key = next(iter(table.primary_key)).name
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     statement = f"""
         with marked as (
             update {table} set deleted = true, _removal_reason = 'missing',
-                _row_hash = _row_hash || {GONE}, _version = _version + 1,
+                _row_hash = _row_hash || {MISSING}, _version = _version + 1,
                 _changed_at = %(observed_at)s, _step_run_id = %(step_run_id)s
             where "{key}" = any(%(keys)s) and _removal_reason is null
             returning *

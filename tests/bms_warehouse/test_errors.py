@@ -1,4 +1,4 @@
-"""What the database refuses is said without the data, however it was asked."""
+"""Errors of the database contain no row data."""
 
 import traceback
 
@@ -17,49 +17,51 @@ from stack.processes import until
 CANARY = "Zoé Canari"
 
 
-def told(error: BaseException) -> str:
+def traceback_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def test_a_refused_statement_names_kind_and_place_only(warehouse: Engine) -> None:
+def test_a_statement_error_contains_only_type_and_column(warehouse: Engine) -> None:
     row = {"resource": CANARY, "field": "f", "code": "c", "language": "FR", "seen_at": "2026-01-01"}
     with pytest.raises(WarehouseError) as refusal, warehouse.begin() as connection:
         connection.execute(insert(code_name), [row])
-    assert CANARY not in told(refusal.value)
+    assert CANARY not in traceback_of(refusal.value)
     assert str(refusal.value) == "NotNullViolation (23502) at bms.code_name.name"
     assert not refusal.value.retriable
 
 
-def test_a_refused_value_is_not_quoted(warehouse: Engine) -> None:
+def test_an_error_does_not_quote_a_bound_value(warehouse: Engine) -> None:
     with pytest.raises(WarehouseError) as refusal, warehouse.begin() as connection:
         connection.execute(text("select cast(:given as bigint)"), {"given": CANARY})
-    assert CANARY not in told(refusal.value)
+    assert CANARY not in traceback_of(refusal.value)
 
 
-def test_a_refused_copy_is_not_quoted(warehouse: Engine) -> None:
+def test_an_error_does_not_quote_copied_rows(warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         loads.create_staging(connection, client_invoice)
         with pytest.raises(WarehouseError) as refusal:
-            loads.stage(connection, client_invoice, loads.sheet(pa.table({"id_entity": [CANARY]})))
-    assert CANARY not in told(refusal.value)
+            loads.stage(
+                connection, client_invoice, loads.copy_buffer(pa.table({"id_entity": [CANARY]}))
+            )
+    assert CANARY not in traceback_of(refusal.value)
 
 
-def test_a_warehouse_that_is_not_migrated_says_what_to_run(postgres: str) -> None:
+def test_an_error_of_an_unmigrated_warehouse_names_the_command(postgres: str) -> None:
     empty = database.connect(postgres)
-    with pytest.raises(WarehouseError, match="python -m bms_warehouse migrate") as refusal:
+    with pytest.raises(WarehouseError, match="bms migrate") as refusal:
         step_log.begin(empty, Step("contact_sync", "manual__1", "sync"))
     empty.dispose()
     assert not refusal.value.retriable
 
 
-def test_a_server_that_takes_no_connection_says_what_to_look_at(warehouse: Engine) -> None:
-    gone = database.connect(warehouse.url.set(database="gone").render_as_string(False))
-    with pytest.raises(WarehouseError, match="user, password and database right"), gone.connect():
+def test_a_connection_error_names_the_settings_to_check(warehouse: Engine) -> None:
+    absent = database.connect(warehouse.url.set(database="absent").render_as_string(False))
+    with pytest.raises(WarehouseError, match="check user, password and database"), absent.connect():
         pytest.fail("there is no such database")
-    gone.dispose()
+    absent.dispose()
 
 
-def test_a_broken_connection_may_be_tried_again(warehouse: Engine) -> None:
+def test_a_broken_connection_is_retriable(warehouse: Engine) -> None:
     with pytest.raises(WarehouseError) as broken, warehouse.begin() as connection:
         connection.execute(text("select pg_terminate_backend(pg_backend_pid())"))
     assert broken.value.retriable
@@ -67,20 +69,23 @@ def test_a_broken_connection_may_be_tried_again(warehouse: Engine) -> None:
         assert connection.scalar(text("select 1")) == 1
 
 
-def test_a_full_disk_says_where_to_make_room(warehouse: Engine) -> None:
+def test_an_error_of_a_full_disk_names_the_disk(warehouse: Engine) -> None:
     full = "do $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$"
-    with pytest.raises(WarehouseError, match="PostgreSQL's disk") as told, warehouse.begin() as one:
+    with (
+        pytest.raises(WarehouseError, match="PostgreSQL's disk") as failure,
+        warehouse.begin() as one,
+    ):
         one.execute(text(full))
-    assert told.value.retriable
+    assert failure.value.retriable
 
 
-def test_a_session_that_stood_still_in_a_transaction_may_be_tried_again(warehouse: Engine) -> None:
+def test_an_idle_transaction_timeout_is_retriable(warehouse: Engine) -> None:
     with warehouse.connect() as connection:
         connection.execute(text("set idle_in_transaction_session_timeout = '1ms'"))
         pid = {"pid": driver(connection).info.backend_pid}
         there = text("select count(*) from pg_stat_activity where pid = :pid")
         with warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
             assert until(lambda: not other.scalar(there, pid), 10)
-        with pytest.raises(WarehouseError, match="25P03") as told:
+        with pytest.raises(WarehouseError, match="25P03") as failure:
             connection.execute(text("select 1"))
-    assert told.value.retriable
+    assert failure.value.retriable

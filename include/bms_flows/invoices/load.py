@@ -40,7 +40,7 @@ class Loader:
     def __post_init__(self) -> None:
         loads.create_staging(self.connection, client_invoice)
 
-    def add(self, rows: loads.Sheet) -> None:
+    def add(self, rows: loads.CopyBuffer) -> None:
         """Take rows that are new or differ; they are merged once there are enough of them."""
         if not rows.rows:
             # Years without a change: a session that asked nothing for long would be ended.

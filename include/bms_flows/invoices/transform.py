@@ -29,7 +29,7 @@ class TransformedResponse:
     """An answer's rows that can be loaded, and those that are new or differ, ready to be merged."""
 
     rows: pa.Table
-    differing: loads.Sheet
+    differing: loads.CopyBuffer
 
 
 @dataclass
@@ -96,10 +96,10 @@ class Transform:
         self.amounts_differ += differing.filter(amounts_differ(differing))["_filed"].to_pylist()
         self.fields.add(rows, differing, new.filter(differs), read.records)
         return TransformedResponse(
-            rows.drop_columns("_filed"), loads.sheet(differing.drop_columns("_filed"))
+            rows.drop_columns("_filed"), loads.copy_buffer(differing.drop_columns("_filed"))
         )
 
-    def follow(self, answer: Response) -> loads.Sheet:
+    def follow(self, answer: Response) -> loads.CopyBuffer:
         """Take in, of an answer for other days, the invoices that are missing from theirs.
 
         They were dated anew. Nothing else of the answer counts, and its days don't count as read.
@@ -115,7 +115,7 @@ class Transform:
         wanted = [place not in again and key not in newer for place, key in enumerate(ids)]
         rows = rows.filter(pa.array(wanted, pa.bool_()))
         self.counts.rows_read += rows.num_rows
-        return loads.sheet(rows)
+        return loads.copy_buffer(rows)
 
     def found(self, bad: Sequence[InvalidRow]) -> LoadSummary:
         """Return what a check needs to know; `bad` are the quarantined rows that nobody has accepted."""

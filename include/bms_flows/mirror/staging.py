@@ -98,13 +98,13 @@ class Staging:
             Unfit(items[cell.index].record.key, "private", cell.code, cell.field, b"{}")
             for cell in bad
         ]
-        loads.stage(self.connection, private.table, loads.sheet(rows))
+        loads.stage(self.connection, private.table, loads.copy_buffer(rows))
 
     def _copy(self, framed: Framed) -> None:
         rows: pa.Table = framed.rows
         keys = rows.column(self.resource.key).to_pylist()
         self.withdraw(keys)
-        loads.stage(self.connection, self.resource.table, loads.sheet(rows))
+        loads.stage(self.connection, self.resource.table, loads.copy_buffer(rows))
         self.connection.commit()
         self.staged.update(keys)
 

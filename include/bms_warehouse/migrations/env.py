@@ -1,4 +1,4 @@
-"""Alembic's environment: it runs on the connection that bms_warehouse.database hands over."""
+"""Alembic environment; runs on the connection of `bms_warehouse.database`."""
 
 from alembic import context
 
@@ -13,7 +13,7 @@ def _ours(name: str | None, kind: str, _parents: object) -> bool:
 
 connection = context.config.attributes["connection"]
 if connection is None:
-    raise RuntimeError("migrations run through `python -m bms_warehouse migrate`")
+    raise RuntimeError("run migrations with `bms migrate`")
 context.configure(
     connection=connection,
     target_metadata=METADATA,

@@ -1,4 +1,4 @@
-"""What people ask of the warehouse, as queries; nothing here writes."""
+"""Read-only queries for the board, the stack and tests."""
 
 from bms_warehouse.queries.records import fingerprint, run_summary
 

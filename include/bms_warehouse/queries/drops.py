@@ -1,4 +1,4 @@
-"""Drops, their plans, and what came of them."""
+"""Queries for drops, their plans and results."""
 
 from sqlalchemy import Connection, RowMapping, select, text
 
@@ -21,24 +21,23 @@ LATEST = text("""
 def latest(
     connection: Connection, flow: str, resource: str, *, limit: int, number: int | None = None
 ) -> list[RowMapping]:
-    """Return the youngest drops of a resource, or the one of that number, with what came of them.
+    """Return the latest drops of a resource, or the drop `number`, with their results.
 
-    `details` is what `flow` kept when it concluded the drop last, `step_run_id` that step; both None
-    where it never has.
+    `details` and `step_run_id` are those of the latest step that concluded the drop; None without one.
     """
     given = {"flow": flow, "resource": resource, "limit": limit, "number": number}
     return [*connection.execute(LATEST, given).mappings()]
 
 
 def resource(connection: Connection, number: int) -> str | None:
-    """Return what a drop creates, None where there is no drop of that number."""
+    """Return the resource of a drop, None for an unknown drop."""
     return connection.execute(
         select(dropped_file.c.resource).where(dropped_file.c.id == number)
     ).scalar()
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:
-    """Return the plans of a drop, the youngest first: counts, limits exceeded, who decided."""
+    """Return the plans of a drop, latest first: counts, limits exceeded, decision."""
     wanted = [
         creation_plan.c[name]
         for name in ("id", "state", "counts", "breaches", "made_at", "decided_by", "decided_at")

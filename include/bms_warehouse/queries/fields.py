@@ -1,4 +1,4 @@
-"""How many rows hold a value in each field: written by a step, before it, and around its days."""
+"""Counts of filled fields, by step and by days."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -16,9 +16,9 @@ def emptied(
     step_run_id: int,
     observed_at: datetime,
 ) -> dict[str, int]:
-    """Return, for each field of `names`, how many rows step `step_run_id` wrote without the value they had.
+    """Return per field of `names` the number of rows whose value step `step_run_id` removed.
 
-    Rows that the step marked as missing keep their values. Fields that lost none are left out.
+    Rows marked as missing keep their values. Fields without a removed value are omitted.
     """
     key = [column.name for column in versions.primary_key if column.name != "_version"]
     same = " and ".join(f'b."{name}" = a."{name}"' for name in key)
@@ -38,7 +38,7 @@ def emptied(
 def days_without(
     connection: Connection, versions: Table, name: str, *, step_run_id: int, observed_at: datetime
 ) -> set[date]:
-    """Return the days of the invoices that step `step_run_id` wrote without a value in field `name`."""
+    """Return the days of invoices that step `step_run_id` wrote without a value in `name`."""
     statement = f"""
         select distinct _day from {versions}
         where _step_run_id = %(step_run_id)s and _observed_at = %(at)s and "{name}" is null
@@ -57,9 +57,9 @@ def filled(
     where: str,
     given: Mapping[str, object],
 ) -> dict[str, int]:
-    """Return how many rows of `table` hold a value in each field of `names`.
+    """Return per field of `names` the number of rows of `table` with a value.
 
-    `where` is an SQL condition with `%(name)s` for what is `given`.
+    `where` is an SQL condition; `given` binds its `%(name)s` parameters.
     """
     statement = f"select {_counts(names)} from {table} where {where}"
     [counts] = _rows(connection, statement, given)
@@ -77,11 +77,10 @@ def usual(
     oldest_days: int,
     rows: int,
 ) -> tuple[int, dict[str, int]]:
-    """Return how many of the invoices seen last held a value when they were first seen.
+    """Return a number of recent invoices, and per field how many had a value in their first version.
 
-    Of at most `rows` invoices of `days` that were first seen at most `oldest_days` after their day:
-    invoices fill up with age, so new ones are compared with those that were as new. The first
-    number is how many there are.
+    Counts at most `rows` invoices of `days` whose first version is at most `oldest_days` older than
+    their day: fields of an invoice fill over time, so new invoices are compared at the same age.
     """
     statement = f"""
         select count(*), {_counts(names)} from (

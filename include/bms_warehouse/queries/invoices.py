@@ -1,4 +1,4 @@
-"""What the warehouse knows of single invoices."""
+"""Queries for single invoices."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,9 +21,9 @@ CHANGED_SINCE = b"""
 def changed_since(
     connection: Connection, id_entity: int, ids: Sequence[int], since: datetime
 ) -> set[int]:
-    """Return those invoices of which a load that began to read after `since` has learned.
+    """Return the invoices that a load observed whose read began after `since`.
 
-    It wrote the row, or read the day that the row is stored under and found it there.
+    The load wrote the row, or read the row's day and found the invoice there.
     """
     given = {"id_entity": id_entity, "ids": [*ids], "since": since}
     with loads.driver(connection).cursor() as cursor:

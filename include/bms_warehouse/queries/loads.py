@@ -1,7 +1,7 @@
-"""Loads and the steps they consist of, as `bms.step_run` keeps them.
+"""Queries for loads and their steps in `bms.step_run`.
 
-A load is what one run of a flow did in the step that loads: all entities together, the latest try
-of each. What it asked of the service is what all steps of the run asked.
+A load combines the loading steps of one DAG run: the latest attempt per entity. Its requests are
+those of all steps of the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ LOADS = text("""
         select run.*, run.step = coalesce(recent.step, run.step) as loads
         from recent
         join bms.step_run as run on run.flow = recent.flow and run.dag_run_id = recent.dag_run_id
-    ), try as (
-        -- Days that a step read and held belong to its try.
+    ), attempt as (
+        -- Days held by a step belong to that step's attempt.
         select *, rank() over (
             partition by flow, dag_run_id, step, id_entity, window_start
             order by coalesce(held_by, id) desc
         ) as nth
         from step
     ), latest as (
-        select * from try where nth = 1
+        select * from attempt where nth = 1
     ), asked as (
         select flow, dag_run_id, sum(requests) as requests, sum(retries) as retries,
             sum(throttles) as throttles, sum(token_fetches) as token_fetches,
@@ -52,26 +52,25 @@ LOADS = text("""
             sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
             sum(unchanged) as unchanged, sum(quarantined) as quarantined,
             sum(missing) as missing,
-            row_number() over (partition by flow order by max(id) desc) as place
+            row_number() over (partition by flow order by max(id) desc) as position
         from latest
         where loads
         group by flow, dag_run_id
     )
     select * from load join asked using (flow, dag_run_id)
-    where place <= :loads order by flow, place
+    where position <= :loads order by flow, position
 """)
 STEPS_OF_A_LOAD = 10
-"""Looked at for each load that is wanted; where runs have more, fewer loads are found, each whole."""
+"""Steps read per requested load; with more steps per run, the query returns fewer, complete loads."""
 
 
 def latest(
     connection: Connection, flows: Mapping[str, str | None], limit: int
 ) -> dict[str, list[RowMapping]]:
-    """Return the youngest loads of each flow, by the DAG's id, the youngest first.
+    """Return the latest loads of each flow, by DAG id, latest first.
 
-    `flows` names the step that loads, None where all of a flow's do. Counts are sums over the
-    load's steps, its state is their worst. Requests are those of all steps of its run, latencies
-    (milliseconds) the highest of them.
+    `flows` maps each flow to its loading step, None for all steps. Counts are sums over the steps,
+    the state is their worst, latencies (milliseconds) are their maximum.
     """
     given = {
         "flows": [*flows.keys()],
@@ -88,9 +87,9 @@ def latest(
 def steps(
     connection: Connection, flow: str, dag_run_id: str, *, limit: int, among: int | None = None
 ) -> list[RowMapping]:
-    """Return the youngest steps of a run, the oldest first; the one numbered `among` is one of them.
+    """Return the latest steps of a run, oldest first, including step `among`.
 
-    Each says in `many` how many steps the run has.
+    Column `many` is the number of steps of the run.
     """
     statement = (
         select(step_run, func.count().over().label("many"))
@@ -107,7 +106,7 @@ def steps(
 
 
 def step(connection: Connection, number: int) -> RowMapping | None:
-    """Return the step of that number, None where there is none."""
+    """Return step `number`, None if it does not exist."""
     return connection.execute(select(step_run).where(step_run.c.id == number)).mappings().first()
 
 

@@ -1,4 +1,4 @@
-"""What stands in a table, and what a run did, for tests and printed tables."""
+"""Fingerprints of tables and summaries of runs, for tests and the stack's output."""
 
 import hashlib
 from typing import Any
@@ -10,10 +10,10 @@ from bms_warehouse.tables import control_total, step_run
 
 
 def fingerprint(connection: Connection, table: Table) -> str:
-    """Return a sha256 over the interface's columns of `table`, in the order of its key.
+    """Return a SHA-256 over the interface's columns of `table`, in key order.
 
-    Columns that we added begin with `_` and don't count: two tables that hold the same rows have
-    the same fingerprint, whatever the runs that filled them.
+    Our own columns, which begin with `_`, are excluded: equal rows have equal fingerprints, whichever
+    runs loaded them.
     """
     columns = ", ".join(f'"{c.name}"' for c in table.columns if not c.name.startswith("_"))
     key = ", ".join(f'"{c.name}"' for c in table.primary_key)
@@ -26,10 +26,9 @@ def fingerprint(connection: Connection, table: Table) -> str:
 
 
 def run_summary(connection: Connection, dag_run_id: str) -> list[dict[str, Any]]:
-    """Return the reading steps of a run, the latest try of each: entity, days, counts, totals.
+    """Return the reading steps of a run, latest attempt of each: entity, days, counts, totals.
 
-    Days that a step held for review are a step of their own.
-    `totals` maps a currency to its control totals.
+    Days held for review are a separate step. `totals` maps a currency to its control totals.
     """
     nth = func.rank().over(
         partition_by=[step_run.c[name] for name in ("flow", "step", "id_entity", "window_start")],

@@ -1,4 +1,4 @@
-"""What came day by day, and the last load beside the one before: figures for charts and tables."""
+"""Daily figures, and comparisons of the latest load with the previous one."""
 
 from datetime import date, datetime
 
@@ -9,7 +9,7 @@ INVOICES = text("""
     from bms.client_invoice_day where day >= :since group by day order by day
 """)
 
-# An entity at a time, so that the index by entity and day serves.
+# One entity at a time uses the index on entity and day.
 AMOUNTS = text("""
     select i._day as day, i.currency, sum(i.total_excl_vat) as amount
     from (select distinct id_entity from bms.client_invoice_day) as e
@@ -57,27 +57,27 @@ TOTALS = text("""
 
 
 def invoices_per_day(connection: Connection, since: date) -> list[RowMapping]:
-    """Return how many invoices the service listed for each day: day, invoices."""
+    """Return the number of invoices listed per day: day, invoices."""
     return [*connection.execute(INVOICES, {"since": since}).mappings()]
 
 
 def amounts_per_day(connection: Connection, since: date) -> list[RowMapping]:
-    """Return the sum of total_excl_vat by day and currency, of invoices that stand."""
+    """Return the sum of total_excl_vat by day and currency, of current invoices."""
     return [*connection.execute(AMOUNTS, {"since": since}).mappings()]
 
 
 def moves_per_day(
     connection: Connection, flow: str, step: str, since: datetime, zone: str
 ) -> list[RowMapping]:
-    """Return how many rows of a mirror were new, changed and gone: day, inserted, changed, missing."""
+    """Return the changes of a mirror per day: day, inserted, changed, missing."""
     given = {"flow": flow, "step": step, "since": since, "zone": zone}
     return [*connection.execute(MOVES, given).mappings()]
 
 
 def totals_beside(connection: Connection, flow: str, step: str) -> list[RowMapping]:
-    """Return the control totals of the last complete load of each entity beside the one before.
+    """Return the control totals of each entity's latest complete load and of the previous one.
 
-    One row for each entity and currency; the load before is the last of as many days, and its
-    columns end in `_before`.
+    One row per entity and currency. The previous load covers the same number of days; its columns
+    end in `_before`.
     """
     return [*connection.execute(TOTALS, {"flow": flow, "step": step}).mappings()]

@@ -1,4 +1,4 @@
-"""What waits for a person: plans, rows in doubt, rows set aside, days that don't agree."""
+"""Queries for pending items: plans, ambiguous rows, quarantined rows, audit differences."""
 
 from collections.abc import Sequence
 
@@ -84,57 +84,57 @@ CONTRACT = text("""
 
 
 def plans(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return the plans that nobody has agreed to yet, of drops that are being worked on."""
+    """Return the undecided plans of open drops."""
     return _all(connection, PLANS, resources=[*resources])
 
 
 def rows(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return how many rows of each drop are unknown or under review, and since when."""
+    """Return the number of unknown and review rows per drop, and their earliest time."""
     return _all(connection, ROWS, resources=[*resources])
 
 
 def files(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return the files that lie in an inbox and can't be taken yet, as drops."""
+    """Return the inbox files that cannot be claimed yet, as drops."""
     return _all(connection, FILES, resources=[*resources])
 
 
 def contact_differences(connection: Connection) -> list[RowMapping]:
-    """Return in how many fields of how many contacts drops and CRM disagree; no row where in none."""
+    """Return the number of fields and contacts that differ between drops and CRM; no row if none."""
     return _all(connection, CONTACT_DIFFERENCES)
 
 
 def rows_of_drop(connection: Connection, drop: int) -> list[RowMapping]:
-    """Return the rows of a drop that have no end yet: lines, codes and the service's ids."""
+    """Return the unfinished rows of a drop: lines, codes and remote ids."""
     return _all(connection, ROWS_OF_DROP, drop=drop)
 
 
 def quarantine(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return how many rows are set aside, by resource and code."""
+    """Return the number of quarantined rows, by resource and code."""
     return _all(connection, QUARANTINE, resources=[*resources])
 
 
 def quarantined(connection: Connection, resource: str, limit: int) -> list[RowMapping]:
-    """Return the rows set aside that came back last: keys, codes and fields, nothing they hold."""
+    """Return the latest quarantined rows: keys, codes and fields, without their content."""
     return _all(connection, QUARANTINED, resource=resource, limit=limit)
 
 
 def differences(connection: Connection, resources: Sequence[str], limit: int) -> list[RowMapping]:
-    """Return the days on which service and warehouse don't agree: confirmed ones, then pending ones."""
+    """Return the days with audit differences: confirmed first, then pending."""
     return _all(connection, DIFFERENCES, resources=[*resources], limit=limit)
 
 
 def cycle(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return in how many days the self-audit compares all of each resource, at its latest pace."""
+    """Return the length of the self-audit's cycle per resource, in days."""
     return _all(connection, CYCLE, resources=[*resources])
 
 
 def audited(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return how many days of the last 35, and parts of lists, have which state, by resource."""
+    """Return the number of audited days (of the last 35) and list parts, by resource and state."""
     return _all(connection, AUDITED, resources=[*resources])
 
 
 def contract(connection: Connection) -> list[RowMapping]:
-    """Return what the service was last seen to do, a row for each finding."""
+    """Return the current row of each contract finding."""
     return _all(connection, CONTRACT)
 
 

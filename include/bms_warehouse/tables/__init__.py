@@ -1,4 +1,4 @@
-"""The tables of schema `bms`: one module for each noun, one metadata for all but the private ones."""
+"""Tables of the warehouse, declared with SQLAlchemy."""
 
 from bms_warehouse.tables.alarms import alarm
 from bms_warehouse.tables.consultants import consultant, consultant_version

@@ -1,4 +1,4 @@
-"""Alarms: what is or was in trouble, since when, and whether people were told."""
+"""Table of alarms with their notifications."""
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, Integer, Table, text
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -9,48 +9,59 @@ alarm = Table(
     "alarm",
     METADATA,
     Column(
-        "id", BigInteger, Identity(always=True), primary_key=True, comment="The alarm's number."
+        "id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the alarm."
     ),
-    Column("subject", TEXT, nullable=False, comment="What is in trouble; a flow by its DAG's id."),
-    Column("code", TEXT, nullable=False, comment="What is wrong, as docs/runbook.md names it."),
-    Column("detail", TEXT, nullable=False, comment="What was seen: figures, days, no person."),
-    Column("flow", TEXT, comment="The DAG concerned, by its id."),
-    Column("dag_run_id", TEXT, comment="Airflow's run that shows it, by its id."),
-    Column("since", TIMESTAMP, nullable=False, comment="When the trouble began."),
-    Column("raised_at", TIMESTAMP, nullable=False, comment="When it was noticed."),
-    Column("notified_at", TIMESTAMP, comment="When its message was taken by a channel."),
+    Column(
+        "subject", TEXT, nullable=False, comment="Object with the problem; for a flow its DAG id."
+    ),
+    Column(
+        "code", TEXT, nullable=False, comment="Code of the problem, explained in docs/runbook.md."
+    ),
+    Column(
+        "detail",
+        TEXT,
+        nullable=False,
+        comment="Observation in figures and days, without personal data.",
+    ),
+    Column("flow", TEXT, comment="DAG id of the flow concerned."),
+    Column("dag_run_id", TEXT, comment="Airflow DAG run that shows the problem."),
+    Column("since", TIMESTAMP, nullable=False, comment="Start of the problem."),
+    Column("raised_at", TIMESTAMP, nullable=False, comment="Time of detection."),
+    Column("notified_at", TIMESTAMP, comment="Time at which a channel accepted the notification."),
     Column(
         "aspects",
         ARRAY(TEXT),
         nullable=False,
         server_default="{}",
-        comment="What is wrong in detail: codes, entities. A new one is notified as an update.",
+        comment="Details of the problem: codes, entities. A new aspect causes an update notification.",
     ),
     Column(
         "size",
         Integer,
         nullable=False,
         server_default="0",
-        comment="How much is wrong, as rows; 0 where nothing is counted.",
+        comment="Number of rows affected; 0 if the alarm counts none.",
     ),
     Column(
         "notified_aspects",
         ARRAY(TEXT),
         nullable=False,
         server_default="{}",
-        comment="The aspects that messages have named.",
+        comment="Aspects already notified.",
     ),
     Column(
         "notified_size",
         Integer,
         nullable=False,
         server_default="0",
-        comment="The largest size that a message has named.",
+        comment="Largest size already notified.",
     ),
-    Column("update_notified_at", TIMESTAMP, comment="When the message of an update was taken."),
-    Column("recovered_at", TIMESTAMP, comment="When it was over; empty while open."),
-    Column("recovery_reason", TEXT, comment="Why it was over, where no check found that it is."),
-    Column("recovery_notified_at", TIMESTAMP, comment="When the message of that was taken."),
+    Column("update_notified_at", TIMESTAMP, comment="Time of the latest update notification."),
+    Column("recovered_at", TIMESTAMP, comment="End of the problem; null while the alarm is open."),
+    Column(
+        "recovery_reason", TEXT, comment="Reason for closing the alarm other than a passed check."
+    ),
+    Column("recovery_notified_at", TIMESTAMP, comment="Time of the recovery notification."),
     CheckConstraint(
         "recovery_notified_at is null or (notified_at is not null and recovered_at is not null)",
         name="notified",
@@ -61,5 +72,5 @@ alarm = Table(
         unique=True,
         postgresql_where=text("recovered_at is null"),
     ),
-    comment="One row for each time that something was in trouble; a subject has one open at most.",
+    comment="Alarms; each subject has at most one open alarm.",
 )

@@ -1,4 +1,4 @@
-"""Consultants: the interface's "Consultant list item" and "detail" as one row, and its versions."""
+"""Consultant tables: list item and detail of the service in one row, and its versions."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ _DETAIL = "Read with the detail."
 
 def _fields() -> list[Column[Any]]:
     return [
-        field("id", BIGINT, "The service's identifier of the consultant.", key=True),
+        field("id", BIGINT, "Identifier of the consultant in the service.", key=True),
         field("first_name", TEXT, "First name."),
         field("last_name", TEXT, "Last name."),
-        field("type", TEXT, "Code of the kind of consultant; values not shown."),
-        field("affinity", BIGINT, "Affinity; range and meaning not shown."),
-        field("rate", Numeric(), "Rate in currency; its unit of time is not shown."),
+        field("type", TEXT, "Type code; values unspecified by the service."),
+        field("affinity", BIGINT, "Affinity; range and meaning unspecified by the service."),
+        field("rate", Numeric(), "Rate in currency; time unit unspecified by the service."),
         field("currency", TEXT, "Currency of the rate."),
-        # The interface calls it a string and shows no format: kept as it comes.
-        field("availability_date", TEXT, "From when the consultant is free, as the service says."),
+        # The interface specifies a string without a format, so the text is stored verbatim.
+        field("availability_date", TEXT, "First day of availability, verbatim."),
         field("birth_year", BIGINT, "Year of birth."),
-        field("work_start_year", BIGINT, "Year in which working life began."),
+        field("work_start_year", BIGINT, "First year of work."),
         field("professional_profile", TEXT, f"Profile. {_DETAIL}"),
         field("skills", JSONB(), "Skills: array of id, level, favorite."),
         field("languages", JSONB(), "Languages: array of code, level."),
@@ -34,16 +34,16 @@ def _fields() -> list[Column[Any]]:
         field("phone_number", TEXT, "Phone."),
         field("phone_mobile_number", TEXT, "Mobile phone."),
         field("email", TEXT, "E-mail address."),
-        field("no_emails", Boolean(), "Whether the person wants no e-mails."),
-        field("no_sms", Boolean(), "Whether the person wants no text messages."),
-        field("id_client", BIGINT, "The client the consultant belongs to."),
+        field("no_emails", Boolean(), "Whether the consultant opted out of e-mails."),
+        field("no_sms", Boolean(), "Whether the consultant opted out of text messages."),
+        field("id_client", BIGINT, "Client of the consultant."),
         field("notes", TEXT, f"Notes. {_DETAIL}"),
         *(field(f"custom{n}", TEXT, f"Free field {n}. {_DETAIL}") for n in range(1, 6)),
         field("active", Boolean(), "Whether the consultant is active."),
-        field("created_on", TIMESTAMP, "When the consultant was entered."),
-        field("created_by", BIGINT, "Who entered it."),
-        field("modified_on", TIMESTAMP, "When it was last modified."),
-        field("modified_by", BIGINT, "Who modified it."),
+        field("created_on", TIMESTAMP, "Time of creation in the service."),
+        field("created_by", BIGINT, "User who created the record."),
+        field("modified_on", TIMESTAMP, "Time of the latest modification."),
+        field("modified_by", BIGINT, "User of the latest modification."),
         Column(
             "deleted",
             Boolean,
@@ -59,9 +59,9 @@ consultant = Table(
     *_fields(),
     *mirror_columns(),
     *removal_checks(),
-    comment="Every consultant ever seen, in its latest state; none is ever removed from here.",
+    comment="Latest state of every consultant that a read returned; rows are never deleted.",
 )
 
 consultant_version = versions_of(
-    consultant, METADATA, "Every state in which a consultant was seen, the first as _version 1."
+    consultant, METADATA, "History of consultant rows, from _version 1."
 )

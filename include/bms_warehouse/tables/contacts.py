@@ -1,4 +1,4 @@
-"""Contacts: the interface's "Contact list item" and "Contact detail" as one row, and its versions."""
+"""Contact tables: list item and detail of the service in one row, and its versions."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ _DETAIL = "Read with the detail."
 
 def _fields() -> list[Column[Any]]:
     return [
-        field("id", BIGINT, "The service's identifier of the contact.", key=True),
+        field("id", BIGINT, "Identifier of the contact in the service.", key=True),
         field("first_name", TEXT, "First name."),
         field("last_name", TEXT, "Last name."),
-        field("business_title", TEXT, "What the person does at the client's."),
+        field("business_title", TEXT, "Job title at the client."),
         field("email", TEXT, "E-mail address."),
         field("phone_mobile_number", TEXT, "Mobile phone."),
         field("phone_number", TEXT, f"Phone. {_DETAIL}"),
@@ -25,30 +25,34 @@ def _fields() -> list[Column[Any]]:
         field("postal_code", TEXT, "Postal code."),
         field("city", TEXT, "City."),
         field("country", TEXT, "Country."),
-        field("exclude_from_emailing", Boolean(), "Whether mass mailings leave the person out."),
-        field("send_greetings_card", Boolean(), "Whether the person gets a greetings card."),
-        field("greetings_card_details", TEXT, f"What goes on the card. {_DETAIL}"),
+        field("exclude_from_emailing", Boolean(), "Whether mass mailings exclude the contact."),
+        field("send_greetings_card", Boolean(), "Whether the contact receives a greetings card."),
+        field("greetings_card_details", TEXT, f"Text of the card. {_DETAIL}"),
         field("is_lead", Boolean(), "Whether the contact is a lead."),
-        field("origin", TEXT, "Where the contact comes from; values not shown."),
-        field("signal", TEXT, "Code of a signal; values not shown."),
+        field("origin", TEXT, "Origin of the contact; values unspecified by the service."),
+        field("signal", TEXT, "Signal code; values unspecified by the service."),
         field("domains", JSONB(), f"Numbers of domains (contact_domains on creation). {_DETAIL}"),
         field("notes", TEXT, f"Notes. {_DETAIL}"),
-        field("imported_company_name", TEXT, "Company as imported, where there is no client."),
-        field("id_client", BIGINT, "The client the person belongs to."),
-        field("id_account_manager", BIGINT, "Who looks after the contact."),
+        field(
+            "imported_company_name",
+            TEXT,
+            "Company name from an import, for a contact without client.",
+        ),
+        field("id_client", BIGINT, "Client of the contact."),
+        field("id_account_manager", BIGINT, "Account manager of the contact."),
         field("active", Boolean(), "Whether the contact is active (actif in the list)."),
         Column(
             "deleted",
             Boolean,
             nullable=False,
-            comment="Whether the service flags it as deleted or it is missing: _removal_reason.",
+            comment="Whether the contact is removed; _removal_reason gives the reason.",
         ),
-        field("created_on", TIMESTAMP, "When the contact was entered."),
-        field("created_by", BIGINT, "Who entered it."),
-        field("modified_on", TIMESTAMP, "When it was last modified."),
-        field("modified_by", BIGINT, "Who modified it."),
-        field("deleted_on", TIMESTAMP, "When it was deleted, by the service's word."),
-        field("deleted_by", BIGINT, "Who deleted it."),
+        field("created_on", TIMESTAMP, "Time of creation in the service."),
+        field("created_by", BIGINT, "User who created the record."),
+        field("modified_on", TIMESTAMP, "Time of the latest modification."),
+        field("modified_by", BIGINT, "User of the latest modification."),
+        field("deleted_on", TIMESTAMP, "Time of deletion in the service."),
+        field("deleted_by", BIGINT, "User who deleted the record."),
     ]
 
 
@@ -61,13 +65,11 @@ contact = Table(
         "_assigned",
         Boolean,
         nullable=True,
-        comment="Whether the list with filter=ASSIGNED has it, whose meaning is not shown; empty "
-        "where no run has read that list since the row came.",
+        comment="Whether the list with filter=ASSIGNED contains the contact; null until a run reads "
+        "that list.",
     ),
     *removal_checks(),
-    comment="Every contact ever seen, in its latest state; none is ever removed from here.",
+    comment="Latest state of every contact that a read returned; rows are never deleted.",
 )
 
-contact_version = versions_of(
-    contact, METADATA, "Every state in which a contact was seen, the first as _version 1."
-)
+contact_version = versions_of(contact, METADATA, "History of contact rows, from _version 1.")

@@ -1,7 +1,7 @@
-"""What is created in the service, once each: the plans approved, the ledger, its history.
+"""Onboarding tables: plans, the ledger of records to create, and its history.
 
-Personal data stands in `creation_body` alone: what a retry has to send, deleted once the row has
-reached its end and the days set for keeping are over. Everything else names people by digests.
+Only `creation_body` contains personal data: the request bodies. Retention deletes each body after
+its row has ended. All other tables identify records by digests.
 """
 
 from sqlalchemy import (
@@ -36,7 +36,7 @@ CREATION_STATES = (
     "review",
     "given_up",
 )
-"""The moves between them, and the laws they follow: bms_flows.onboarding.ledger.transitions."""
+"""States of a ledger row; `bms_flows.onboarding.ledger.transitions` defines the allowed transitions."""
 
 
 def _one_of(names: tuple[str, ...]) -> str:
@@ -46,66 +46,86 @@ def _one_of(names: tuple[str, ...]) -> str:
 creation_plan = Table(
     "creation_plan",
     METADATA,
-    Column("drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop."),
-    Column("id", TEXT, nullable=False, comment="Hash of the plan; what a person approves."),
-    Column("resource", TEXT, nullable=False, comment="What it creates."),
-    Column("state", TEXT, nullable=False, comment="made, then approved or refused, then applied."),
-    Column("bound", JSONB, nullable=False, comment="Digests of what it was made from."),
-    Column("counts", JSONB, nullable=False, comment="Rows by what becomes of them."),
-    Column("breaches", JSONB, nullable=False, comment="Limits it exceeds; figures only."),
-    Column("creates", JSONB, nullable=False, comment="Digests of what it would send, by key."),
+    Column(
+        "drop_id",
+        BIGINT,
+        ForeignKey(dropped_file.c.id),
+        nullable=False,
+        comment="Drop of the plan.",
+    ),
+    Column("id", TEXT, nullable=False, comment="Hash of the plan, which the approver approves."),
+    Column("resource", TEXT, nullable=False, comment="Resource of the records to create."),
+    Column("state", TEXT, nullable=False, comment="made, approved, refused or applied."),
+    Column("bound", JSONB, nullable=False, comment="Digests of the inputs of the plan."),
+    Column("counts", JSONB, nullable=False, comment="Number of rows per outcome."),
+    Column(
+        "breaches", JSONB, nullable=False, comment="Limits that the plan exceeds; figures only."
+    ),
+    Column("creates", JSONB, nullable=False, comment="Digests of the request bodies, by key."),
     Column(
         "rows",
         JSONB,
         nullable=False,
-        comment="Each line with what becomes of it: codes, fields and ids, no values.",
+        comment="Outcome of each line: codes, fields and ids, no values.",
     ),
-    Column("made_at", TIMESTAMP, nullable=False, comment="When it was made."),
+    Column("made_at", TIMESTAMP, nullable=False, comment="Time of planning."),
     Column(
-        "decided_by", TEXT, comment="Who approved or refused it; the setting that asked nobody."
+        "decided_by",
+        TEXT,
+        comment="User who approved or refused the plan, or the setting that approved it.",
     ),
-    Column("decided_at", TIMESTAMP, comment="When."),
-    Column("applied_at", TIMESTAMP, comment="When its rows were entered in the ledger."),
+    Column("decided_at", TIMESTAMP, comment="Time of the decision."),
+    Column("applied_at", TIMESTAMP, comment="Time at which the rows entered the ledger."),
     PrimaryKeyConstraint("drop_id", "id"),
     CheckConstraint(_one_of(PLAN_STATES), name="state"),
-    comment="Plans of drops, immutable: what would be done, and who agreed to it.",
+    comment="Plans of drops with their approval; the content of a plan never changes.",
 )
 
 creation_snapshot = Table(
     "creation_snapshot",
     METADATA,
-    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Its number."),
-    Column("resource", TEXT, nullable=False, comment="The resource whose lists were read."),
     Column(
-        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop then."
+        "id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the snapshot."
     ),
-    Column("taken_at", TIMESTAMP, nullable=False, comment="When the reading began."),
+    Column("resource", TEXT, nullable=False, comment="Resource of the lists."),
+    Column(
+        "drop_id",
+        BIGINT,
+        ForeignKey(dropped_file.c.id),
+        nullable=False,
+        comment="Drop at that time.",
+    ),
+    Column("taken_at", TIMESTAMP, nullable=False, comment="Start of the read."),
     Column(
         "content",
         LargeBinary,
         nullable=False,
-        comment="Ids and digests of the lists' records, compressed; no personal data.",
+        comment="Ids and digests of the listed records, compressed; no personal data.",
     ),
     Index("ix_creation_snapshot_drop_id", "drop_id"),
-    comment="What the service's lists contained before rows were entered; deleted once they are done.",
+    comment="Lists of the service before rows entered the ledger; deleted when those rows have ended.",
 )
 
 creation = Table(
     "creation",
     METADATA,
-    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="The row's number."),
-    Column("resource", TEXT, nullable=False, comment="What is created."),
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the row."),
+    Column("resource", TEXT, nullable=False, comment="Resource of the record to create."),
     Column("key", TEXT, nullable=False, comment="Digest of the natural key."),
-    Column("digest", TEXT, nullable=False, comment="Digest of the data as dropped."),
+    Column("digest", TEXT, nullable=False, comment="Digest of the dropped data."),
     Column(
-        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="Its latest drop."
+        "drop_id",
+        BIGINT,
+        ForeignKey(dropped_file.c.id),
+        nullable=False,
+        comment="Latest drop of the row.",
     ),
-    Column("line", Integer, nullable=False, comment="Its line there."),
-    Column("state", TEXT, nullable=False, comment="Where it stands."),
-    Column("attempt", Integer, nullable=False, comment="POSTs intended so far."),
+    Column("line", Integer, nullable=False, comment="Line in that drop."),
+    Column("state", TEXT, nullable=False, comment="State of the row."),
+    Column("attempt", Integer, nullable=False, comment="Number of POSTs recorded before sending."),
     Column("max_attempts", Integer, nullable=False, comment="Number of the last attempt allowed."),
-    Column("first_intended_at", TIMESTAMP, comment="Intent of the first POST."),
-    Column("intended_at", TIMESTAMP, comment="Intent of the last POST, committed before it."),
+    Column("first_intended_at", TIMESTAMP, comment="Time recorded before the first POST."),
+    Column("intended_at", TIMESTAMP, comment="Time recorded and committed before the latest POST."),
     Column(
         "in_flight_until",
         TIMESTAMP,
@@ -121,33 +141,43 @@ creation = Table(
         "snapshot_id",
         BigInteger,
         ForeignKey(creation_snapshot.c.id, ondelete="SET NULL"),
-        comment="The snapshot of the service taken before it was entered.",
+        comment="Snapshot of the service from before the row entered the ledger.",
     ),
     Column(
         "checked_at",
         TIMESTAMP,
-        comment="When its lease holder last saw the service without a record for it.",
+        comment="Latest time at which the lease holder found no record of the row in the service.",
     ),
-    Column("returned_id", TEXT, comment="The id that a POST returned and that can't be read yet."),
-    Column("remote_id", TEXT, comment="The service's id of the record: guid or number."),
-    Column("remote_number", BIGINT, comment="Its number, where it has one beside the id."),
-    Column("is_standby", Boolean, comment="Whether it was on standby when last seen."),
-    Column("reason", TEXT, comment="Code: why it is unknown, rejected or needs review."),
-    Column("evidence", JSONB, nullable=False, comment="Codes: what the outcome rests on."),
-    Column("candidates", JSONB, nullable=False, comment="Remote ids a person chooses from."),
+    Column(
+        "returned_id",
+        TEXT,
+        comment="Id that a POST returned and that the service does not serve yet.",
+    ),
+    Column("remote_id", TEXT, comment="Id of the record in the service: GUID or number."),
+    Column(
+        "remote_number",
+        BIGINT,
+        comment="Number of the record, if the service has a number in addition to the id.",
+    ),
+    Column("is_standby", Boolean, comment="Whether the latest read showed the record on standby."),
+    Column("reason", TEXT, comment="Code of the reason for state unknown, rejected or review."),
+    Column("evidence", JSONB, nullable=False, comment="Codes of the evidence for the outcome."),
+    Column(
+        "candidates", JSONB, nullable=False, comment="Remote ids from which the reviewer chooses."
+    ),
     Column(
         "dismissed",
         JSONB,
         nullable=False,
         server_default=text("'[]'"),
-        comment="Remote ids that a reviewer decided against.",
+        comment="Remote ids that the reviewer excluded.",
     ),
-    Column("manager_key", TEXT, comment="Key of the row that must be there before."),
-    Column("verified", JSONB, comment="Names of fields read back: equal, different, unreadable."),
-    Column("owner", TEXT, comment="Who works on it."),
-    Column("leased_until", TIMESTAMP, comment="When anybody may take it over."),
-    Column("entered_at", TIMESTAMP, nullable=False, comment="When it was first entered."),
-    Column("changed_at", TIMESTAMP, nullable=False, comment="When it last moved."),
+    Column("manager_key", TEXT, comment="Key of the manager's row, which must exist first."),
+    Column("verified", JSONB, comment="Fields read back: equal, different, unreadable."),
+    Column("owner", TEXT, comment="Task that holds the lease."),
+    Column("leased_until", TIMESTAMP, comment="End of the lease; another task may then take over."),
+    Column("entered_at", TIMESTAMP, nullable=False, comment="Time of entry."),
+    Column("changed_at", TIMESTAMP, nullable=False, comment="Time of the latest transition."),
     UniqueConstraint("resource", "key"),
     CheckConstraint(_one_of(CREATION_STATES), name="state"),
     CheckConstraint("state not in ('created', 'adopted') or remote_id is not null", name="known"),
@@ -161,7 +191,7 @@ creation = Table(
     ),
     Index("ix_creation_drop_id", "drop_id"),
     Index("ix_creation_snapshot_id", "snapshot_id"),
-    comment="The ledger: one row for each record to be created, whatever is dropped how often.",
+    comment="The ledger: one row for each record to create, across all drops.",
 )
 
 creation_body = Table(
@@ -173,42 +203,51 @@ creation_body = Table(
         ForeignKey(creation.c.id, ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
-        comment="The row of the ledger.",
+        comment="Row of the ledger.",
     ),
-    Column("body", TEXT, nullable=False, comment="What is sent, as JSON. Personal data."),
-    comment="Bodies that may have to be sent again or compared; deleted BMS_KEEP_DAYS after.",
+    Column("body", TEXT, nullable=False, comment="Request body, as JSON. Personal data."),
+    comment="Request bodies for retries and comparisons; deleted BMS_KEEP_DAYS after the row has ended.",
 )
 
 creation_event = Table(
     "creation_event",
     METADATA,
-    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Order of entry."),
+    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="Sequence number."),
     Column(
         "creation_id",
         BigInteger,
         ForeignKey(creation.c.id, ondelete="CASCADE"),
         nullable=False,
-        comment="The row of the ledger.",
+        comment="Row of the ledger.",
     ),
-    Column("at", TIMESTAMP, nullable=False, comment="When, by the database's clock."),
-    Column("what", TEXT, nullable=False, comment="Code of what happened."),
-    Column("attempt", Integer, nullable=False, comment="The attempt it belongs to."),
-    Column("who", TEXT, comment="The person who decided; empty for the engine."),
-    Column("detail", TEXT, comment="A code, a remote id, or the run of a decision."),
+    Column("at", TIMESTAMP, nullable=False, comment="Time by the database's clock."),
+    Column("what", TEXT, nullable=False, comment="Code of the event."),
+    Column("attempt", Integer, nullable=False, comment="Attempt of the event."),
+    Column("who", TEXT, comment="User who decided; null for the flow."),
+    Column("detail", TEXT, comment="A code, a remote id, or the DAG run of a decision."),
     Index("ix_creation_event_creation_id", "creation_id"),
-    comment="The ledger's history: every move of every row, every decision with who and when.",
+    comment="History of the ledger: every transition and decision.",
 )
 
 creation_match = Table(
     "creation_match",
     METADATA,
-    Column("resource", TEXT, nullable=False, comment="What the record is."),
-    Column("key", TEXT, nullable=False, comment="Digest of what a dropped row was found by."),
-    Column("remote_id", TEXT, nullable=False, comment="The service's id of its record."),
+    Column("resource", TEXT, nullable=False, comment="Resource of the record."),
     Column(
-        "drop_id", BIGINT, ForeignKey(dropped_file.c.id), nullable=False, comment="The drop then."
+        "key",
+        TEXT,
+        nullable=False,
+        comment="Digest of the fields by which the dropped row was matched.",
     ),
-    Column("matched_at", TIMESTAMP, nullable=False, comment="When."),
+    Column("remote_id", TEXT, nullable=False, comment="Id of the record in the service."),
+    Column(
+        "drop_id",
+        BIGINT,
+        ForeignKey(dropped_file.c.id),
+        nullable=False,
+        comment="Drop at that time.",
+    ),
+    Column("matched_at", TIMESTAMP, nullable=False, comment="Time of the match."),
     PrimaryKeyConstraint("resource", "key"),
-    comment="Records that dropped rows turned out to be: from then on the id is who it is.",
+    comment="Records matched to dropped rows; later drops use the id.",
 )

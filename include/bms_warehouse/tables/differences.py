@@ -1,4 +1,4 @@
-"""In what dropped contacts and the CRM disagree, and what they last agreed on. Personal data."""
+"""Tables of differences between dropped contacts and the CRM. Personal data."""
 
 from sqlalchemy import Column, ForeignKey, PrimaryKeyConstraint, Table
 from sqlalchemy.dialects.postgresql import JSONB
@@ -9,39 +9,48 @@ from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 contact_agreement = Table(
     "contact_agreement",
     METADATA,
-    Column("id_contact", BIGINT, nullable=False, comment="The service's identifier."),
-    Column("field", TEXT, nullable=False, comment="The field, as drops name it."),
-    Column("value", JSONB, nullable=False, comment="What both sides had. Personal data."),
-    Column("agreed_at", TIMESTAMP, nullable=False, comment="When they last had the same."),
+    Column(
+        "id_contact", BIGINT, nullable=False, comment="Identifier of the contact in the service."
+    ),
+    Column("field", TEXT, nullable=False, comment="Field, named as in the dropped file."),
+    Column("value", JSONB, nullable=False, comment="Value on both sides. Personal data."),
+    Column(
+        "agreed_at",
+        TIMESTAMP,
+        nullable=False,
+        comment="Latest time at which both sides were equal.",
+    ),
     Column(
         "drop_id",
         BIGINT,
         ForeignKey(dropped_file.c.id),
-        comment="Drop that had it; empty where that was not kept yet.",
+        comment="Drop with that value; null if unknown.",
     ),
     PrimaryKeyConstraint("id_contact", "field"),
-    comment="What drops and CRM last agreed on, field by field: the base of a difference.",
+    comment="Latest value per field that drop and CRM had in common: the base of a difference.",
 )
 
 contact_difference = Table(
     "contact_difference",
     METADATA,
-    Column("id_contact", BIGINT, nullable=False, comment="The service's identifier."),
-    Column("field", TEXT, nullable=False, comment="The field, as drops name it."),
-    Column("base", JSONB, comment="What both last had; empty where they never agreed."),
-    Column("ours", JSONB, nullable=False, comment="What was dropped last. Personal data."),
-    Column("theirs", JSONB, comment="What the CRM has. Personal data."),
+    Column(
+        "id_contact", BIGINT, nullable=False, comment="Identifier of the contact in the service."
+    ),
+    Column("field", TEXT, nullable=False, comment="Field, named as in the dropped file."),
+    Column("base", JSONB, comment="Latest common value; null if there is none."),
+    Column("ours", JSONB, nullable=False, comment="Latest dropped value. Personal data."),
+    Column("theirs", JSONB, comment="Value in the CRM. Personal data."),
     Column(
         "drop_id",
         BIGINT,
         ForeignKey(dropped_file.c.id),
         nullable=False,
-        comment="Drop that told it.",
+        comment="Drop that showed the difference.",
     ),
-    Column("since", TIMESTAMP, nullable=False, comment="From when on it is as it is."),
     Column(
-        "resolved_at", TIMESTAMP, comment="When both had the same again; empty while it stands."
+        "since", TIMESTAMP, nullable=False, comment="Start of the difference in its current form."
     ),
+    Column("resolved_at", TIMESTAMP, comment="End of the difference; null while it exists."),
     PrimaryKeyConstraint("id_contact", "field"),
-    comment="In what dropped contacts and the CRM disagree; each told once until it changes.",
+    comment="Differences between dropped contacts and the CRM; each is reported once until it changes.",
 )

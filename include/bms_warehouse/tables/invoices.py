@@ -1,4 +1,4 @@
-"""Client invoices: the interface's "Client invoice list item", its versions and its days."""
+"""Client invoice tables: invoices, versions, days read, and leases of days."""
 
 from typing import Any
 
@@ -31,43 +31,46 @@ MONEY = Numeric()
 def _fields() -> list[Column[Any]]:
     return [
         field(
-            "id_entity", BIGINT, "Entity the invoice was listed for (query parameter).", key=True
+            "id_entity",
+            BIGINT,
+            "Entity whose list returned the invoice (query parameter).",
+            key=True,
         ),
-        field("id_invoice", BIGINT, "The service's identifier of the invoice.", key=True),
+        field("id_invoice", BIGINT, "Identifier of the invoice in the service.", key=True),
         field("reference_number", TEXT, "Number printed on the invoice."),
         field("invoice_date", Date(), "Date of the invoice."),
-        field("due_date", Date(), "Date by which it is to be paid."),
-        field("invoice_type", TEXT, "Code of the kind of invoice; values not shown."),
-        field("invoice_type_name", TEXT, "Name of the code, see bms.code_name for each language."),
-        field("id_client", BIGINT, "The client billed."),
-        field("client_name", TEXT, "The client's name as the service gives it."),
-        field("po_number", TEXT, "The client's purchase order."),
-        field("vat_number", TEXT, "The client's VAT number."),
-        field("invoice_subject", TEXT, "What is billed."),
+        field("due_date", Date(), "Due date."),
+        field("invoice_type", TEXT, "Type code; values unspecified by the service."),
+        field("invoice_type_name", TEXT, "Label of the code; bms.code_name has both languages."),
+        field("id_client", BIGINT, "Client billed."),
+        field("client_name", TEXT, "Name of the client, verbatim."),
+        field("po_number", TEXT, "Purchase order of the client."),
+        field("vat_number", TEXT, "VAT number of the client."),
+        field("invoice_subject", TEXT, "Subject of the invoice."),
         field("total_excl_vat", MONEY, "Amount without VAT, in currency."),
         field("total_vat", MONEY, "VAT, in currency."),
         field("total_incl_vat", MONEY, "Amount with VAT, in currency."),
         field("total_due", MONEY, "Amount still to be paid, in currency."),
         field("currency", TEXT, "Currency of the four amounts."),
-        field("payment_mode", TEXT, "Code of the way of payment; values not shown."),
-        field("payment_mode_name", TEXT, "Name of the code, see bms.code_name for each language."),
-        field("status", TEXT, "Code of the state; values not shown."),
-        field("status_name", TEXT, "Name of the code, see bms.code_name for each language."),
-        field("id_account_manager", BIGINT, "Who looks after the client."),
-        field("created_on", TIMESTAMP, "When the invoice was entered."),
-        field("created_by", BIGINT, "Who entered it."),
-        field("canceled", Boolean(), "Whether it was canceled."),
-        field("canceled_on", TIMESTAMP, "When it was canceled."),
-        field("canceled_by", BIGINT, "Who canceled it."),
-        field("id_credit", BIGINT, "The credit note that undoes it."),
-        field("sent", Boolean(), "Whether it was sent to the client."),
-        field("sent_on", TIMESTAMP, "When it was sent."),
-        field("sent_by", BIGINT, "Who sent it."),
+        field("payment_mode", TEXT, "Payment mode code; values unspecified by the service."),
+        field("payment_mode_name", TEXT, "Label of the code; bms.code_name has both languages."),
+        field("status", TEXT, "Status code; values unspecified by the service."),
+        field("status_name", TEXT, "Label of the code; bms.code_name has both languages."),
+        field("id_account_manager", BIGINT, "Account manager of the client."),
+        field("created_on", TIMESTAMP, "Time of creation in the service."),
+        field("created_by", BIGINT, "User who created the invoice."),
+        field("canceled", Boolean(), "Whether the invoice is canceled."),
+        field("canceled_on", TIMESTAMP, "Time of cancellation."),
+        field("canceled_by", BIGINT, "User who canceled the invoice."),
+        field("id_credit", BIGINT, "Credit note of the invoice."),
+        field("sent", Boolean(), "Whether the invoice was sent to the client."),
+        field("sent_on", TIMESTAMP, "Time of sending."),
+        field("sent_by", BIGINT, "User who sent the invoice."),
     ]
 
 
 CLIENT_INVOICE_FIELDS = tuple(column.name for column in _fields())
-"""The interface's fields in their order, led by the entity asked for."""
+"""Fields in the order of the interface, after the entity."""
 
 
 def _added() -> list[Column[Any]]:
@@ -77,13 +80,13 @@ def _added() -> list[Column[Any]]:
             "_day",
             Date(),
             nullable=True,
-            comment="The day the service lists it under: BMS_INVOICE_RANGE_DATE of the invoice.",
+            comment="Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.",
         ),
         Column(
             "_missing_since",
             TIMESTAMP,
             nullable=True,
-            comment="When a read of the invoice's day first lacked it; the row is never deleted.",
+            comment="First read of the day that did not return the invoice; rows are never deleted.",
         ),
     ]
 
@@ -94,7 +97,7 @@ client_invoice = Table(
     *_fields(),
     *_added(),
     Index("ix_client_invoice_id_entity_day", "id_entity", "_day"),
-    comment="Every client invoice ever seen, in its latest state.",
+    comment="Latest state of every client invoice that a read returned.",
 )
 
 client_invoice_version = Table(
@@ -106,44 +109,52 @@ client_invoice_version = Table(
     ],
     observed_at(),
     PrimaryKeyConstraint("id_entity", "id_invoice", "_version"),
-    # Rows are only ever added, so a few pages of index tell where a run's are.
+    # The table is append-only, so a small BRIN index finds the rows of a run.
     Index("ix_client_invoice_version_observed_at", "_observed_at", postgresql_using="brin"),
-    comment="Every state in which a client invoice was seen, the first as _version 1.",
+    comment="History of client invoice rows, from _version 1.",
 )
 
 client_invoice_day = Table(
     "client_invoice_day",
     METADATA,
-    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="The entity."),
+    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="Entity."),
     Column("day", Date(), primary_key=True, comment="A day of invoices."),
-    Column("invoices", Integer, nullable=False, comment="Invoices the last read returned."),
+    Column("invoices", Integer, nullable=False, comment="Invoices in the latest read."),
     Column(
         "open_invoices",
         Integer,
         nullable=False,
-        comment="Of these, not canceled and either unpaid or not sent.",
+        comment="Invoices of these that are not canceled and either unpaid or not sent.",
     ),
-    Column("read_at", TIMESTAMP, nullable=False, comment="Last complete read of the day."),
-    Column("changed_at", TIMESTAMP, comment="Last read that changed something; empty until then."),
-    comment="The watermark of the extraction: which days were read completely, and when.",
+    Column("read_at", TIMESTAMP, nullable=False, comment="Latest complete read of the day."),
+    Column("changed_at", TIMESTAMP, comment="Latest read that changed a row; null until then."),
+    comment="Watermark of the extraction: the days read completely.",
 )
 
 client_invoice_lease = Table(
     "client_invoice_lease",
     METADATA,
-    Column("id_entity", BIGINT, nullable=False, comment="The entity being worked on."),
-    Column("days", DATERANGE, nullable=False, comment="The days being worked on."),
+    Column("id_entity", BIGINT, nullable=False, comment="Entity of the lease."),
+    Column("days", DATERANGE, nullable=False, comment="Days of the lease."),
+    Column("step_run_id", BIGINT, nullable=False, comment="Step run that holds the lease."),
     Column(
-        "step_run_id", BIGINT, nullable=False, comment="The step in bms.step_run that holds them."
+        "task",
+        TEXT,
+        nullable=False,
+        comment="Task of that step run; its next attempt takes the lease over.",
     ),
-    Column("task", TEXT, nullable=False, comment="The task of that step; its next try takes over."),
-    Column("expires_at", TIMESTAMP, nullable=False, comment="When anybody may take them over."),
-    # A range of one number stands for the number: plain GiST knows ranges, not numbers.
+    Column(
+        "expires_at",
+        TIMESTAMP,
+        nullable=False,
+        comment="End of the lease; another task may then take over.",
+    ),
+    # Plain GiST supports ranges, not numbers, so a range of one number represents the entity.
     ExcludeConstraint(
         (text("int8range(id_entity, id_entity, '[]')"), "&&"),
         (Column("days"), "&&"),
         name="ex_client_invoice_lease_days",
         using="gist",
     ),
-    comment="Days of an entity that a run is working on; no two hold the same day.",
+    comment="Leases of an entity's days; no two leases share a day.",
 )

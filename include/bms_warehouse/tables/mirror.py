@@ -1,4 +1,4 @@
-"""What every mirrored resource has beside the interface's fields, and the table of its versions."""
+"""Columns of our own in mirrored resources, and their version tables."""
 
 from typing import Any
 
@@ -16,32 +16,32 @@ from bms_warehouse.tables.schema import TEXT, audit_columns, observed_at
 
 
 def mirror_columns() -> list[Column[Any]]:
-    """Return the columns that we add to a resource mirrored from a list and details."""
+    """Return our columns of a resource that is mirrored from a list and details."""
     return [
         *audit_columns(),
         Column(
             "_list_hash",
             LargeBinary,
             nullable=True,
-            comment="Digest of the list item that the row agrees with; empty where no list had it.",
+            comment="Digest of the list item that the row matches; null if no list contained the record.",
         ),
         Column(
             "_detailed",
             Boolean,
             nullable=False,
-            comment="Whether its detail was read since its list item changed; else its fields are older.",
+            comment="Whether the detail was read since the list item changed; if not, its fields are older.",
         ),
         Column(
             "_removal_reason",
             TEXT,
             nullable=True,
-            comment="flagged: the service says deleted; missing: it no longer has it; else empty.",
+            comment="flagged: deleted by the service's flag; missing: no longer in the service; null: present.",
         ),
     ]
 
 
 def removal_checks() -> list[CheckConstraint]:
-    """Return what holds between `deleted` and `_removal_reason`."""
+    """Return the constraints between `deleted` and `_removal_reason`."""
     return [
         CheckConstraint("_removal_reason in ('flagged', 'missing')", name="removal_reason"),
         CheckConstraint("deleted = (_removal_reason is not null)", name="deleted"),
@@ -49,7 +49,7 @@ def removal_checks() -> list[CheckConstraint]:
 
 
 def versions_of(table: Table, metadata: MetaData, comment: str) -> Table:
-    """Return the table of every state in which a row of `table` was seen."""
+    """Return the table with the history of `table`."""
     key = [column.name for column in table.primary_key]
     return Table(
         f"{table.name}_version",

@@ -1,4 +1,4 @@
-"""What every table of the warehouse shares: its schema, its way of naming, its audit columns."""
+"""Schema, naming convention and audit columns of all tables."""
 
 from typing import Any
 
@@ -28,57 +28,55 @@ METADATA = MetaData(
 )
 
 TIMESTAMP = DateTime(timezone=True)
-"""Times are UTC with zone, everywhere."""
+"""All times have a time zone and are UTC."""
 
 
 def field(name: str, kind: TypeEngine[Any], meaning: str, *, key: bool = False) -> Column[Any]:
-    """Return the column that carries a field of the interface under the interface's own name."""
+    """Return a column with the name of the interface's field."""
     return Column(name, kind, primary_key=key, autoincrement=False, comment=meaning)
 
 
 def audit_columns() -> list[Column[Any]]:
-    """Return the columns that we add to every mirrored resource; their names begin with `_`."""
+    """Return the audit columns of a mirrored resource; their names begin with `_`."""
     return [
-        Column(
-            "_extra", JSONB, nullable=True, comment="Fields the service sent beyond its interface."
-        ),
+        Column("_extra", JSONB, nullable=True, comment="Fields beyond the service's interface."),
         Column(
             "_row_hash",
             LargeBinary,
             nullable=False,
-            comment="Digest of the fields' values; names kept per language stand outside of it.",
+            comment="Digest of the fields, without code labels.",
         ),
         Column(
             "_version",
             Integer,
             nullable=False,
-            comment="How often the row was seen anew: 1 at first sight, one more at each change.",
+            comment="Version of the row: 1 for the first, plus 1 per change.",
         ),
         Column(
             "_first_seen_at",
             TIMESTAMP,
             nullable=False,
-            comment="When a read first returned the row.",
+            comment="First read that returned the row.",
         ),
         Column(
             "_changed_at",
             TIMESTAMP,
             nullable=False,
-            comment="When a read first returned the row as it stands now.",
+            comment="First read that returned the current version.",
         ),
         Column(
             "_step_run_id",
             BigInteger,
             nullable=False,
-            comment="The step in bms.step_run that wrote the row as it stands now.",
+            comment="Step run that wrote the current version.",
         ),
     ]
 
 
 def observed_at() -> Column[Any]:
-    """Return the column that dates a version."""
+    """Return the column with the time of a version."""
     return Column(
-        "_observed_at", TIMESTAMP, nullable=False, comment="When this version was first seen."
+        "_observed_at", TIMESTAMP, nullable=False, comment="First read that returned this version."
     )
 
 

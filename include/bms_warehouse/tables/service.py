@@ -1,4 +1,4 @@
-"""The service whose data the warehouse holds."""
+"""Table of the services that fill the warehouse."""
 
 from sqlalchemy import Boolean, Column, Integer, Table
 
@@ -12,11 +12,13 @@ service_identity = Table(
         Integer,
         primary_key=True,
         autoincrement=False,
-        comment="1 for the first service, one more at each change; the highest is current.",
+        comment="1 for the first service, plus 1 per change; the highest is current.",
     ),
     Column("host", TEXT, nullable=False, comment="Host and path of the base URL."),
     Column("application_id", TEXT, nullable=False, comment="The application id of the connection."),
-    Column("since", TIMESTAMP, nullable=False, comment="When it was stored."),
-    Column("confirmed", Boolean, nullable=False, comment="Whether an operator confirmed a change."),
-    comment="The service that the warehouse is filled from; flows refuse another one.",
+    Column("since", TIMESTAMP, nullable=False, comment="Time of storage."),
+    Column(
+        "confirmed", Boolean, nullable=False, comment="Whether an operator confirmed the change."
+    ),
+    comment="Service that fills the warehouse; flows refuse any other service.",
 )

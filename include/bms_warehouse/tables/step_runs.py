@@ -1,4 +1,4 @@
-"""What was done: one row for each step of a run, its control totals, and the rows set aside."""
+"""Tables of step runs, control totals and quarantined rows."""
 
 from sqlalchemy import (
     BigInteger,
@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
 STEP_RUN_STATES = ("running", "complete", "partial", "suspect", "unstable", "failed")
-"""Only `complete` refreshes a flow; the others say why it doesn't."""
+"""Only `complete` counts for the freshness of a flow."""
 
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined")
 
@@ -30,35 +30,37 @@ def _count(name: str, meaning: str) -> Column[int]:
 step_run = Table(
     "step_run",
     METADATA,
-    Column("id", BigInteger, Identity(always=True), primary_key=True, comment="The step's number."),
-    Column("flow", TEXT, nullable=False, comment="The DAG, by its id."),
-    Column("dag_run_id", TEXT, nullable=False, comment="Airflow's run, by its id."),
-    Column("step", TEXT, nullable=False, comment="What was done, by the task's name."),
-    Column("id_entity", BIGINT, comment="The entity worked on, where there is one."),
+    Column(
+        "id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the step run."
+    ),
+    Column("flow", TEXT, nullable=False, comment="DAG id."),
+    Column("dag_run_id", TEXT, nullable=False, comment="Airflow DAG run id."),
+    Column("step", TEXT, nullable=False, comment="Name of the step."),
+    Column("id_entity", BIGINT, comment="Entity of the step; null if none."),
     Column("window_start", Date, comment="First day read."),
     Column("window_end", Date, comment="Last day read, inclusive."),
-    Column("state", TEXT, nullable=False, comment="running, or how it ended."),
-    Column("reason", TEXT, comment="Why it isn't complete, and what a person can do."),
-    _count("rows_read", "Rows the service returned."),
-    _count("inserted", "Rows seen for the first time."),
-    _count("changed", "Rows that differed from what stood here."),
-    _count("unchanged", "Rows that stood here as they are."),
-    _count("quarantined", "Rows set aside in bms.quarantine."),
-    _count("missing", "Rows that stood here and no longer came back."),
-    _count("requests", "Requests sent, repeats and tokens included."),
-    _count("retries", "Requests repeated."),
-    _count("throttles", "Answers that asked to slow down."),
+    Column("state", TEXT, nullable=False, comment="running, or the outcome."),
+    Column("reason", TEXT, comment="Reason why the step is not complete, and the remedy."),
+    _count("rows_read", "Rows that the service returned."),
+    _count("inserted", "New rows."),
+    _count("changed", "Rows that differed from the warehouse."),
+    _count("unchanged", "Rows equal to the warehouse."),
+    _count("quarantined", "Rows stored in bms.quarantine."),
+    _count("missing", "Rows of the warehouse that the service no longer returned."),
+    _count("requests", "Requests sent, including retries and token requests."),
+    _count("retries", "Requests retried."),
+    _count("throttles", "Responses that asked to slow down."),
     _count("token_fetches", "Tokens fetched."),
-    Column("latency_p50_ms", Float, comment="Median time of an answer, milliseconds."),
-    Column("latency_p95_ms", Float, comment="95th percentile of the same, milliseconds."),
+    Column("latency_p50_ms", Float, comment="Median response time, milliseconds."),
+    Column("latency_p95_ms", Float, comment="95th percentile of the response time, milliseconds."),
     Column(
         "held_by",
         BIGINT,
-        comment="The step that read these days and held them for review; empty for a step of its own.",
+        comment="Step run that read these days and held them for review; null for any other step.",
     ),
-    Column("details", JSONB, comment="What belongs to this kind of step only."),
-    Column("started_at", TIMESTAMP, nullable=False, comment="When it began."),
-    Column("finished_at", TIMESTAMP, comment="When it ended; empty while running."),
+    Column("details", JSONB, comment="Details of this kind of step."),
+    Column("started_at", TIMESTAMP, nullable=False, comment="Start."),
+    Column("finished_at", TIMESTAMP, comment="End; null while running."),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in STEP_RUN_STATES)), name="state"
     ),
@@ -68,7 +70,7 @@ step_run = Table(
     ),
     Index("ix_step_run_flow_started_at", "flow", "started_at"),
     Index("ix_step_run_dag_run_id", "dag_run_id"),
-    comment="One row for each step of each run: what, which window, counts, requests, outcome.",
+    comment="Steps of DAG runs: window, counts, requests and outcome.",
 )
 
 control_total = Table(
@@ -79,50 +81,59 @@ control_total = Table(
         BigInteger,
         ForeignKey(step_run.c.id, ondelete="CASCADE"),
         primary_key=True,
-        comment="The step in bms.step_run that read the rows.",
+        comment="Step run that read the rows.",
     ),
-    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="The entity."),
-    Column("currency", TEXT, primary_key=True, comment="The currency; sums never cross it."),
-    Column("invoices", Integer, nullable=False, comment="Rows summed."),
+    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="Entity."),
+    Column("currency", TEXT, primary_key=True, comment="Currency of the sums."),
+    Column("invoices", Integer, nullable=False, comment="Number of invoices summed."),
     *[
         Column(name, Numeric, nullable=False, comment=f"Sum of {name} over the rows read.")
         for name in ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
     ],
-    comment="Sums of what a step read, for each entity and currency.",
+    comment="Control totals of a step run, by entity and currency.",
 )
 
 quarantine = Table(
     "quarantine",
     METADATA,
-    Column("resource", TEXT, primary_key=True, comment="Table the row was meant for."),
+    Column("resource", TEXT, primary_key=True, comment="Target table of the row."),
     Column(
         "id_entity",
         BIGINT,
         primary_key=True,
         autoincrement=False,
-        comment="The entity; 0 where the resource has none.",
+        comment="Entity; 0 if the resource has none.",
     ),
     Column(
         "row_key",
         TEXT,
         primary_key=True,
-        comment="The row's identifier, or a digest of the row where that is unreadable.",
+        comment="Identifier of the row, or a digest of the row if the identifier is unreadable.",
     ),
-    Column("code", TEXT, nullable=False, comment="What is wrong, as docs/runbook.md names it."),
-    Column("field", TEXT, comment="The field that is wrong."),
-    Column("raw", TEXT, nullable=False, comment="The row as it came."),
+    Column(
+        "code", TEXT, nullable=False, comment="Code of the error, explained in docs/runbook.md."
+    ),
+    Column("field", TEXT, comment="Invalid field."),
+    Column("raw", TEXT, nullable=False, comment="Row, verbatim."),
     Column(
         "first_day",
         Date,
-        comment="The day it is listed under; where that can't be read, the first of the window that returned it.",
+        comment="Day of the row; if unreadable, first day of the window that returned the row.",
     ),
     Column(
         "last_day",
         Date,
-        comment="The same day, or the last of that window: once all are read again, the row leaves.",
+        comment="The same day, or the last day of that window; a later read of all these days removes the row.",
     ),
-    Column("step_run_id", BigInteger, nullable=False, comment="The step that last saw it."),
-    Column("first_seen_at", TIMESTAMP, nullable=False, comment="When it was set aside."),
-    Column("last_seen_at", TIMESTAMP, nullable=False, comment="When it last came back bad."),
-    comment="Rows that could not be loaded; they leave when a later read is good.",
+    Column(
+        "step_run_id", BigInteger, nullable=False, comment="Latest step run that returned the row."
+    ),
+    Column("first_seen_at", TIMESTAMP, nullable=False, comment="Time of quarantine."),
+    Column(
+        "last_seen_at",
+        TIMESTAMP,
+        nullable=False,
+        comment="Latest time at which the row was invalid.",
+    ),
+    comment="Invalid rows; a later valid read removes a row.",
 )

@@ -24,5 +24,5 @@ def test_a_load_without_a_change_is_not_taken_for_one_that_stands_still(warehous
     with warehouse.begin() as connection:
         merging = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         before = last_asked(warehouse, connection)
-        merging.add(loads.sheet(pa.table({"id_invoice": pa.array([], pa.int64())})))
+        merging.add(loads.copy_buffer(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before
