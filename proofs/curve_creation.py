@@ -142,7 +142,7 @@ def creations(rounds: int) -> str:
     )
     (PICTURES / "creation-lag.svg").write_text(picture)
     first = table(
-        ["lag / settle time", "rows", "doubled of 1,000", "lost of 1,000", "left to a person", "doubles the audit named"],
+        ["lag / settle time", "rows", "duplicated of 1,000", "lost of 1,000", "left to review", "duplicates the audit named"],
         [
             [f"{each.ratio:g}", f"{each.rows:,}", each.per_thousand(each.doubles),
              each.per_thousand(each.lost), each.per_thousand(each.asked),

@@ -49,7 +49,7 @@ def test_a_curve_names_its_command_commit_and_day(text: str) -> None:
 
 
 def test_every_figure_of_the_proofs_names_its_command_and_commit() -> None:
-    table = PROOF.partition("| What | Came to | Command |")[2].partition("\n\n")[0]
+    table = PROOF.partition("| What | Result | Command |")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     assert len(rows) > 20
     for what, _, command, taken, _ in rows:
