@@ -1,29 +1,34 @@
-"""Airflow without a database, a sandbox over real HTTP, a connection to it, a data root."""
+"""Fixtures: a sandbox over real HTTP, connections to it and to the warehouse, a data root."""
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, insert, make_url
 
 from bms_sandbox.serve import Sandbox, running
+from bms_warehouse.tables import step_run
+from tests.listeners import Webhook, webhook
 
 TODAY = "2026-03-31"
 
 Connect = Callable[..., None]
+RecordLoad = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[Sandbox]:
-    """The sandbox of the whole session, its clock standing still."""
+    """The sandbox of the session, with a frozen clock."""
     with running(options=("--today", TODAY, "--frozen", "--contacts", "25")) as sandbox:
         yield sandbox
 
 
 @pytest.fixture
 def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox as it was at its start."""
+    """The sandbox in its initial state."""
     service.reset()
     service.forget()
     return service
@@ -55,6 +60,38 @@ def connected(sandbox: Sandbox, connect: Connect) -> Connect:
 
     change()
     return change
+
+
+@pytest.fixture
+def warehouse_connection(connect: Connect, warehouse_uri: str) -> None:
+    """Preset the connection `bms_warehouse` to the test's warehouse."""
+    url = make_url(warehouse_uri)
+    host = url.query.get("host", url.host)
+    connect(
+        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
+    )
+
+
+@pytest.fixture
+def record_load(warehouse: Engine) -> RecordLoad:
+    """Record a load of contact_sync that ended some hours ago: `record_load(2, "failed")`."""
+
+    def record(hours: float, state: str = "complete", **given: Any) -> None:
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
+        times = {"state": state, "started_at": at, "finished_at": at}
+        with warehouse.begin() as connection:
+            connection.execute(insert(step_run).values(values | times | given))
+
+    return record
+
+
+@pytest.fixture
+def messages(connect: Connect) -> Iterator[Webhook]:
+    """A webhook that receives the alarms."""
+    with webhook() as found:
+        connect("bms_webhook", conn_type="http", host=found.url)
+        yield found
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Our metrics reach a real StatsD listener, through what Airflow itself sends with."""
+"""Metrics through Airflow's own backend to a real StatsD listener."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.listeners import Statsd, statsd
 
 @pytest.fixture
 def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
-    """A listener that Airflow's own start of a task would send to."""
+    """A StatsD listener, configured as Airflow configures metrics for a task."""
     with statsd() as found, monkeypatch.context() as metrics:
         metrics.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
         metrics.setenv("AIRFLOW__METRICS__STATSD_HOST", "127.0.0.1")
@@ -32,7 +32,7 @@ def arrived(listener: Statsd, wanted: set[str]) -> None:
     until(lambda: wanted <= set(listener.lines), 10, lambda: (wanted, listener.lines))
 
 
-def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
+def test_the_counters_of_a_client_are_emitted(listener: Statsd) -> None:
     counters = Counters(
         requests=7, retries=2, throttles=1, token_fetches=1, latencies={"list_contacts": [0.25]}
     )
@@ -49,7 +49,7 @@ def test_every_count_of_a_client_arrives(listener: Statsd) -> None:
     )
 
 
-def test_what_became_of_rows_arrives(listener: Statsd) -> None:
+def test_the_row_counts_of_a_load_are_emitted(listener: Statsd) -> None:
     counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2, "missing": 1}
     flow_context.emit_rows("contact", {**counts, "rows_read": 14})
     arrived(
@@ -61,7 +61,7 @@ def test_what_became_of_rows_arrives(listener: Statsd) -> None:
     )
 
 
-def test_gauges_arrive(listener: Statsd) -> None:
+def test_gauges_are_emitted(listener: Statsd) -> None:
     stats.gauge("bms.freshness", 3600.0, tags={"flow": "contact_sync"})
     stats.gauge("bms.unknown", 2.0, tags={"resource": "employee"})
     arrived(

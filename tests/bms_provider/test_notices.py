@@ -1,4 +1,4 @@
-"""Notices through Airflow's own notifiers, by the connections that are there."""
+"""Messages through Airflow's HTTP and SMTP providers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ def test_without_a_connection_there_is_no_channel() -> None:
     assert notices.channels(TO) == {}
 
 
-def test_mail_needs_somebody_to_go_to(connect: Callable[..., None]) -> None:
+def test_mail_requires_a_recipient(connect: Callable[..., None]) -> None:
     connect("bms_mail", conn_type="smtp", host="127.0.0.1")
     assert notices.channels(FlowSettings()) == {}
     assert set(notices.channels(TO)) == {"bms_mail"}
@@ -48,7 +48,7 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
     )
 
 
-def test_a_run_s_address_is_this_airflow_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_a_run_leads_to_this_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
     page = notices.links(FlowSettings()).run("contact_sync", "manual__1")
     assert page == "https://airflow.example.com/dags/contact_sync/runs/manual__1"
@@ -60,7 +60,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def send(caplog: pytest.LogCaptureFixture) -> str:
-    """Send the notice and return why it was not taken; the log must not hold the password."""
+    """Send the message and return the error; check that the log does not contain the password."""
     try:
         broadcast(notices.channels(TO))(NOTICE)
     except NotDelivered as error:
@@ -174,7 +174,7 @@ def test_a_connection_may_skip_the_certificate_and_the_log_warns(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("extra", [{}, {"allow_redirects": True}, {"check_response": False}])
-def test_a_redirected_webhook_has_not_delivered(
+def test_a_redirect_of_a_webhook_is_not_a_delivery(
     status: int,
     extra: dict[str, Any],
     connect: Callable[..., None],
@@ -189,7 +189,7 @@ def test_a_redirected_webhook_has_not_delivered(
 
 
 @pytest.mark.parametrize("status", [304, 404, 500])
-def test_a_webhook_that_answers_with_an_error_has_not_delivered(
+def test_an_error_of_a_webhook_is_not_a_delivery(
     status: int, connect: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with webhook(status) as found:
@@ -197,7 +197,7 @@ def test_a_webhook_that_answers_with_an_error_has_not_delivered(
         assert send(caplog).startswith(f"bms_webhook: answered {status}")
 
 
-def test_an_alarm_stays_to_be_sent_while_the_webhook_redirects(
+def test_an_alarm_is_sent_again_after_a_redirect_of_the_webhook(
     warehouse: Engine, connect: Callable[..., None]
 ) -> None:
     with warehouse.begin() as connection:

@@ -1,4 +1,4 @@
-"""What DAG files need when they are parsed: a bad value is named, and not left to a traceback."""
+"""Retry policy of onboarding tasks, and numbers from the environment."""
 
 import pytest
 from airflow.sdk import RetryDecision
@@ -24,7 +24,7 @@ UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_aft
         (NotFound(ENDPOINT, "not found (404)", status=404), 1, "fail", None),
     ],
 )
-def test_a_step_of_a_drop_is_retried_for_hours_during_an_outage_only(
+def test_an_onboarding_task_is_retried_for_hours_during_an_outage_only(
     error: Exception, try_number: int, action: str, wait: float | None
 ) -> None:
     decision: RetryDecision = policy.CREATION["retry_policy"].evaluate(error, try_number, 12)
@@ -32,14 +32,16 @@ def test_a_step_of_a_drop_is_retried_for_hours_during_an_outage_only(
     assert (decision.retry_delay and decision.retry_delay.total_seconds()) == wait
 
 
-def test_the_retries_of_a_drop_outlast_an_outage_of_four_hours() -> None:
+def test_the_retries_of_an_onboarding_task_outlast_an_outage_of_four_hours() -> None:
     a_try = (
         OnboardingSettings().outage_wait_s / 2
-    )  # it ends when the next probe would come too late
+    )  # a try ends when the next probe would be too late
     assert policy.CREATION["retries"] * (a_try + RETRY_S) >= 4 * HOUR
 
 
-def test_a_number_is_read_or_stands_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_is_read_from_the_environment_or_takes_its_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", "")
     assert policy.positive_number("BMS_TASK_SLOTS", 8) == 8
     monkeypatch.setenv("BMS_TASK_SLOTS", "4")
@@ -47,7 +49,7 @@ def test_a_number_is_read_or_stands_as_it_is(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("given", ["four", "0", "-1", "nan", "inf"])
-def test_what_is_no_number_is_named_with_what_it_takes(
+def test_an_invalid_number_raises_with_the_variable_and_the_accepted_values(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", given)

@@ -1,7 +1,7 @@
-"""Run one DAG with an operator for each operation of the service, and tell what Airflow kept of it.
+"""Program that runs one DAG with an operator for each operation of the service.
 
-A program of its own: it brings up Airflow's tables in the database that the environment names,
-runs the DAG in process and prints one JSON object as its last line.
+It creates Airflow's tables in the database that the environment names, runs the DAG in process and
+prints the states of the tasks as JSON on its last line.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Run every example DAG once in this process; print what they returned as JSON on the last line.
+"""Program that runs every example DAG once and prints their return values as JSON on its last line.
 
 The environment names Airflow's database and the connections.
 """

@@ -1,4 +1,4 @@
-"""All eleven operators in one real DAG run: what they give, and what they leave nowhere."""
+"""All eleven operators in one real DAG run: their results, and the absence of personal data."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ BODIES = {
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of the DAG left: states, the metadata database, output and logs, files, metrics."""
+    """Traces of one run of the DAG: states, metadata database, output, logs, files, metrics."""
 
     states: dict[str, str]
     database: str
@@ -73,7 +73,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The DAG run, in a process of its own, on a database of its own."""
+    """The DAG run, in a separate process with a separate database."""
     folder = tmp_path_factory.mktemp("eleven")
     data = folder / "data"
     (data / "in").mkdir(parents=True)
@@ -145,7 +145,7 @@ def test_every_operation_ran_in_one_run(run: Run) -> None:
     assert {*asked} == {"token", *BY_NAME} - {"request_token"}
 
 
-def test_what_reaches_xcom_is_small_and_says_where_the_rows_are(run: Run) -> None:
+def test_xcom_values_are_small_and_name_the_files(run: Run) -> None:
     xcoms = run.xcoms()
     assert {*xcoms} == {*run.states}
     for task, value in xcoms.items():
@@ -158,7 +158,7 @@ def test_what_reaches_xcom_is_small_and_says_where_the_rows_are(run: Run) -> Non
     assert {*xcoms["create_contact"]} == {*xcoms["create_consultant"]} == {"id"}
 
 
-def test_files_lie_by_run_and_task_and_are_their_owner_s_alone(run: Run) -> None:
+def test_files_are_in_folders_by_run_and_task_and_readable_by_their_owner_only(run: Run) -> None:
     [folder] = (run.data / "operators/eleven_operators").iterdir()
     assert re.fullmatch(r"[A-Za-z0-9._-]+", folder.name)
     files = {file.name: file for file in folder.iterdir()}
@@ -171,7 +171,7 @@ def test_files_lie_by_run_and_task_and_are_their_owner_s_alone(run: Run) -> None
     assert names.count("Canari-Nom") == 1
 
 
-def test_nothing_secret_or_personal_is_left_with_airflow(run: Run) -> None:
+def test_airflow_stores_no_secret_and_no_personal_data(run: Run) -> None:
     """Not in any table of its database (XCom, rendered fields, serialised DAG), output or log."""
     personal = {
         str(value)
@@ -189,17 +189,17 @@ def test_nothing_secret_or_personal_is_left_with_airflow(run: Run) -> None:
     tables = [
         name for (name,) in run.rows("select tablename from pg_tables where schemaname = 'public'")
     ]
-    kept = {name: repr(run.rows(f'select * from "{name}"')) for name in tables}
-    kept["output"] = run.output
-    kept |= {str(file): file.read_text(errors="replace") for file in run.home.rglob("*.log")}
-    assert "canary-client" not in kept["xcom"]
-    assert "in/employee.json" in kept["rendered_task_instance_fields"]
+    stored = {name: repr(run.rows(f'select * from "{name}"')) for name in tables}
+    stored["output"] = run.output
+    stored |= {str(file): file.read_text(errors="replace") for file in run.home.rglob("*.log")}
+    assert "canary-client" not in stored["xcom"]
+    assert "in/employee.json" in stored["rendered_task_instance_fields"]
     found = {
-        (place, canary) for place, text in kept.items() for canary in canaries if canary in text
+        (source, canary) for source, text in stored.items() for canary in canaries if canary in text
     }
     assert found == set()
 
 
-def test_metrics_of_the_client_arrive(run: Run) -> None:
+def test_the_client_s_metrics_are_emitted(run: Run) -> None:
     assert re.search(r"^airflow\.bms\.requests.*:\d+\|c", run.metrics, re.MULTILINE)
     assert re.search(r"^airflow\.bms\.latency.*:[\d.]+\|ms", run.metrics, re.MULTILINE)

@@ -71,7 +71,7 @@ def _connection(uri: str) -> str:
 def runs(
     project: Path, postgres: str, migrated: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
-    """Run every example in a process of its own."""
+    """Run all examples in a separate process."""
     folder = tmp_path_factory.mktemp("examples")
     airflow, mine = _database(postgres), _database(postgres)
     with psycopg.connect(mine) as connection:

@@ -1,4 +1,4 @@
-"""Every task that asks the service is in its pool, with a slot for each request in flight."""
+"""Pool and slots of the tasks that send requests to the service."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ OUTSIDE = {
     "invoice_extraction": {"plan"},
     "retention": {"sweep"},
 }
-"""Tasks that don't ask the service; all of inbox_dispatch doesn't."""
+"""Tasks without requests to the service, except those of inbox_dispatch."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def tasks(project: Path) -> dict[str, dict[str, Any]]:
     return {name: dag.task_dict for name, dag in bag.dags.items()}
 
 
-def test_tasks_that_ask_the_service_are_in_its_pool_and_no_other(
+def test_tasks_with_requests_to_the_service_are_in_its_pool(
     tasks: dict[str, dict[str, Any]],
 ) -> None:
     outside = {
@@ -42,13 +42,15 @@ def test_tasks_that_ask_the_service_are_in_its_pool_and_no_other(
     assert {name: names for name, names in outside.items() if names} == OUTSIDE
 
 
-def test_each_has_slots_for_what_it_may_have_in_flight(tasks: dict[str, dict[str, Any]]) -> None:
+def test_each_task_of_the_pool_has_a_slot_per_request_in_flight(
+    tasks: dict[str, dict[str, Any]],
+) -> None:
     slots = {
         (name, task.task_id): task.pool_slots
         for name, found in tasks.items()
         for task in found.values()
         if task.pool == pool.NAME
     }
-    assert slots.pop(("service_contract", "probe"), 1) == 1  # one question after another
+    assert slots.pop(("service_contract", "probe"), 1) == 1  # sends one request at a time
     assert set(slots.values()) == {policy.TASK_SLOTS}
     assert pool.SLOTS >= policy.TASK_SLOTS

@@ -1,4 +1,4 @@
-"""The board as Airflow mounts it: Airflow's own metadata, users and tokens, a warehouse of the test's own."""
+"""Fixtures: the board mounted as in Airflow, with Airflow's metadata, users and tokens."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 
 from bms_provider.board.flows import FLOWS
-from tests.bms_provider.conftest import Connect
 
 Visit = Callable[..., TestClient]
 
@@ -19,7 +18,7 @@ ROLES = {"viewer": "VIEWER", "user": "USER", "admin": "ADMIN", "nobody": None}
 
 @pytest.fixture(scope="session")
 def airflow_metadata() -> None:
-    """Airflow's database as it knows our DAGs."""
+    """Airflow's database with the project's DAGs."""
     from airflow.models.dag import DagModel
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.db import initdb
@@ -35,13 +34,12 @@ def airflow_metadata() -> None:
 
 @pytest.fixture
 def visit(
-    airflow_metadata: None,  # noqa: ARG001 - what stands while the board answers
-    warehouse: Engine,
-    connect: Connect,
+    airflow_metadata: None,  # noqa: ARG001
+    warehouse_connection: None,  # noqa: ARG001
     data_root: Path,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Visit]:
-    """Visit the board, mounted below Airflow at /airflow: `visit("viewer")`, or without a token."""
+    """Return a client of a user, `visit("viewer")`, or without a token; Airflow is at /airflow."""
     from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
@@ -51,15 +49,6 @@ def visit(
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", SECRET)
     monkeypatch.setenv(
         "AIRFLOW__CORE__AUTH_MANAGER", "tests.bms_provider.board.rights.RightsPerDag"
-    )
-    url = make_url(warehouse.url)
-    host = url.query["host"]
-    connect(
-        "bms_warehouse",
-        conn_type="postgres",
-        host=host if isinstance(host, str) else host[0],
-        login=url.username,
-        schema=url.database,
     )
     airflow = FastAPI(root_path="/airflow")
     manager = init_auth_manager()
@@ -88,7 +77,7 @@ def visit(
 
 @pytest.fixture
 def report(data_root: Path, warehouse: Engine) -> int:
-    """A concluded drop and its report, a load of invoices and its report; the drop's number."""
+    """Store a concluded drop and a load of invoices, with their reports; return the drop's number."""
     from sqlalchemy import text
 
     with warehouse.begin() as connection:

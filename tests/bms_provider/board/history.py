@@ -1,4 +1,4 @@
-"""A year of a warehouse's life, by arithmetic: what the board is measured on and tested with."""
+"""Generated history of a warehouse, for tests and measurements of the board."""
 
 from sqlalchemy import Engine, text
 
@@ -120,7 +120,7 @@ from unnest(array['client_invoice', 'contact']) as r, generate_series(1, 40) as 
 
 ALARM = """
 insert into bms.alarm (subject, code, detail, flow, dag_run_id, since, raised_at)
-values ('consultant_sync', 'late', 'The last complete load is 3 d 2 h old, 26 h were promised.',
+values ('consultant_sync', 'late', 'The last complete load is 3 d 2 h old, the limit is 26 h.',
     'consultant_sync', 'scheduled__x', now() - interval '2 days', now() - interval '2 days')
 """
 
@@ -141,13 +141,13 @@ select f, now() - interval '200 days', 'known', '100', t, null, null, now(), 1
 from (values
     ('page_size_limit', 'At most 100 rows come in one page, whatever is asked.'),
     ('end_date', 'The day end_date is part of the range.'),
-    ('expires_in_unit', 'expires_in counts seconds, as the token''s own exp says.')
+    ('expires_in_unit', 'expires_in counts seconds, as the token''s exp confirms.')
 ) as each (f, t)
 """
 
 
-def live(engine: Engine, *, days: int = 365) -> None:
-    """Fill a warehouse with what so many days leave in it."""
+def fill(engine: Engine, *, days: int = 365) -> None:
+    """Fill a warehouse with the history of a number of days."""
     given = {"days": days, "entities": ENTITIES, "invoices": INVOICES_A_DAY}
     with engine.begin() as connection:
         for statement in (

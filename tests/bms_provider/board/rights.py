@@ -1,4 +1,4 @@
-"""Airflow's simple auth manager, with a right to single DAGs beside its roles, as larger ones have."""
+"""Airflow's simple auth manager, extended by permissions on single DAGs."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ RIGHTS = {
 
 
 class RightsPerDag(SimpleAuthManager):
-    """Users named here have these rights; all others those of their role."""
+    """Grant the listed users these permissions, and all other users those of their role."""
 
     def is_authorized_dag(self, *, method: Any, user: Any, **given: Any) -> bool:
         if user.username not in RIGHTS:

@@ -1,4 +1,4 @@
-"""Every route asks who is there, and each flow's for the right to its DAG."""
+"""Permissions of every route of the board."""
 
 import re
 
@@ -11,7 +11,7 @@ from bms_flows.monitoring import alarms
 from bms_provider.board.routes import app
 from tests.bms_provider.board.conftest import Visit
 
-PLACES = {
+PATHS = {
     "/": ["/"],
     "/health": ["/health"],
     "/flows/{name}": ["/flows/invoice_extraction", "/flows/employee_onboarding"],
@@ -27,7 +27,7 @@ PLACES = {
     "/{path:path}": ["/openapi.json", "/docs", "/nothing"],
 }
 """Addresses of every route."""
-EVERY = [place for places in PLACES.values() for place in places]
+ALL_PATHS = [path for paths in PATHS.values() for path in paths]
 ONBOARDING = {
     "/flows/employee_onboarding",
     "/flows/employee_onboarding/runs/manual__1",
@@ -41,50 +41,50 @@ PERSONAL = {"/steps/2/files/rejected.csv", "/drops/1/files/rejected.csv"}
 pytestmark = pytest.mark.usefixtures("report")
 
 
-def answers(client: TestClient) -> dict[str, int]:
-    return {place: client.get(f"/bms{place}").status_code for place in EVERY}
+def statuses(client: TestClient) -> dict[str, int]:
+    return {path: client.get(f"/bms{path}").status_code for path in ALL_PATHS}
 
 
-def found(place: str) -> int:
-    if place in PLACES["/{path:path}"]:
+def expected(path: str) -> int:
+    if path in PATHS["/{path:path}"]:
         return 404
-    return 303 if place in PLACES["/steps/{number}"] else 200
+    return 303 if path in PATHS["/steps/{number}"] else 200
 
 
-def test_every_route_is_guarded_by_the_app_and_asked_here() -> None:
-    """A mount or a plain route would answer without asking."""
+def test_the_app_guards_every_route() -> None:
+    """A mount or a plain route would bypass the app's dependency."""
     assert {type(route) for route in app.routes} == {APIRoute}
-    assert {route.path for route in app.routes if isinstance(route, APIRoute)} == PLACES.keys()
+    assert {route.path for route in app.routes if isinstance(route, APIRoute)} == PATHS.keys()
 
 
-def test_without_a_token_nothing_is_answered(visit: Visit) -> None:
-    assert answers(visit()) == dict.fromkeys(EVERY, 401)
+def test_a_request_without_a_token_gets_no_page(visit: Visit) -> None:
+    assert statuses(visit()) == dict.fromkeys(ALL_PATHS, 401)
 
 
-def test_a_token_that_isnt_airflow_s_opens_nothing(visit: Visit) -> None:
+def test_a_foreign_token_is_rejected(visit: Visit) -> None:
     client = visit()
     client.headers["Authorization"] = "Bearer made.up.token"
-    assert set(answers(client).values()) <= {401, 403}
+    assert set(statuses(client).values()) <= {401, 403}
 
 
-def test_without_a_right_nothing_is_answered(visit: Visit) -> None:
-    assert answers(visit("nobody")) == dict.fromkeys(EVERY, 403)
+def test_a_user_without_permissions_gets_no_page(visit: Visit) -> None:
+    assert statuses(visit("nobody")) == dict.fromkeys(ALL_PATHS, 403)
 
 
-def test_who_may_view_every_dag_sees_all_but_personal_files(visit: Visit) -> None:
-    assert answers(visit("viewer")) == {
-        place: 403 if place in PERSONAL else found(place) for place in EVERY
+def test_a_viewer_of_every_dag_gets_everything_except_personal_files(visit: Visit) -> None:
+    assert statuses(visit("viewer")) == {
+        path: 403 if path in PERSONAL else expected(path) for path in ALL_PATHS
     }
 
 
-def test_who_may_edit_every_dag_sees_all(visit: Visit) -> None:
-    assert answers(visit("user")) == {place: found(place) for place in EVERY}
+def test_an_editor_of_every_dag_gets_everything(visit: Visit) -> None:
+    assert statuses(visit("user")) == {path: expected(path) for path in ALL_PATHS}
 
 
-def test_who_may_view_one_dag_sees_nothing_of_another(visit: Visit) -> None:
+def test_a_viewer_of_one_dag_gets_nothing_of_other_dags(visit: Visit) -> None:
     clerk = visit("clerk")
-    assert answers(clerk) == {
-        place: 403 if place in ONBOARDING else found(place) for place in EVERY
+    assert statuses(clerk) == {
+        path: 403 if path in ONBOARDING else expected(path) for path in ALL_PATHS
     }
     page = clerk.get("/bms/").text
     assert "Client invoices" in page
@@ -92,27 +92,26 @@ def test_who_may_view_one_dag_sees_nothing_of_another(visit: Visit) -> None:
     assert clerk.get("/bms/health").json()["flows"].keys() == {"invoice_extraction"}
 
 
-def test_an_alarm_is_for_those_who_may_view_its_dag(visit: Visit, warehouse: Engine) -> None:
-    """Whatever it is about: a drop, a day, a setting."""
+def test_the_health_report_has_alarms_of_permitted_dags_only(
+    visit: Visit, warehouse: Engine
+) -> None:
     with warehouse.begin() as connection:
         for subject, flow in (
             ("employee_onboarding drop 12", "employee_onboarding"),
             ("invoice_extraction", "invoice_extraction"),
         ):
             alarms.raise_(connection, "failed", subject, detail="x", flow=flow)
-    told = {
+    subjects = {
         name: [each["subject"] for each in visit(name).get("/bms/health").json()["alarms"]]
         for name in ("clerk", "recruiter")
     }
-    assert told == {
+    assert subjects == {
         "clerk": ["invoice_extraction"],
         "recruiter": ["employee_onboarding drop 12", "invoice_extraction"],
     }
 
 
-def test_the_overview_shows_an_alarm_to_those_who_may_view_its_dag(
-    visit: Visit, warehouse: Engine
-) -> None:
+def test_the_overview_shows_alarms_of_permitted_dags_only(visit: Visit, warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         for flow in ("employee_onboarding", "invoice_extraction"):
             alarms.raise_(connection, "failed", flow, detail=f"seen in {flow}", flow=flow)
@@ -127,18 +126,18 @@ def test_the_overview_shows_an_alarm_to_those_who_may_view_its_dag(
     }
 
 
-def test_the_right_to_edit_one_dag_opens_its_personal_files(visit: Visit) -> None:
-    assert answers(visit("recruiter")) == {place: found(place) for place in EVERY}
+def test_an_editor_of_one_dag_gets_its_personal_files(visit: Visit) -> None:
+    assert statuses(visit("recruiter")) == {path: expected(path) for path in ALL_PATHS}
 
 
-def test_a_bearer_token_does_as_well_as_the_cookie(visit: Visit) -> None:
+def test_a_bearer_token_works_like_the_cookie(visit: Visit) -> None:
     token = visit("viewer").cookies["_token"]
     client = visit()
     client.headers["Authorization"] = f"Bearer {token}"
     assert client.get("/bms/").status_code == 200
 
 
-def test_the_name_of_a_dropped_file_is_for_those_who_may_edit(visit: Visit) -> None:
-    """It may be a person's."""
+def test_only_editors_see_the_name_of_a_dropped_file(visit: Visit) -> None:
+    """A file name may be personal data."""
     assert "Canari.csv" not in visit("viewer").get("/bms/drops/1").text
     assert "Canari.csv" in visit("user").get("/bms/drops/1").text

@@ -1,4 +1,4 @@
-"""Charts: what is drawn, and what is said of it."""
+"""SVG charts: shapes, tooltips, legend and scale."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -22,7 +22,7 @@ def test_bars_stack_up_to_their_sum() -> None:
     assert float(high["y"]) + float(high["height"]) == pytest.approx(float(low["y"]), abs=0.01)
 
 
-def test_what_is_below_zero_hangs_from_the_line() -> None:
+def test_negative_values_are_below_the_axis() -> None:
     """Credit notes make a day's sum negative."""
     chart = Chart("t", ["a", "b"], [Series("x", [30.0, -10.0], "c1")])
     up, down = shapes(chart, "fill")
@@ -33,14 +33,14 @@ def test_what_is_below_zero_hangs_from_the_line() -> None:
     assert all(float(bar["height"]) > 0 for bar in (up, down))
 
 
-def test_a_line_breaks_where_there_is_no_figure() -> None:
+def test_a_line_breaks_at_a_missing_value() -> None:
     chart = Chart("t", ["a", "b", "c"], [Series("x", [1.0, None, 2.0], "c1")], form="lines")
     (line,) = shapes(chart, "line")
     assert line["d"].count("M") == 2
     assert "L" not in line["d"]
 
 
-def test_every_place_tells_its_figures() -> None:
+def test_every_label_has_a_tooltip_with_its_values() -> None:
     chart = Chart("t", ["1 Nov", "2 Nov"], [Series("New", [3.0, None], "c1")])
     assert len(shapes(chart, "tooltip")) == 2
     assert "1 Nov\nNew: 3" in chart.svg
@@ -63,7 +63,7 @@ def test_text_is_escaped() -> None:
     assert not re.search(r"<(b|i|u|script)>", chart.svg)
 
 
-def test_the_legend_names_what_is_drawn() -> None:
+def test_the_legend_names_the_series_with_values() -> None:
     both = [Series("x", [1.0], "c1"), Series("y", [0.0], "c2"), Series("z", [2.0], "c3")]
     assert [each.name for each in Chart("t", ["a"], both).legend] == ["x", "z"]
     assert Chart("t", ["a"], both[:1]).legend == []
@@ -72,7 +72,7 @@ def test_the_legend_names_what_is_drawn() -> None:
 @pytest.mark.parametrize(
     "chart", [Chart("t", [], []), Chart("t", ["a"], [Series("x", [None], "c1")])]
 )
-def test_nothing_is_drawn_of_nothing(chart: Chart) -> None:
+def test_an_empty_chart_has_no_shapes(chart: Chart) -> None:
     assert chart.empty
     assert shapes(chart, "fill") == []
 
@@ -81,11 +81,11 @@ def test_nothing_is_drawn_of_nothing(chart: Chart) -> None:
     ("figure", "round_"),
     [(0, 1), (1, 1), (0.3, 0.3), (7, 8), (37, 40), (99, 100), (100, 100), (101, 120), (11e3, 12e3)],
 )
-def test_the_upper_edge_is_a_round_figure(figure: float, round_: float) -> None:
+def test_the_upper_edge_is_a_round_value(figure: float, round_: float) -> None:
     assert round_up(figure) == pytest.approx(round_)
 
 
-def test_a_gauge_says_when_it_is_beyond() -> None:
+def test_a_gauge_marks_a_share_above_the_limit() -> None:
     assert 'class="gauge"' in gauge(0.5)
     assert 'class="gauge beyond"' in gauge(1.5)
     assert gauge(None) == ""

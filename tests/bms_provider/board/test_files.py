@@ -1,4 +1,4 @@
-"""Report files on a disk and on an object store: as they are now, with few questions."""
+"""Report files on a local disk and on an object store."""
 
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,20 @@ from tests.bms_provider.conftest import Connect
 
 
 @pytest.fixture
-def elsewhere(s3_server: str) -> S3FileSystem:
-    """The store as another machine writes to it."""
+def other_machine(s3_server: str) -> S3FileSystem:
+    """The object store as another machine writes to it, without a shared cache."""
     return S3FileSystem(key="test", secret="test", endpoint_url=s3_server, skip_instance_cache=True)
 
 
-def test_a_report_written_anew_on_an_object_store_is_given_as_it_is_now(
+def test_a_rewritten_report_on_an_object_store_is_served_in_its_latest_version(
     visit: Visit,
     report: int,
     s3_server: str,
-    elsewhere: S3FileSystem,
+    other_machine: S3FileSystem,
     connect: Connect,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The board's process lives for months; tasks on other machines write."""
+    """The board's process runs for months while tasks on other machines write."""
     name = f"store-{uuid4().hex}"
     connect(
         name.replace("-", "_"),
@@ -40,21 +40,21 @@ def test_a_report_written_anew_on_an_object_store_is_given_as_it_is_now(
         extra={"endpoint_url": s3_server, "region_name": "us-east-1"},
     )
     monkeypatch.setenv("BMS_DATA_ROOT", f"s3://{name.replace('-', '_')}@{name}/data")
-    elsewhere.mkdir(name)
+    other_machine.mkdir(name)
     folder = f"{name}/data/reports/employees/000001"
-    elsewhere.pipe_file(f"{folder}/rejected.csv", b"first")
+    other_machine.pipe_file(f"{folder}/rejected.csv", b"first")
     client = visit("user")
     page = f"/bms/drops/{report}"
     assert "rejected.csv" in client.get(page).text
 
-    elsewhere.pipe_file(f"{folder}/rejected.csv", b"second, and longer")
-    elsewhere.pipe_file(f"{folder}/created.csv", b"later")
+    other_machine.pipe_file(f"{folder}/rejected.csv", b"second, and longer")
+    other_machine.pipe_file(f"{folder}/created.csv", b"later")
     answer = client.get(f"{page}/files/rejected.csv")
     assert (answer.status_code, answer.content) == (200, b"second, and longer")
     assert "created.csv" in client.get(page).text
 
 
-def test_a_folder_is_listed_by_name_and_no_other_is(tmp_path: Path) -> None:
+def test_only_the_requested_report_folder_is_listed(tmp_path: Path) -> None:
     root = UPath("memory://board")
     folder = "reports/employees/000001"
     (root / folder).mkdir(parents=True)
@@ -68,7 +68,7 @@ def test_a_folder_is_listed_by_name_and_no_other_is(tmp_path: Path) -> None:
     assert files.listed(UPath(tmp_path), ["reports/none"]) == {"reports/none": []}
 
 
-def test_folders_side_by_side_keep_their_own_files(tmp_path: Path) -> None:
+def test_sibling_folders_are_listed_separately(tmp_path: Path) -> None:
     days = [
         f"reports/client_invoice/2026-01-0{day}/step-{day}{n}" for day in (1, 2) for n in (0, 1)
     ]
@@ -80,10 +80,10 @@ def test_folders_side_by_side_keep_their_own_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("report")
-def test_a_run_s_reports_are_asked_for_at_once_and_hold_no_session(
+def test_the_reports_of_a_run_are_listed_in_one_request_without_a_database_session(
     visit: Visit, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object store answers in tens of milliseconds; a run may have hundreds of steps."""
+    """An object store takes tens of milliseconds per request; a run may have hundreds of steps."""
     with warehouse.begin() as connection:
         connection.execute(
             text("""insert into bms.step_run (flow, dag_run_id, step, state, details, started_at)

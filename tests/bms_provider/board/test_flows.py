@@ -1,4 +1,4 @@
-"""The board shows every flow there is."""
+"""Flows and states on the board."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from bms_warehouse.tables.reconciliation import RECONCILIATION_STATES
 from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 
 
-def test_every_step_of_a_drop_leads_to_a_task_of_its_dag(project: Path) -> None:
+def test_every_step_of_a_drop_has_a_task_in_its_dag(project: Path) -> None:
     from airflow.dag_processing.dagbag import DagBag
 
     bag = DagBag(str(project / "dags"))
@@ -24,6 +24,6 @@ def test_every_step_of_a_drop_leads_to_a_task_of_its_dag(project: Path) -> None:
         assert {"enter", "enter_again"} <= tasks.keys()
 
 
-def test_every_state_has_its_word() -> None:
+def test_every_state_has_a_label() -> None:
     named = {*STEP_RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
     assert named <= STATES.keys()

@@ -1,4 +1,4 @@
-"""Figures and times as people read them."""
+"""Formatting of numbers, amounts, dates and durations."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -37,14 +37,14 @@ def test_a_difference_has_its_sign() -> None:
     assert formatting.difference(0) == "="
 
 
-def test_days_are_a_range() -> None:
+def test_days_are_formatted_as_a_range() -> None:
     assert formatting.days(date(2026, 11, 2), date(2026, 11, 2)) == "2 Nov 2026"
     assert formatting.days(date(2026, 11, 2), date(2026, 11, 8)) == "2 Nov \u2013 8 Nov 2026"
     assert formatting.days(date(2025, 12, 31), date(2026, 1, 1)) == "31 Dec 2025 \u2013 1 Jan 2026"
     assert formatting.days(None, None) == ""
 
 
-def test_a_moment_is_told_by_the_company_s_clock() -> None:
+def test_a_moment_is_shown_in_the_company_s_time_zone() -> None:
     at = datetime(2026, 7, 1, 22, 30, tzinfo=UTC)
     assert formatting.moment(at, ZoneInfo("Europe/Paris")) == "2 Jul 2026, 00:30"
 

@@ -1,4 +1,4 @@
-"""What the board answers with: text as text, files that are reports, headers, its own address."""
+"""Responses of the board: escaped text, report files, headers, errors, hostile requests."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture
 def poisoned(warehouse: Engine) -> None:
-    """Markup wherever the warehouse holds text from outside."""
+    """Store markup in every text column that holds external data."""
     with warehouse.begin() as connection:
         for statement in (
             """insert into bms.step_run (flow, dag_run_id, step, state, reason, details, started_at, finished_at)
@@ -60,7 +60,7 @@ def test_text_is_never_html(visit: Visit) -> None:
         assert "<img" not in answer.text, page
 
 
-def test_only_what_a_report_lists_is_given(visit: Visit, report: int) -> None:
+def test_only_listed_report_files_are_served(visit: Visit, report: int) -> None:
     client = visit("user")
     for name in (
         "../../../secret.csv",
@@ -77,13 +77,17 @@ def test_only_what_a_report_lists_is_given(visit: Visit, report: int) -> None:
         assert answer.status_code == 404, name
 
 
-def test_a_folder_outside_the_reports_is_none(visit: Visit, report: int, warehouse: Engine) -> None:
+def test_a_folder_outside_the_reports_is_not_served(
+    visit: Visit, report: int, warehouse: Engine
+) -> None:
     with warehouse.begin() as connection:
         connection.execute(text("""update bms.dropped_file set report = 'reports/../'"""))
     assert visit("user").get(f"/bms/drops/{report}/files/secret.csv").status_code == 404
 
 
-def test_a_withdrawn_drop_says_why(visit: Visit, report: int, warehouse: Engine) -> None:
+def test_the_page_of_a_withdrawn_drop_shows_the_reason(
+    visit: Visit, report: int, warehouse: Engine
+) -> None:
     with warehouse.begin() as connection:
         connection.execute(
             text("""update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
@@ -93,7 +97,7 @@ def test_a_withdrawn_drop_says_why(visit: Visit, report: int, warehouse: Engine)
     assert WITHDRAWN["changed"].remedy in page
 
 
-def test_a_report_is_saved_and_never_shown(visit: Visit, report: int) -> None:
+def test_a_report_file_is_a_download(visit: Visit, report: int) -> None:
     answer = visit("user").get(f"/bms/drops/{report}/files/rejected.csv")
     assert answer.text == "rejected.csv of employees/000001"
     assert answer.headers["Content-Disposition"] == 'attachment; filename="drop-1-rejected.csv"'
@@ -101,7 +105,7 @@ def test_a_report_is_saved_and_never_shown(visit: Visit, report: int) -> None:
     assert answer.headers["Content-Security-Policy"].startswith("sandbox")
 
 
-def test_every_answer_keeps_the_browser_in_bounds(visit: Visit) -> None:
+def test_every_response_has_security_headers(visit: Visit) -> None:
     for name, page in product((None, "nobody", "viewer"), ("/", "/static/board.css", "/nothing")):
         headers = visit(name).get(f"/bms{page}").headers
         policy = headers["Content-Security-Policy"]
@@ -113,32 +117,32 @@ def test_every_answer_keeps_the_browser_in_bounds(visit: Visit) -> None:
 
 
 @pytest.mark.usefixtures("report")
-def test_addresses_lead_below_airflow_s_own(visit: Visit) -> None:
-    """Airflow may lie below a path of its own."""
+def test_links_are_below_airflow_s_path(visit: Visit) -> None:
+    """Airflow may be served below a path."""
     for page in ("/", "/drops/1", "/flows/invoice_extraction/runs/manual__1"):
         found = re.findall(r'(?:href|src)="([^"#]+)', visit("viewer").get(f"/bms{page}").text)
         assert found
         assert [each for each in found if not each.startswith("/airflow/")] == []
 
 
-def test_no_page_has_a_style_or_script_of_its_own(visit: Visit) -> None:
-    """The policy would refuse them."""
+def test_no_page_has_inline_styles_or_scripts(visit: Visit) -> None:
+    """The Content-Security-Policy would block them."""
     page = visit("viewer").get("/bms/").text
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?! src=)", page)
 
 
-def test_a_warehouse_that_is_away_is_said_so(visit: Visit, connect: Connect) -> None:
+def test_an_unreachable_warehouse_is_reported(visit: Visit, connect: Connect) -> None:
     connect("bms_warehouse", conn_type="postgres", host="/nowhere", login="x", schema="bms")
     answer = visit("viewer").get("/bms/")
     assert answer.status_code == 503
     assert "does not answer" in answer.text
 
 
-def test_a_warehouse_that_never_takes_the_connection_is_given_up(
+def test_connecting_to_an_unresponsive_warehouse_times_out(
     visit: Visit, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host behind a firewall that drops packets says neither yes nor no."""
-    monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 2)  # the least that libpq takes
+    """A firewall that drops packets neither accepts nor rejects a connection."""
+    monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 2)  # libpq's minimum
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         connect(
@@ -154,7 +158,7 @@ def test_a_warehouse_that_never_takes_the_connection_is_given_up(
     assert "does not answer" in answer.text
 
 
-def test_a_warehouse_that_nobody_named_is_asked_for(
+def test_a_missing_warehouse_connection_is_reported(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = visit("viewer")
@@ -164,7 +168,7 @@ def test_a_warehouse_that_nobody_named_is_asked_for(
     assert "Create the connection bms_warehouse, type postgres." in answer.text
 
 
-def test_one_page_too_many_is_told_to_come_again(
+def test_a_request_without_a_free_session_is_rejected_with_503(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 1)
@@ -178,8 +182,7 @@ def test_one_page_too_many_is_told_to_come_again(
     assert client.get("/bms/").status_code == 200
 
 
-def test_nothing_can_be_written(visit: Visit) -> None:
-    """Not even by a query that would."""
+def test_the_board_cannot_write_to_the_warehouse(visit: Visit) -> None:
     assert visit("viewer").get("/bms/").status_code == 200
     with (
         contextmanager(reading)() as connection,
@@ -188,26 +191,26 @@ def test_nothing_can_be_written(visit: Visit) -> None:
         connection.execute(text("delete from bms.step_run"))
 
 
-def test_health_is_what_the_command_says(visit: Visit, warehouse: Engine) -> None:
+def test_the_health_page_equals_the_health_command(visit: Visit, warehouse: Engine) -> None:
     from bms_flows.monitoring import health
     from bms_flows.runtime.settings import FlowSettings
 
-    told = visit("viewer").get("/bms/health").json()
+    health_page = visit("viewer").get("/bms/health").json()
     with warehouse.connect() as connection:
         expected = health.report(connection, FlowSettings.from_environment())
-    assert {**told, "at": ""} == {**expected, "at": ""}
+    assert {**health_page, "at": ""} == {**expected, "at": ""}
 
 
 @pytest.mark.usefixtures("report")
-def test_a_number_that_is_none_is_not_found(visit: Visit) -> None:
-    """The page that says so quotes nothing of what was asked."""
+def test_an_invalid_number_is_not_found(visit: Visit) -> None:
+    """The error page does not quote the request."""
     client = visit("user")
     run = "flows/invoice_extraction/runs/manual__1?step="
-    for place, number in product(
+    for path, number in product(
         ("steps/", "drops/", run), ("0", "-1", "99999999999999999999", "asked-this")
     ):
-        answer = client.get(f"/bms/{place}{number}")
-        assert answer.status_code == 404, (place, number)
+        answer = client.get(f"/bms/{path}{number}")
+        assert answer.status_code == 404, (path, number)
         assert "Page not found." in answer.text
         assert "asked-this" not in answer.text
     assert visit().get("/bms/steps/asked-this").status_code == 401
@@ -228,13 +231,13 @@ HOSTILE = (
     "{{7*7}}",
     "%25s",
 )
-"""Parts of an address that ask for more than they should."""
+"""Hostile segments of an address."""
 
 
 @pytest.mark.usefixtures("report")
-def test_no_address_asks_for_more_than_it_may(visit: Visit, warehouse: Engine) -> None:
+def test_a_hostile_address_is_not_found(visit: Visit, warehouse: Engine) -> None:
     client = visit("user")
-    for place, part in product(
+    for path, part in product(
         (
             "/flows/{}",
             "/flows/invoice_extraction/runs/{}",
@@ -247,8 +250,8 @@ def test_no_address_asks_for_more_than_it_may(visit: Visit, warehouse: Engine) -
         ),
         HOSTILE,
     ):
-        answer = client.get(f"/bms{place.format(part)}")
-        assert answer.status_code == 404, (place, part[:40])
+        answer = client.get(f"/bms{path.format(part)}")
+        assert answer.status_code == 404, (path, part[:40])
         assert "Set-Cookie" not in answer.headers
         assert "root:" not in answer.text
     with warehouse.connect() as connection:
@@ -257,14 +260,14 @@ def test_no_address_asks_for_more_than_it_may(visit: Visit, warehouse: Engine) -
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("who", [None, "nobody", "viewer", "user"])
-def test_nothing_but_reading_is_answered_from_here_or_from_another_site(
+def test_writing_methods_and_cross_site_requests_are_rejected(
     visit: Visit, report: int, who: str | None, method: str
 ) -> None:
     client = visit(who)
     elsewhere = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
-    for place in ("/", "/health", f"/drops/{report}", f"/drops/{report}/files/rejected.csv"):
-        answer = client.request(method, f"/bms{place}", headers=elsewhere)
-        assert answer.status_code in {401, 403, 405}, place
-        read = client.get(f"/bms{place}", headers=elsewhere)
+    for path in ("/", "/health", f"/drops/{report}", f"/drops/{report}/files/rejected.csv"):
+        answer = client.request(method, f"/bms{path}", headers=elsewhere)
+        assert answer.status_code in {401, 403, 405}, path
+        read = client.get(f"/bms{path}", headers=elsewhere)
         for each in (answer, read):
             assert not [name for name in each.headers if name.startswith("access-control-")]

@@ -38,7 +38,7 @@ def test_only_users_who_may_edit_the_dag_download_its_files(
     assert ("personal data in" in response.text) is (status == 200)
 
 
-def test_a_download_is_saved_and_never_shown(visit: Visit) -> None:
+def test_a_task_file_is_a_download(visit: Visit) -> None:
     response = visit("recruiter").get(FILE)
     assert response.headers["content-disposition"] == 'attachment; filename="list.jsonl.gz"'
     assert response.headers["content-type"] == "application/octet-stream"

@@ -83,7 +83,7 @@ async def test_aclient_reads_in_an_async_task(task_context: Any) -> None:
 def test_connection_and_token_are_read_and_masked_through_the_supervisor(
     connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From one task: twice synchronously, then in an event loop beside other requests to Airflow."""
+    """From one task: twice synchronously, then in an event loop with other requests to Airflow."""
 
     async def beside_other_requests(hook: BmsHook) -> int:
         async def reads() -> int:

@@ -71,7 +71,7 @@ def test_each_field_of_the_form_reaches_the_client(name: str, as_text: bool) -> 
     assert getattr(settings, name) != getattr(read(), name)
 
 
-def test_the_test_above_covers_every_field_of_the_form() -> None:
+def test_every_field_of_the_form_has_an_example_above() -> None:
     assert {*EVERY_FIELD, "entities", "base_url", "client_id", "secret"} == set(FIELDS)
 
 

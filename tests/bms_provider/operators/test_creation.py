@@ -200,7 +200,7 @@ def test_a_body_is_evaluated_while_the_task_runs_and_not_stored(
 
 
 def test_the_data_of_a_callable_or_a_mapped_body_is_no_template(sandbox: Sandbox) -> None:
-    """Text such as a person's name must reach the service unchanged."""
+    """Text such as a name must reach the service unchanged."""
     text = "{{ params.name }}"
     body = {"first_name": "Zoé", "last_name": text}
     with_body(lambda _: body).execute(context(name=CANARY))

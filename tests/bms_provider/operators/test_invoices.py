@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("connected")
 
 
 def test_the_invoices_of_the_days_are_written(sandbox: Sandbox, data_root: Path) -> None:
-    """Both days included, with every digit of the amounts, compressed as the file's name says."""
+    """The file has both days and every digit of the amounts, and is compressed by its suffix."""
     operator = BmsListClientInvoicesOperator(
         task_id="list",
         id_entity="1",

@@ -26,7 +26,7 @@ def test_a_list_of_fields_returns_dictionaries(sandbox: Sandbox) -> None:
 
 def test_a_single_field_returns_bare_values(sandbox: Sandbox) -> None:
     operator = contacts(output="xcom", fields="id")
-    for _ in range(2):  # a retry in the same process starts anew
+    for _ in range(2):  # a retry in the same process starts from scratch
         assert operator.execute({}) == [row["id"] for row in sandbox.rows("contacts")]
 
 

@@ -1,53 +1,45 @@
-"""The tasks of invoice_extraction as Airflow calls them: what they plan, what they refuse."""
+"""Tasks of invoice_extraction, called with an Airflow context."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 
 from bms_flows.invoices.run import LoadHeld
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.tasks import invoices, mirror
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import Connect
 
 WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
 
 
+pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
+
+
 @pytest.fixture(autouse=True)
-def flow_context(
-    connected: Callable[..., None],
-    connect: Callable[..., None],
-    warehouse_uri: str,
-    data_root: Path,
-) -> Path:
-    """Connections to the sandbox, with entity 1, and to the warehouse; the data root."""
-    url = make_url(warehouse_uri)
-    host = url.query.get("host", url.host)
+def entity(connected: Connect) -> None:
+    """Connect to the sandbox, with entity 1."""
     connected(entities="1")
-    connect(
-        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
-    )
-    return data_root
 
 
 class Events:
-    """Takes the events of an asset."""
+    """Accepts the events of an asset."""
 
     def add(self, asset: Any, extra: Any) -> None:
-        """Take one."""
+        """Accept an event."""
 
 
 @contextmanager
 def run(run_id: str, **params: Any) -> Iterator[None]:
-    """A run by hand, as its tasks see it."""
+    """Run the block in the task context of a manual run."""
     dag_run = SimpleNamespace(
         dag_id="invoice_extraction",
         run_id=run_id,
@@ -65,7 +57,7 @@ def run(run_id: str, **params: Any) -> Iterator[None]:
         yield
 
 
-def test_an_accepting_task_that_is_cleared_once_its_days_were_read_again_is_skipped(
+def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
     sandbox: Sandbox, warehouse: Engine
 ) -> None:
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
@@ -91,10 +83,10 @@ def test_an_accepting_task_that_is_cleared_once_its_days_were_read_again_is_skip
 
 
 @pytest.mark.parametrize("entities", [invoices.plan, mirror.entities])
-def test_a_run_without_entities_does_not_end_well(
-    connected: Callable[..., None], entities: Callable[[], list[int]]
+def test_a_run_without_entities_fails(
+    connected: Connect, entities: Callable[[], list[int]]
 ) -> None:
-    """It would read nothing, be green, and owe nothing."""
+    """Otherwise the run would read nothing and succeed."""
     connected()
     named = r"extra entities \(Entities\) is empty, and the run names none"
     with run("night", entities=None), pytest.raises(BadConnection, match=named) as refused:

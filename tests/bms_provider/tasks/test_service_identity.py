@@ -1,4 +1,4 @@
-"""Every task that writes what a service says refuses another service before it asks or writes."""
+"""Tasks that write data of a service refuse another service."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Engine, text
 
 from bms_flows.runtime.service_identity import ServiceMismatch
 from bms_provider.tasks import contract, creation, invoices, mirror, reconciliation
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import Connect
 from tests.bms_provider.tasks.test_invoices import Events
 
 DAY = {"start_date": "2026-03-02", "end_date": "2026-03-02"}
@@ -25,7 +26,7 @@ DROP = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n810001;Dupré;Zoé;1;202
 
 @contextmanager
 def run(**params: Any) -> Iterator[None]:
-    """A run by hand, as its tasks see it."""
+    """Run the block in the task context of a manual run."""
     dag_run = SimpleNamespace(
         dag_id="a_dag",
         run_id="manual__1",
@@ -47,18 +48,12 @@ def run(**params: Any) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def filled(
     sandbox: Sandbox,
-    connected: Callable[..., None],
-    connect: Callable[..., None],
-    warehouse: Engine,
+    connected: Connect,
+    warehouse_connection: None,  # noqa: ARG001
     data_root: Path,
 ) -> None:
-    """A warehouse filled from the sandbox, invoices planned, a file dropped, and no request counted."""
+    """Fill the warehouse from the sandbox, plan invoices, drop a file, reset the request counters."""
     connected(entities="1")
-    url = warehouse.url
-    host = make_url(url).query.get("host", url.host)
-    connect(
-        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
-    )
     with run(**CONTACTS):
         mirror.sync_contacts()
     with run(**DAY, entities=[1]):
@@ -70,7 +65,7 @@ def filled(
 
 
 def everything(warehouse: Engine) -> str:
-    """Return all rows of the tables that flows fill; what a drop's run notes of itself is its own."""
+    """Return all rows of the tables that flows fill, without the records of a drop's run."""
     tables = (
         "step_run",
         "contact",
@@ -108,7 +103,7 @@ WRITING = {
 
 @pytest.mark.parametrize("task", WRITING)
 @pytest.mark.parametrize("change", ["host", "application id"])
-def test_another_service_is_refused_before_anything_is_asked_or_written(
+def test_a_task_of_another_service_fails_before_requests_and_writes(
     task: str,
     change: str,
     sandbox: Sandbox,

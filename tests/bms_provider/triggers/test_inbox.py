@@ -1,4 +1,4 @@
-"""The watch over the inboxes, on real folders."""
+"""The inbox trigger, on real folders."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from bms_provider.triggers.inbox import InboxTrigger
 
 
-async def test_a_file_is_announced_once_and_another_at_once(tmp_path: Path) -> None:
+async def test_a_file_fires_one_event_and_a_new_file_another_event(tmp_path: Path) -> None:
     folder = tmp_path / "inbox" / "employees"
     folder.mkdir(parents=True)
     (folder / "_LISEZMOI.txt").touch()

@@ -1,4 +1,4 @@
-"""The first page over a year of history: what it says, and that it says it at once."""
+"""Content and response time of the overview, with generated history."""
 
 import re
 import time
@@ -14,20 +14,20 @@ from tests.bms_provider.board.conftest import Visit
 
 
 @pytest.fixture
-def lived(warehouse: Engine) -> Engine:
-    """A warehouse with a month behind it."""
-    history.live(warehouse, days=40)
+def month(warehouse: Engine) -> Engine:
+    """A warehouse with the history of 40 days."""
+    history.fill(warehouse, days=40)
     return warehouse
 
 
 def plain(page: str) -> str:
-    """Return what a page says, without its markup."""
+    """Return the text of a page without markup."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page))).replace("\u202f", " ")
 
 
-@pytest.mark.usefixtures("lived")
-def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
-    said = plain(visit("viewer").get("/bms/").text)
+@pytest.mark.usefixtures("month")
+def test_the_overview_shows_states_pending_items_and_trends(visit: Visit) -> None:
+    shown = plain(visit("viewer").get("/bms/").text)
     for expected in (
         "Consultants: late",
         "The last complete load is 3 d 2 h old",
@@ -44,10 +44,10 @@ def test_the_page_says_how_flows_stand_and_what_waits(visit: Visit) -> None:
         "New employees: rows by outcome",
         "Contacts: new, changed, missing",
     ):
-        assert expected in said, expected
+        assert expected in shown, expected
 
 
-def test_the_page_says_how_long_a_cycle_of_audits_takes_and_which_part_differs(
+def test_the_overview_shows_the_audit_cycle_and_the_differing_part(
     visit: Visit, warehouse: Engine
 ) -> None:
     with warehouse.begin() as connection:
@@ -71,19 +71,19 @@ def test_the_page_says_how_long_a_cycle_of_audits_takes_and_which_part_differs(
                 """
             )
         )
-    said = plain(visit("viewer").get("/bms/").text)
-    assert "Duration of a full audit cycle: contact 56 days (334 parts)" in said
-    assert "part 3 of 334" in said
+    shown = plain(visit("viewer").get("/bms/").text)
+    assert "Duration of a full audit cycle: contact 56 days (334 parts)" in shown
+    assert "part 3 of 334" in shown
 
 
-@pytest.mark.usefixtures("lived")
-def test_the_probe_s_page_has_every_finding(visit: Visit) -> None:
-    said = plain(visit("viewer").get("/bms/flows/service_contract").text)
-    assert "page_size_limit At most 100 rows come in one page, whatever is asked." in said
+@pytest.mark.usefixtures("month")
+def test_the_page_of_the_probe_shows_every_finding(visit: Visit) -> None:
+    shown = plain(visit("viewer").get("/bms/flows/service_contract").text)
+    assert "page_size_limit At most 100 rows come in one page, whatever is asked." in shown
 
 
-@pytest.mark.usefixtures("lived")
-def test_what_waits_leads_to_where_it_is_answered(visit: Visit) -> None:
+@pytest.mark.usefixtures("month")
+def test_a_pending_item_links_to_the_page_on_which_to_act(visit: Visit) -> None:
     page = visit("viewer").get("/bms/").text
     answer = '<a href="/airflow/dags/employee_onboarding/runs/manual__104/required_actions" target="_top">'
     assert answer in page
@@ -91,8 +91,8 @@ def test_what_waits_leads_to_where_it_is_answered(visit: Visit) -> None:
     assert '<a href="/airflow/bms/drops/103">' in page
 
 
-@pytest.mark.usefixtures("lived")
-def test_totals_stand_beside_the_load_before(visit: Visit) -> None:
+@pytest.mark.usefixtures("month")
+def test_control_totals_are_compared_with_the_previous_load(visit: Visit) -> None:
     page = visit("viewer").get("/bms/").text
     section = page[page.index('id="totals"') : page.index('id="charts"')]
     lines = [plain(each) for each in section.split("<tr>")[2:]]
@@ -101,10 +101,10 @@ def test_totals_stand_beside_the_load_before(visit: Visit) -> None:
         assert re.search(r"\d 000 \d{3}\.00 [+\u2212]\d", line), line
 
 
-def test_the_last_complete_load_is_the_one_that_freshness_counts(
+def test_the_last_complete_load_is_the_load_that_freshness_counts(
     visit: Visit, warehouse: Engine
 ) -> None:
-    """A part of the list, asked for by hand since, is complete and refreshes nothing."""
+    """A later run of a part of the list is complete but does not count for freshness."""
     with warehouse.begin() as connection:
         for run, hours, rows, whole in (
             ("scheduled__1", 3, 4000, True),
@@ -128,36 +128,38 @@ def test_the_last_complete_load_is_the_one_that_freshness_counts(
     assert re.search(r'data-name="Read" class="n">5\u202f000<', row)
 
 
-def test_an_empty_warehouse_says_that_nothing_ran(visit: Visit) -> None:
-    said = plain(visit("viewer").get("/bms/").text)
-    assert "No flow ran yet" in said
-    assert "Never ran" in said
+def test_the_overview_of_an_empty_warehouse_states_that_no_flow_ran(visit: Visit) -> None:
+    shown = plain(visit("viewer").get("/bms/").text)
+    assert "No flow ran yet" in shown
+    assert "Never ran" in shown
 
 
-def test_a_page_asks_no_more_of_a_larger_warehouse(visit: Visit, lived: Engine) -> None:
-    """As many questions for 104 drops and 40 days as for a tenth of them, no flow left out."""
-    asked: list[str] = []
+def test_the_number_of_queries_does_not_grow_with_the_warehouse(
+    visit: Visit, month: Engine
+) -> None:
+    """The page sends as many queries for 40 days of loads as for a tenth of the loads."""
+    queries: list[str] = []
     client = visit("viewer")
     client.get("/bms/")
     (engine,) = board_warehouse._engines.values()
-    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    event.listen(engine, "before_cursor_execute", lambda *given: queries.append(given[2]))
     client.get("/bms/")
-    many = len(asked)
-    with lived.begin() as connection:
+    before = len(queries)
+    with month.begin() as connection:
         connection.execute(
             text("""delete from bms.step_run where id % 10 > 0 and id not in
                 (select max(id) from bms.step_run where state = 'complete' group by flow)""")
         )
-    asked.clear()
+    queries.clear()
     client.get("/bms/")
-    assert len(asked) == many < 40
+    assert len(queries) == before < 40
 
 
 @pytest.mark.prove
 def test_a_year_of_history_is_shown_within_200_ms(
     visit: Visit, warehouse: Engine, figure: Callable[[str], None]
 ) -> None:
-    history.live(warehouse)
+    history.fill(warehouse)
     client = visit("viewer")
     for page in ("/", "/flows/invoice_extraction", "/flows/contact_sync", "/drops/103", "/health"):
         took = []

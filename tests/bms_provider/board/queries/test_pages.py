@@ -1,4 +1,4 @@
-"""The pages of a run and of a drop: every step is reached, and no link leads nowhere."""
+"""Pages of a run and a drop: their steps and links."""
 
 import re
 
@@ -12,7 +12,7 @@ RUN = "/flows/employee_onboarding/runs/manual__1"
 
 
 def enter(warehouse: Engine, step: str, entity: int | None = None, many: int = 1) -> None:
-    """Enter steps of a run, a second apart."""
+    """Record steps of a run, one second apart."""
     with warehouse.begin() as connection:
         connection.execute(
             text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, started_at, finished_at)
@@ -24,7 +24,7 @@ def enter(warehouse: Engine, step: str, entity: int | None = None, many: int = 1
 
 
 def drop(warehouse: Engine, state: str, run: str, *, started: bool = False) -> int:
-    """Enter a drop."""
+    """Record a drop."""
     with warehouse.begin() as connection:
         return int(
             connection.scalar(
@@ -38,7 +38,7 @@ def drop(warehouse: Engine, state: str, run: str, *, started: bool = False) -> i
 
 
 @pytest.mark.parametrize(
-    ("step", "entity", "place"),
+    ("step", "entity", "path"),
     [
         ("plan", None, "/tasks/plan"),
         ("decide", None, "/tasks/plan"),
@@ -48,18 +48,18 @@ def drop(warehouse: Engine, state: str, run: str, *, started: bool = False) -> i
         ("extract", 3, "/tasks/extract/mapped"),
     ],
 )
-def test_a_step_leads_to_the_task_that_did_it(
-    visit: Visit, warehouse: Engine, step: str, entity: int | None, place: str
+def test_a_step_links_to_its_task(
+    visit: Visit, warehouse: Engine, step: str, entity: int | None, path: str
 ) -> None:
-    """Where two tasks may have, to their run."""
+    """A step that two tasks can record links to the run."""
     enter(warehouse, step, entity)
     page = visit("viewer").get(f"/bms{RUN}").text
     (found,) = re.findall(r'href="([^"]+)" target="_top">Tasks? and logs?', page)
-    assert found == f"/airflow/dags/employee_onboarding/runs/manual__1{place}"
+    assert found == f"/airflow/dags/employee_onboarding/runs/manual__1{path}"
 
 
 @pytest.mark.parametrize(
-    ("state", "run", "started", "airflow_s", "the_board_s"),
+    ("state", "run", "started", "in_airflow", "on_board"),
     [
         ("waiting", "waiting 5e1c", False, False, False),
         ("withdrawn", "waiting 5e1c", False, False, False),
@@ -68,28 +68,26 @@ def test_a_step_leads_to_the_task_that_did_it(
         ("applied", "manual__1", True, True, True),
     ],
 )
-def test_a_drop_leads_to_the_run_that_took_it(
+def test_a_drop_links_to_the_run_that_claimed_it(
     visit: Visit,
     warehouse: Engine,
     state: str,
     run: str,
     started: bool,
-    airflow_s: bool,
-    the_board_s: bool,
+    in_airflow: bool,
+    on_board: bool,
 ) -> None:
-    """One that nobody took has none; the board knows a run by its steps."""
+    """An unclaimed drop has no link; the board has a page only for a run with steps."""
     enter(warehouse, "plan")
     client = visit("viewer")
     page = client.get(f"/bms/drops/{drop(warehouse, state, run, started=started)}").text
-    assert ("Run in Airflow" in page) is airflow_s
-    assert ("Run on the board" in page) is the_board_s
-    for place in re.findall(r'href="/airflow(/bms/flows/[^"]+)', page):
-        assert client.get(place).status_code == 200
+    assert ("Run in Airflow" in page) is in_airflow
+    assert ("Run on the board" in page) is on_board
+    for address in re.findall(r'href="/airflow(/bms/flows/[^"]+)', page):
+        assert client.get(address).status_code == 200
 
 
-def test_of_a_long_run_every_step_is_reached_and_the_page_says_how_many_there_are(
-    visit: Visit, warehouse: Engine
-) -> None:
+def test_every_step_of_a_long_run_is_reachable(visit: Visit, warehouse: Engine) -> None:
     enter(warehouse, "create_1", many=MAX_STEPS + 1)
     client = visit("viewer")
     page = client.get(f"/bms{RUN}").text
@@ -98,13 +96,13 @@ def test_of_a_long_run_every_step_is_reached_and_the_page_says_how_many_there_ar
     with warehouse.connect() as connection:
         oldest = connection.scalar(text("select min(id) from bms.step_run"))
     assert f'id="step-{oldest}"' not in page
-    place = client.get(f"/bms/steps/{oldest}").headers["Location"]
-    assert place.endswith(f"#step-{oldest}")
-    page = client.get(place.removeprefix("/airflow")).text
+    address = client.get(f"/bms/steps/{oldest}").headers["Location"]
+    assert address.endswith(f"#step-{oldest}")
+    page = client.get(address.removeprefix("/airflow")).text
     assert page.count("<section id=") == MAX_STEPS
     assert page.index(f'id="step-{oldest}"') == page.index('id="step-')
 
 
-def test_a_run_shown_whole_says_nothing_of_it(visit: Visit, warehouse: Engine) -> None:
+def test_a_complete_list_of_steps_has_no_note(visit: Visit, warehouse: Engine) -> None:
     enter(warehouse, "create_1", many=2)
     assert " of 2 steps" not in visit("viewer").get(f"/bms{RUN}").text
