@@ -1,22 +1,26 @@
-"""A real service to call: the sandbox as a program, and odd servers made for one test."""
+"""Fixtures of services and clients: the sandbox process, and fake services with custom responses."""
 
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from bms.client import Client
+from bms.counters import Counters
 from bms.settings import ClientSettings
-from tests.bms.fake_services import INVOICE, SECRET, Odd, Open, Sandbox, Serve, Sleeps
+from bms.transport import Transport
+from tests.bms.fake_services import INVOICE, SECRET, FakeService, Open, Sandbox, Serve, Sleeps
+from tests.certificates import self_signed
 
 
 @pytest.fixture(scope="session")
 def sandbox_url() -> Iterator[str]:
-    process = subprocess.Popen(  # noqa: S603 -- our own program, arguments fixed here
+    process = subprocess.Popen(  # noqa: S603 - our program with fixed arguments
         [
             *(sys.executable, "-m", "bms_sandbox", "--port", "0", "--today", "2026-03-31"),
             "--until-stdin-closes",
@@ -30,7 +34,7 @@ def sandbox_url() -> Iterator[str]:
     assert process.stdout is not None
     assert process.stdin is not None
     first_line = process.stdout.readline()
-    assert first_line.startswith("http"), "the sandbox prints its address once it is served"
+    assert first_line.startswith("http"), "the sandbox prints its address once it serves"
     yield first_line.strip()
     process.stdin.close()
     process.wait(timeout=10)
@@ -51,7 +55,7 @@ def sleeps() -> Sleeps:
 
 @pytest.fixture
 async def open_client(sleeps: Sleeps) -> AsyncIterator[Open]:
-    """Open clients that do not really wait; closed after the test."""
+    """Open clients whose waits take no time; close them after the test."""
     opened: list[Client] = []
 
     async def opening(settings: ClientSettings, **given: Any) -> Client:
@@ -73,18 +77,18 @@ async def client(sandbox: Sandbox, open_client: Open) -> Client:
 async def serve() -> AsyncIterator[Serve]:
     runners: list[web.AppRunner] = []
 
-    async def serving(**site: Any) -> Odd:
-        odd = Odd()
+    async def serving(**site: Any) -> FakeService:
+        fake = FakeService()
         app = web.Application(client_max_size=1 << 26)
-        app.router.add_route("*", "/{path:.*}", odd.handle)
+        app.router.add_route("*", "/{path:.*}", fake.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         runners.append(runner)
         await web.TCPSite(runner, "127.0.0.1", 0, **site).start()
-        odd.stop = runner.cleanup
+        fake.stop = runner.cleanup
         host, port = runner.addresses[0][:2]
-        odd.url = f"{'https' if site else 'http'}://{host}:{port}"
-        return odd
+        fake.url = f"{'https' if site else 'http'}://{host}:{port}"
+        return fake
 
     yield serving
     for runner in runners:
@@ -92,10 +96,30 @@ async def serve() -> AsyncIterator[Serve]:
 
 
 @pytest.fixture
-async def odd(serve: Serve) -> Odd:
+async def fake(serve: Serve) -> FakeService:
     return await serve()
 
 
 @pytest.fixture
 def invoice() -> dict[str, Any]:
     return dict(INVOICE)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls") / "service.pem")
+
+
+@pytest.fixture
+async def open_transport() -> Any:
+    opened: list[Transport] = []
+
+    async def opening(settings: ClientSettings) -> Transport:
+        transport = Transport(settings, Counters())
+        opened.append(transport)
+        await transport.open()
+        return transport
+
+    yield opening
+    for transport in opened:
+        await transport.close()

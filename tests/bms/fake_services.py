@@ -1,4 +1,4 @@
-"""What the client's tests call: the sandbox as a program, and a service that answers at will."""
+"""Services for the client's tests: the sandbox over HTTP, and a fake with custom responses."""
 
 import json
 import urllib.request
@@ -22,19 +22,19 @@ INVOICE = {
 
 
 class Sandbox:
-    """The sandbox over HTTP: its address, and the controls of its fault and truth side."""
+    """The sandbox over HTTP: its address and its control endpoints."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(  # noqa: S310 -- the loopback address it printed
+        request = urllib.request.Request(  # noqa: S310 - its loopback address
             f"{self.url}/_sandbox/{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 -- as above
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
             return json.loads(answer.read() or b"null")
 
     def speak(self, **readings: Any) -> None:
@@ -61,21 +61,23 @@ def service_settings(url: str) -> dict[str, Any]:
     }
 
 
-class Odd:
-    """A service that answers as one test wants; keeps what it was asked."""
+class FakeService:
+    """A service with custom responses that records its requests."""
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[web.Request] = []
+        self.requests: list[web.Request] = []
         self.connections: set[int] = set()
-        self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.empty_array
+        self.respond: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.empty_array
         self.token: dict[str, Any] = {
             "access_token": TOKEN,
             "token_type": "Bearer",
             "expires_in": 3600,
         }
 
-        self.answer_token: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.hand_token
+        self.respond_token: Callable[[web.Request], Awaitable[web.StreamResponse]] = (
+            self.issue_token
+        )
         self.stop: Callable[[], Awaitable[None]] = self.not_started
 
     @staticmethod
@@ -86,23 +88,23 @@ class Odd:
     async def empty_array(_request: web.Request) -> web.StreamResponse:
         return web.json_response([])
 
-    async def hand_token(self, _request: web.Request) -> web.StreamResponse:
+    async def issue_token(self, _request: web.Request) -> web.StreamResponse:
         return web.json_response(self.token)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         await request.read()
         if request.path.endswith("/v1/token"):
-            return await self.answer_token(request)
-        self.asked.append(request)
+            return await self.respond_token(request)
+        self.requests.append(request)
         self.connections.add(id(request.transport))
-        return await self.answer(request)
+        return await self.respond(request)
 
     def settings(self, **given: Any) -> ClientSettings:
         return ClientSettings(**service_settings(self.url) | given)
 
 
 class Sleeps(list[float]):
-    """Stands in for asyncio.sleep: remembers the waits and takes no time."""
+    """Replacement for asyncio.sleep that records the waits and takes no time."""
 
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -111,4 +113,4 @@ class Sleeps(list[float]):
 Open = Callable[..., Awaitable[Client]]
 
 
-Serve = Callable[..., Awaitable[Odd]]
+Serve = Callable[..., Awaitable[FakeService]]

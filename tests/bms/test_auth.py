@@ -1,4 +1,4 @@
-"""A token's life as its answer tells it, and one fetch at a time."""
+"""Tests of token parsing and single-flight renewal."""
 
 import asyncio
 import base64
@@ -52,23 +52,23 @@ def life(**given: Any) -> float | None:
     ],
     ids=repr,
 )
-def test_an_answer_without_a_token_that_could_be_sent_is_none(answer: Any) -> None:
+def test_a_response_without_a_usable_token_gives_none(answer: Any) -> None:
     assert read(answer) is None
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [(1.0, 3600), (0.001, 3.6), (60.0, 216_000)])
-def test_expires_in_counts_in_its_unit(unit: float, seconds: float) -> None:
+def test_expires_in_uses_the_configured_unit(unit: float, seconds: float) -> None:
     token = read({"access_token": "opaque", "expires_in": 3600}, unit=unit)
     assert token is not None
     assert token.life == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("expires_in", [None, 0, -5, "soon", True, [], "nan"])
-def test_a_life_that_cannot_be_told_is_unknown(expires_in: Any) -> None:
+def test_an_unreadable_expires_in_gives_an_unknown_life(expires_in: Any) -> None:
     assert life(expires_in=expires_in) is None
 
 
-def test_a_readable_exp_wins_over_expires_in() -> None:
+def test_a_readable_exp_takes_precedence_over_expires_in() -> None:
     assert life(access_token=jwt(iat=NOW, exp=NOW + 600), expires_in=3600) == 600
 
 
@@ -79,44 +79,44 @@ def test_a_wrong_local_clock_does_not_change_a_life(skew: float) -> None:
     assert life(access_token=jwt(exp=NOW + 600), served_at=NOW, requested_at=requested_at) == 600
 
 
-def test_a_token_issued_before_lives_only_what_is_left() -> None:
+def test_a_token_issued_earlier_has_only_its_remaining_life() -> None:
     assert life(access_token=jwt(iat=NOW - 3000, exp=NOW + 600), served_at=NOW) == 600
 
 
-def test_a_date_that_runs_ahead_of_the_issuer_does_not_kill_a_token() -> None:
+def test_a_date_header_ahead_of_the_issuer_does_not_expire_a_token() -> None:
     assert life(access_token=jwt(iat=NOW, exp=NOW + 600), served_at=NOW + 7200) == 600
 
 
-def test_exp_alone_is_measured_on_the_local_clock() -> None:
+def test_exp_alone_counts_from_the_local_clock() -> None:
     assert life(access_token=jwt(exp=NOW + 600)) == 600
 
 
 @pytest.mark.parametrize(
     "token", ["opaque", "a.b.c", "a.b", jwt(exp="never"), jwt(exp=None), jwt(), "..", "a.W10.c"]
 )
-def test_a_token_without_a_readable_exp_lives_by_expires_in(token: str) -> None:
+def test_expires_in_applies_without_a_readable_exp(token: str) -> None:
     assert life(access_token=token, expires_in=3600) == 3600
 
 
 @given(st.floats(0.001, 1e8))
-def test_renewal_is_ahead_of_expiry_and_not_at_once(seconds: float) -> None:
+def test_renewal_precedes_expiry_and_is_not_immediate(seconds: float) -> None:
     token = Token("t", None, requested_at=NOW, life=seconds)
     assert NOW < token.renew_at < NOW + seconds or seconds < 1e-2
     assert NOW + seconds - token.renew_at <= 60 + 1e-6
 
 
 @given(st.text())
-def test_no_text_in_place_of_a_token_makes_reading_fail(text: str) -> None:
+def test_any_text_as_a_token_is_parsed_without_an_error(text: str) -> None:
     found = read({"access_token": f"a.{text}.c", "expires_in": 5})
     assert found is None or found.life is not None
 
 
-def test_the_value_is_not_shown() -> None:
+def test_the_repr_hides_the_token() -> None:
     assert "canary" not in repr(Token("canary", None, requested_at=NOW, life=1))
 
 
 class Fetching:
-    """Hands out numbered tokens of 600 s, when told to."""
+    """Fetcher of numbered tokens of 600 s that a test can block."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -146,12 +146,12 @@ def tokens(fetching: Fetching) -> Tokens:
     return Tokens(fetching, clock=fetching.clock)
 
 
-async def test_nothing_is_fetched_before_it_is_wanted(fetching: Fetching, tokens: Tokens) -> None:
+async def test_the_first_take_fetches_a_token(fetching: Fetching, tokens: Tokens) -> None:
     assert fetching.count == 0
     assert (await tokens.take()).value == "1"
 
 
-async def test_one_fetch_serves_all_who_wait(fetching: Fetching, tokens: Tokens) -> None:
+async def test_one_fetch_serves_all_waiting_callers(fetching: Fetching, tokens: Tokens) -> None:
     fetching.gate.clear()
     waiting = [asyncio.ensure_future(tokens.take()) for _ in range(50)]
     await asyncio.sleep(0)
@@ -159,7 +159,7 @@ async def test_one_fetch_serves_all_who_wait(fetching: Fetching, tokens: Tokens)
     assert {token.value for token in await asyncio.gather(*waiting)} == {"1"}
 
 
-async def test_the_next_is_fetched_a_tenth_of_the_life_ahead(
+async def test_a_token_is_renewed_a_tenth_of_its_life_ahead(
     fetching: Fetching, tokens: Tokens
 ) -> None:
     await tokens.take()
@@ -169,13 +169,13 @@ async def test_the_next_is_fetched_a_tenth_of_the_life_ahead(
     assert (await tokens.take()).value == "2"
 
 
-async def test_a_refused_token_is_renewed_once_however_many_hold_it(tokens: Tokens) -> None:
+async def test_a_refused_token_is_renewed_once_for_all_callers(tokens: Tokens) -> None:
     first = await tokens.take()
     found = await asyncio.gather(*(tokens.take(instead_of=first) for _ in range(20)))
     assert {token.value for token in found} == {"2"}
 
 
-async def test_those_who_waited_share_a_failure_and_the_next_asks_anew(
+async def test_waiting_callers_share_a_failure_and_the_next_caller_fetches_again(
     fetching: Fetching, tokens: Tokens
 ) -> None:
     fetching.failure = TokenRefused(BY_NAME["request_token"], "refused", status=401)
@@ -190,7 +190,7 @@ async def test_those_who_waited_share_a_failure_and_the_next_asks_anew(
     assert (await tokens.take()).value == "2"
 
 
-async def test_a_cancelled_fetch_lets_the_next_in_line_fetch(
+async def test_the_next_caller_fetches_after_a_cancelled_fetch(
     fetching: Fetching, tokens: Tokens
 ) -> None:
     fetching.gate.clear()

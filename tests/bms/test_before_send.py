@@ -1,4 +1,4 @@
-"""What may stop a create is called on the open connection, before the first byte, on real sockets."""
+"""Tests of `before_send`, on real sockets."""
 
 import asyncio
 import ssl
@@ -15,15 +15,14 @@ from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.settings import ClientSettings
 from bms.transport import Request, Transport
-from tests.bms.fake_services import Odd, Serve
-from tests.certificates import self_signed
+from tests.bms.fake_services import FakeService, Serve
 
 CREATE = BY_NAME["create_employee"]
 HELD_S = 0.3
 
 
 class Front:
-    """A relay that accepts at once and passes bytes on after a while; counts open connections."""
+    """A relay that accepts at once, forwards after a delay and counts open connections."""
 
     def __init__(self, behind: str) -> None:
         self._behind = URL(behind)
@@ -50,21 +49,16 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return self_signed(tmp_path_factory.mktemp("tls") / "service.pem")
-
-
 @pytest.fixture
-async def secure(serve: Serve, certificate: Path) -> Odd:
+async def secure(serve: Serve, certificate: Path) -> FakeService:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     return await serve(ssl_context=context)
 
 
 @pytest.fixture
-async def front(secure: Odd) -> AsyncIterator[Front]:
-    """A relay before `secure`, whose address is the relay's from now on."""
+async def front(secure: FakeService) -> AsyncIterator[Front]:
+    """A relay in front of `secure`, which gets the relay's address."""
     relay = Front(secure.url)
     async with await asyncio.start_server(relay.serve, "127.0.0.1", 0) as server:
         secure.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -77,26 +71,28 @@ async def opened(settings: ClientSettings) -> Transport:
     return transport
 
 
-async def test_the_check_comes_after_tcp_and_tls_and_before_the_first_byte(
-    secure: Odd, front: Front
+async def test_before_send_runs_after_tcp_and_tls_and_before_the_first_byte(
+    secure: FakeService, front: Front
 ) -> None:
     transport = await opened(secure.settings(verify=False))
     started, seen = time.monotonic(), []
 
     async def before_send() -> None:
-        seen.append((time.monotonic() - started, len(secure.asked)))
-        await asyncio.sleep(0.05)  # a server that had got bytes would answer meanwhile
-        seen.append((time.monotonic() - started, len(secure.asked)))
+        seen.append((time.monotonic() - started, len(secure.requests)))
+        await asyncio.sleep(0.05)  # long enough for a service to receive a byte
+        seen.append((time.monotonic() - started, len(secure.requests)))
 
     for _ in range(2):
         await transport.send(Request(CREATE, "/x", body=b"{}", before_send=before_send))
     await transport.close()
     assert [asked for _, asked in seen] == [0, 0, 1, 1]
     assert seen[0][0] >= HELD_S
-    assert front.open == 0 or len(secure.connections) == 1, "the second went out on the same one"
+    assert front.open == 0 or len(secure.connections) == 1, (
+        "the second create uses the same connection"
+    )
 
 
-async def test_the_check_comes_after_the_wait_for_a_place(odd: Odd) -> None:
+async def test_before_send_runs_after_the_wait_for_the_limiter(fake: FakeService) -> None:
     served = asyncio.Event()
 
     async def slowly(_: web.Request) -> web.StreamResponse:
@@ -104,8 +100,8 @@ async def test_the_check_comes_after_the_wait_for_a_place(odd: Odd) -> None:
         served.set()
         return web.json_response(1)
 
-    odd.answer = slowly
-    transport = await opened(odd.settings(concurrency=1))
+    fake.respond = slowly
+    transport = await opened(fake.settings(concurrency=1))
     answered: list[bool] = []
 
     async def before_send() -> None:
@@ -124,8 +120,8 @@ async def test_the_check_comes_after_the_wait_for_a_place(odd: Odd) -> None:
     [RuntimeError, OSError, TimeoutError, ConnectionResetError, aiohttp.ClientOSError],
 )
 @pytest.mark.parametrize("reused", [False, True])
-async def test_a_check_that_raises_sends_nothing_and_keeps_no_connection(
-    secure: Odd, front: Front, error: type[Exception], reused: bool
+async def test_a_before_send_that_raises_sends_nothing_and_closes_the_connection(
+    secure: FakeService, front: Front, error: type[Exception], reused: bool
 ) -> None:
     transport = await opened(secure.settings(verify=False, concurrency=1))
     stop = error("stopped")
@@ -135,22 +131,22 @@ async def test_a_check_that_raises_sends_nothing_and_keeps_no_connection(
 
     if reused:
         await transport.send(Request(CREATE, "/x", body=b"{}"))
-    before = len(secure.asked)
+    before = len(secure.requests)
     with pytest.raises(error) as caught:
         await transport.send(Request(CREATE, "/x", body=b"{}", before_send=refuse))
     assert caught.value is stop
-    assert len(secure.asked) == before
+    assert len(secure.requests) == before
     deadline = time.monotonic() + 5
     while front.open:
         assert time.monotonic() < deadline, "the connection was left open"
         await asyncio.sleep(0.01)
     answer = await transport.send(Request(CREATE, "/x", body=b"{}"))
-    assert answer.status == 200, "the place and the connector's slot are free again"
+    assert answer.status == 200, "the limiter's permit and the connector's slot are free again"
     await transport.close()
 
 
-async def test_a_cancelled_check_sends_nothing_and_keeps_no_connection(
-    secure: Odd, front: Front
+async def test_a_cancelled_before_send_sends_nothing_and_closes_the_connection(
+    secure: FakeService, front: Front
 ) -> None:
     transport = await opened(secure.settings(verify=False, concurrency=1))
 
@@ -160,11 +156,11 @@ async def test_a_cancelled_check_sends_nothing_and_keeps_no_connection(
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(HELD_S + 0.3):
             await transport.send(Request(CREATE, "/x", body=b"{}", before_send=hang))
-    assert secure.asked == []
+    assert secure.requests == []
     deadline = time.monotonic() + 5
     while front.open:
         assert time.monotonic() < deadline, "the connection was left open"
         await asyncio.sleep(0.01)
     await transport.send(Request(CREATE, "/x", body=b"{}"))
     await transport.close()
-    assert len(secure.asked) == 1
+    assert len(secure.requests) == 1

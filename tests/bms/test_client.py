@@ -1,4 +1,4 @@
-"""Every operation against the sandbox over real HTTP, and the laws of repeating."""
+"""Tests of every operation and of retries against the sandbox over HTTP."""
 
 import asyncio
 from datetime import date
@@ -26,7 +26,7 @@ from bms.errors import (
     Unauthorized,
 )
 from bms.paging import all_pages
-from tests.bms.fake_services import TOKEN, Odd, Open, Sandbox, Sleeps
+from tests.bms.fake_services import TOKEN, FakeService, Open, Sandbox, Sleeps
 
 DAYS = {"id_entity": 1, "start_date": date(2026, 3, 2), "end_date": date(2026, 3, 6)}
 EMPLOYEE = {"id_entity": 1, "first_name": "Zoé", "last_name": "Lefèvre", "salary_base": 41000.5}
@@ -35,7 +35,7 @@ CONSULTANT = {"first_name": "Loïc", "last_name": "Petit", "rate": Decimal("612.
 
 
 def ids(box: Sandbox, **given: Any) -> set[int]:
-    """What a right reader must have seen."""
+    """Return the ids that a correct client returns."""
     days = {name: str(v) for name, v in (DAYS | given).items()}
     query = "&".join(f"{name}={v}" for name, v in days.items())
     return {row["id_invoice"] for row in box.control("GET", f"invoices?{query}")}
@@ -84,7 +84,7 @@ async def test_reads_the_same_invoices_in_every_dialect(
     assert bool(rows.extra) == ("extra_fields" in readings)
 
 
-async def test_a_base_path_and_its_trailing_slash_are_kept(
+async def test_the_path_of_the_base_url_is_part_of_every_request(
     sandbox: Sandbox, open_client: Open
 ) -> None:
     sandbox.speak(base_path="/tenant/api")
@@ -92,7 +92,7 @@ async def test_a_base_path_and_its_trailing_slash_are_kept(
     assert len(await client.list_client_invoices(**DAYS)) > 0
 
 
-async def test_access_tells_scopes_and_life_and_never_the_token(client: Client) -> None:
+async def test_access_returns_scopes_and_remaining_life(client: Client) -> None:
     access = await client.access()
     assert access.scopes is not None
     assert "read:invoice_client" in access.scopes
@@ -101,11 +101,11 @@ async def test_access_tells_scopes_and_life_and_never_the_token(client: Client) 
     assert client.counters.token_fetches == 1
 
 
-@pytest.mark.parametrize("asked", ["ALL", "ACTIVE", "STANDBY", "FORMER", None])
-async def test_lists_and_reads_employees(client: Client, asked: Any) -> None:
-    rows = await client.list_employees(id_entity=1, filter=asked)
+@pytest.mark.parametrize("given", ["ALL", "ACTIVE", "STANDBY", "FORMER", None])
+async def test_lists_and_reads_employees(client: Client, given: Any) -> None:
+    rows = await client.list_employees(id_entity=1, filter=given)
     rows.require_all()
-    if asked == "ALL":
+    if given == "ALL":
         item = rows.records[0]
         detail = await client.read_employee(item.guid_employee)
         assert detail.record.id_employee == item.id_employee
@@ -140,7 +140,7 @@ async def test_pages_through_all_contacts_and_consultants(client: Client, sandbo
 
 @pytest.mark.parametrize("shape", ["number", "string", "object", "named_object"])
 @pytest.mark.parametrize("status", [200, 201])
-async def test_creates_and_understands_every_shape_of_id(
+async def test_creates_records_with_every_shape_of_id(
     client: Client, sandbox: Sandbox, shape: str, status: int
 ) -> None:
     sandbox.speak(created_id=shape, create_status=status)
@@ -153,7 +153,7 @@ async def test_creates_and_understands_every_shape_of_id(
     assert (await client.read_employee(employee.guid_employee)).record.last_name == "Lefèvre"
 
 
-async def test_a_create_without_a_readable_id_is_in_doubt_and_not_repeated(
+async def test_a_create_without_a_readable_id_is_ambiguous_and_not_repeated(
     client: Client, sandbox: Sandbox
 ) -> None:
     sandbox.speak(created_id="empty")
@@ -177,7 +177,7 @@ async def test_a_create_without_a_readable_id_is_in_doubt_and_not_repeated(
         ("malformed_json", 1),
     ],
 )
-async def test_a_create_that_may_have_happened_is_never_sent_again(
+async def test_a_create_with_an_ambiguous_outcome_is_never_repeated(
     client: Client, sandbox: Sandbox, kind: str, created: int
 ) -> None:
     sandbox.fail({"kind": kind, "operation": "create_employee"})
@@ -191,7 +191,7 @@ async def test_a_create_that_may_have_happened_is_never_sent_again(
     assert len(truth["created"]["employees"]) == created
 
 
-async def test_a_throttled_create_is_repeated_where_the_settings_say_it_was_refused(
+async def test_a_throttled_create_is_repeated_with_create_refused_by_429(
     sandbox: Sandbox, open_client: Open
 ) -> None:
     sandbox.fail({"kind": "429", "operation": "create_contact", "count": 2})
@@ -205,17 +205,17 @@ async def test_a_throttled_create_is_repeated_where_the_settings_say_it_was_refu
     "kind",
     ["429", "503", "reset_before_read", "reset_after_read", "truncated_body", "malformed_json"],
 )
-async def test_a_read_is_repeated_until_it_is_answered(
+async def test_a_read_is_retried_until_it_succeeds(
     client: Client, sandbox: Sandbox, kind: str, sleeps: Sleeps
 ) -> None:
     sandbox.fail({"kind": kind, "operation": "list_client_invoices", "count": 3})
     rows = await client.list_client_invoices(**DAYS)
     assert {r.id_invoice for r in rows} == ids(sandbox)
     assert sandbox.truth["faults"] == {kind: 3}
-    assert len(sleeps) >= 1  # aiohttp itself sends a GET once more on a connection that was reset
+    assert len(sleeps) >= 1  # aiohttp itself repeats a GET on a connection that was reset
 
 
-async def test_a_faulty_page_is_repeated_alone(client: Client, sandbox: Sandbox) -> None:
+async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox) -> None:
     sandbox.fail({"kind": "503", "operation": "list_contacts", "count": 2, "after": 3})
     seen = [
         c.id
@@ -229,21 +229,21 @@ async def test_a_faulty_page_is_repeated_alone(client: Client, sandbox: Sandbox)
     assert len(client.counters.latencies["list_contacts"]) == 10 + 2
 
 
-async def test_many_waiting_requests_ask_for_one_token(client: Client, sandbox: Sandbox) -> None:
+async def test_concurrent_requests_share_one_token(client: Client, sandbox: Sandbox) -> None:
     await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(40)))
     assert sum(sandbox.truth["requests"]["token"].values()) == 1
 
 
-async def test_a_revoked_token_is_renewed_once_for_all_and_each_request_sent_again(
+async def test_a_revoked_token_is_renewed_once_and_each_request_is_repeated(
     client: Client, sandbox: Sandbox
 ) -> None:
     await client.access()
     sandbox.control("POST", "tokens/revoke")
     rows = await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(20)))
     assert {len(r) for r in rows} == {len(ids(sandbox))}
-    asked = sandbox.truth["requests"]
-    assert sum(asked["token"].values()) == 2
-    assert asked["list_client_invoices"]["200"] == 20
+    requested = sandbox.truth["requests"]
+    assert sum(requested["token"].values()) == 2
+    assert requested["list_client_invoices"]["200"] == 20
 
 
 async def test_a_revoked_token_does_not_lose_a_create(client: Client, sandbox: Sandbox) -> None:
@@ -255,21 +255,21 @@ async def test_a_revoked_token_does_not_lose_a_create(client: Client, sandbox: S
 
 
 @pytest.mark.parametrize("operation", ["list_employees", "create_employee"])
-async def test_tokens_that_another_task_ends_time_and_again_lose_nothing(
+async def test_tokens_that_another_task_revokes_repeatedly_lose_no_request(
     client: Client, sandbox: Sandbox, operation: str, sleeps: Sleeps
 ) -> None:
-    """Where a service keeps one live token per client, each task that renews ends the others'."""
+    """The service keeps one live token per client; each renewal ends the previous token."""
     sandbox.fail({"kind": "token_revoked", "operation": operation, "count": 4})
     if operation == "list_employees":
         assert await client.list_employees(id_entity=1)
     else:
         await client.create_employee(EMPLOYEE)
         assert len(sandbox.truth["created"]["employees"]) == 1
-    assert len(sleeps) == 3  # the first renewal is at once
+    assert len(sleeps) == 3  # the first renewal is immediate
     assert sum(sandbox.truth["requests"]["token"].values()) == 5
 
 
-async def test_new_tokens_that_are_all_refused_are_an_error(
+async def test_refused_new_tokens_raise_unauthorized_after_all_attempts(
     client: Client, sandbox: Sandbox
 ) -> None:
     sandbox.fail({"kind": "token_revoked", "operation": "list_employees"})
@@ -279,7 +279,7 @@ async def test_new_tokens_that_are_all_refused_are_an_error(
     assert sandbox.truth["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
 
 
-async def test_a_token_is_renewed_ahead_of_its_end(sandbox: Sandbox, open_client: Open) -> None:
+async def test_a_token_is_renewed_before_it_expires(sandbox: Sandbox, open_client: Open) -> None:
     now = 1_000_000.0
     client = await open_client(sandbox.settings(), clock=lambda: now)
     await client.list_client_invoices(**DAYS)
@@ -292,7 +292,7 @@ async def test_a_token_is_renewed_ahead_of_its_end(sandbox: Sandbox, open_client
 
 
 @pytest.mark.parametrize("skew", [-7200, 7200])
-async def test_a_wrong_local_clock_does_not_matter(
+async def test_a_wrong_local_clock_causes_no_extra_token_request(
     sandbox: Sandbox, open_client: Open, skew: float
 ) -> None:
     import time
@@ -304,16 +304,14 @@ async def test_a_wrong_local_clock_does_not_matter(
     assert client.counters.token_fetches == 1
 
 
-async def test_a_wrong_secret_is_refused_and_not_tried_again(
-    sandbox: Sandbox, open_client: Open
-) -> None:
+async def test_a_wrong_secret_is_not_retried(sandbox: Sandbox, open_client: Open) -> None:
     client = await open_client(sandbox.settings(secret="wrong"))
     with pytest.raises(TokenRefused):
         await client.access()
     assert sum(sandbox.truth["requests"]["token"].values()) == 1
 
 
-async def test_a_token_request_is_repeated_like_a_read(
+async def test_a_token_request_is_retried_like_a_read(
     client: Client, sandbox: Sandbox, sleeps: Sleeps
 ) -> None:
     sandbox.fail({"kind": "503", "operation": "token", "count": 2})
@@ -321,7 +319,7 @@ async def test_a_token_request_is_repeated_like_a_read(
     assert len(sleeps) == 2
 
 
-async def test_those_who_waited_for_a_token_that_could_not_be_had_share_the_failure(
+async def test_requests_that_waited_for_a_failed_token_request_share_its_error(
     client: Client, sandbox: Sandbox
 ) -> None:
     sandbox.fail({"kind": "503", "operation": "token"})
@@ -332,7 +330,7 @@ async def test_those_who_waited_for_a_token_that_could_not_be_had_share_the_fail
     assert sum(sandbox.truth["requests"]["token"].values()) == client.settings.attempts
 
 
-async def test_a_missing_scope_is_told_before_anything_is_sent(
+async def test_a_missing_scope_raises_before_anything_is_sent(
     client: Client, sandbox: Sandbox
 ) -> None:
     sandbox.speak(granted_scopes=["read:employee"])
@@ -344,7 +342,7 @@ async def test_a_missing_scope_is_told_before_anything_is_sent(
     assert list(sandbox.truth["requests"]) == ["token"]
 
 
-async def test_unknown_scopes_let_the_service_decide(client: Client, sandbox: Sandbox) -> None:
+async def test_with_unknown_scopes_the_request_is_sent(client: Client, sandbox: Sandbox) -> None:
     sandbox.speak(granted_scopes=["read:employee"], scope_shape="missing")
     with pytest.raises(Forbidden):
         await client.create_employee(EMPLOYEE)
@@ -365,7 +363,7 @@ async def test_on_token_sees_each_token_before_its_first_use(
     assert told[0].count(".") == 2
 
 
-async def test_no_more_requests_are_in_flight_than_the_settings_allow(
+async def test_concurrency_limits_the_requests_in_flight(
     sandbox: Sandbox, open_client: Open
 ) -> None:
     sandbox.control("PUT", "latency", {"seconds": 0.02})
@@ -377,7 +375,7 @@ async def test_no_more_requests_are_in_flight_than_the_settings_allow(
     assert sandbox.truth["in_flight_max"] == 3
 
 
-async def test_waiting_for_its_turn_does_not_count_as_a_requests_time(
+async def test_the_timeout_excludes_the_wait_for_the_limiter(
     sandbox: Sandbox, open_client: Open
 ) -> None:
     sandbox.control("PUT", "latency", {"seconds": 0.1})
@@ -394,12 +392,12 @@ async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox
         await client.read_contact(999_999_999)
     with pytest.raises(Refused):
         await client.create_contact({})
-    asked = sandbox.truth["requests"]
-    assert [sum(asked[o].values()) for o in ("list_client_invoices", "read_contact")] == [1, 1]
-    assert sum(asked["create_contact"].values()) == 1
+    requested = sandbox.truth["requests"]
+    assert [sum(requested[o].values()) for o in ("list_client_invoices", "read_contact")] == [1, 1]
+    assert sum(requested["create_contact"].values()) == 1
 
 
-async def test_an_employee_is_asked_for_by_a_uuid_only(client: Client, sandbox: Sandbox) -> None:
+async def test_read_employee_accepts_only_a_uuid(client: Client, sandbox: Sandbox) -> None:
     with pytest.raises(ValueError, match="UUID"):
         await client.read_employee("../employees")
     assert sandbox.truth["requests"] == {}
@@ -414,7 +412,7 @@ async def test_an_employee_is_asked_for_by_a_uuid_only(client: Client, sandbox: 
         ("malformed_json", MalformedResponse),
     ],
 )
-async def test_past_the_retry_budget_a_read_says_what_it_was(
+async def test_a_read_raises_the_last_error_after_all_attempts(
     client: Client, sandbox: Sandbox, kind: str, error: type[BmsError], sleeps: Sleeps
 ) -> None:
     sandbox.fail({"kind": kind, "operation": "list_employees", "retry_after": 7})
@@ -430,7 +428,7 @@ async def test_past_the_retry_budget_a_read_says_what_it_was(
 
 
 @pytest.mark.parametrize("form", ["seconds", "date", "absent"])
-async def test_retry_after_is_kept_in_every_form(
+async def test_retry_after_is_obeyed_in_every_form(
     client: Client, sandbox: Sandbox, sleeps: Sleeps, form: str
 ) -> None:
     sandbox.speak(retry_after=form)
@@ -440,13 +438,13 @@ async def test_retry_after_is_kept_in_every_form(
     assert wait < 1 if form == "absent" else 7.9 <= wait <= 10.5
 
 
-async def test_a_service_that_is_not_there_lets_a_create_be_repeated(
-    open_client: Open, odd: Odd, sleeps: Sleeps
+async def test_a_create_is_retried_while_the_service_is_unreachable(
+    open_client: Open, fake: FakeService, sleeps: Sleeps
 ) -> None:
-    """Nothing listens: the connection never came about, so the create surely was not executed."""
-    client = await open_client(odd.settings())
+    """Without a connection, the create was certainly not executed."""
+    client = await open_client(fake.settings())
     await client.access()
-    await odd.stop()
+    await fake.stop()
     with pytest.raises(ConnectionFailed) as caught:
         await client.create_contact(CONTACT)
     assert caught.value.sent is False
@@ -454,26 +452,26 @@ async def test_a_service_that_is_not_there_lets_a_create_be_repeated(
     assert len(sleeps) == client.settings.attempts - 1
 
 
-async def test_a_create_without_an_answer_in_time_is_in_doubt(open_client: Open, odd: Odd) -> None:
+async def test_a_create_that_times_out_is_ambiguous(open_client: Open, fake: FakeService) -> None:
     never = asyncio.Event()
 
     async def hang(_request: web.Request) -> web.StreamResponse:
         await never.wait()
         return web.Response()
 
-    odd.answer = hang
-    client = await open_client(odd.settings(timeout=0.2, attempts=2))
+    fake.respond = hang
+    client = await open_client(fake.settings(timeout=0.2, attempts=2))
     with pytest.raises(AmbiguousWrite, match="timeout"):
         await client.create_contact(CONTACT)
-    assert len(odd.asked) == 1
+    assert len(fake.requests) == 1
     with pytest.raises(Timeout) as caught:
         await client.read_contact(1)
     assert caught.value.sent
     never.set()
 
 
-async def test_the_scheme_sent_is_bearer_and_money_goes_out_exact(
-    open_client: Open, odd: Odd
+async def test_requests_use_the_bearer_scheme_and_exact_amounts(
+    open_client: Open, fake: FakeService
 ) -> None:
     bodies: list[bytes] = []
 
@@ -481,33 +479,35 @@ async def test_the_scheme_sent_is_bearer_and_money_goes_out_exact(
         bodies.append(await request.read())
         return web.json_response(12)
 
-    odd.answer = created
-    odd.token["token_type"] = "JWT"
-    client = await open_client(odd.settings())
+    fake.respond = created
+    fake.token["token_type"] = "JWT"
+    client = await open_client(fake.settings())
     assert (await client.create_consultant({"rate": Decimal("612.50")})).id == 12
     assert bodies == [b'{"rate":612.50}']
-    assert odd.asked[0].headers["Authorization"] == f"Bearer {TOKEN}"
+    assert fake.requests[0].headers["Authorization"] == f"Bearer {TOKEN}"
 
 
-async def test_query_values_are_written_as_the_interface_says(open_client: Open, odd: Odd) -> None:
+async def test_query_values_are_encoded_as_the_interface_defines(
+    open_client: Open, fake: FakeService
+) -> None:
     async def page(_request: web.Request) -> web.StreamResponse:
         return web.json_response({"total_pages": 0, "data": []})
 
-    odd.answer = page
-    client = await open_client(odd.settings(page_size=7))
+    fake.respond = page
+    client = await open_client(fake.settings(page_size=7))
     found = await client.list_contacts(filter="ASSIGNED", is_lead=False, page_number=2)
     assert (found.number, found.size, found.total_pages, len(found)) == (2, 7, 0, 0)
     await client.list_consultants(type="Ingénieur &co", id_client=3)
-    assert dict(odd.asked[0].query) == {
+    assert dict(fake.requests[0].query) == {
         "page_number": "2",
         "page_size": "7",
         "filter": "ASSIGNED",
         "is_lead": "false",
     }
-    assert odd.asked[1].query["type"] == "Ingénieur &co"
-    assert odd.asked[1].path == "/v1/CRM/Consultants"
+    assert fake.requests[1].query["type"] == "Ingénieur &co"
+    assert fake.requests[1].path == "/v1/CRM/Consultants"
 
 
-async def test_a_client_that_is_not_open_says_so(odd: Odd) -> None:
+async def test_a_closed_client_raises(fake: FakeService) -> None:
     with pytest.raises(RuntimeError, match="async with"):
-        await Client(odd.settings()).access()
+        await Client(fake.settings()).access()

@@ -1,4 +1,4 @@
-"""Counts that go out as metrics."""
+"""Tests of the counters as metrics."""
 
 import json
 
@@ -6,7 +6,7 @@ from bms.counters import Counters
 from bms.endpoints import BY_NAME
 
 
-def test_latencies_are_told_as_percentiles_per_endpoint() -> None:
+def test_latencies_are_percentiles_by_endpoint() -> None:
     counters = Counters()
     for tenths in range(100, 0, -1):
         counters.record_response(

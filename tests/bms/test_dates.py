@@ -1,4 +1,4 @@
-"""Every reading of a date the interface leaves open, and none that is not a date."""
+"""Tests of date and timestamp parsing."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -30,11 +30,11 @@ PARIS = "Europe/Paris"
         "2026-03-31T23:59:59+02:00",
     ],
 )
-def test_one_day_in_every_form(value: str) -> None:
+def test_every_notation_of_a_day(value: str) -> None:
     assert parse_date(value, PARIS) == date(2026, 3, 31)
 
 
-def test_without_a_zone_to_stand_in_the_day_is_the_one_written() -> None:
+def test_without_a_target_zone_the_day_is_unconverted() -> None:
     assert parse_date("2026-03-30T22:00:00Z") == date(2026, 3, 30)
 
 
@@ -50,19 +50,19 @@ def test_without_a_zone_to_stand_in_the_day_is_the_one_written() -> None:
         "2026-03-31 09:15:30",
     ],
 )
-def test_one_moment_in_every_form(value: str) -> None:
+def test_every_notation_of_a_timestamp(value: str) -> None:
     moment = parse_datetime(value, PARIS)
     assert moment == datetime(2026, 3, 31, 7, 15, 30, tzinfo=UTC)
     assert moment is not None
     assert moment.tzinfo is UTC
 
 
-def test_a_bare_date_as_a_moment_is_its_midnight_in_the_zone() -> None:
+def test_a_date_as_a_timestamp_is_midnight_in_the_zone() -> None:
     assert parse_datetime("2026-01-31", PARIS) == datetime(2026, 1, 30, 23, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_nothing_is_no_date(value: str | None) -> None:
+def test_an_empty_value_is_none(value: str | None) -> None:
     assert parse_date(value) is None
     assert parse_datetime(value, PARIS) is None
 
@@ -75,7 +75,7 @@ def test_nothing_is_no_date(value: str | None) -> None:
         *("2026-03-31T09:15:30 Europe/Paris", "٢٠٢٦-٠٣-٣١", "0000-01-01"),
     ],
 )
-def test_what_is_no_date_is_refused_without_quoting_it(value: str) -> None:
+def test_an_invalid_date_raises_without_quoting_it(value: str) -> None:
     for parse in (lambda: parse_date(value, PARIS), lambda: parse_datetime(value, PARIS)):
         with pytest.raises(ValueError, match="not a") as caught:
             parse()
@@ -83,35 +83,35 @@ def test_what_is_no_date_is_refused_without_quoting_it(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-02:00"])
-def test_a_moment_outside_of_the_calendar_is_refused(value: str) -> None:
+def test_a_timestamp_out_of_range_raises(value: str) -> None:
     with pytest.raises(ValueError, match="out of range"):
         parse_datetime(value, PARIS)
 
 
-moments = st.datetimes(datetime(1900, 1, 2), datetime(2100, 1, 1))  # noqa: DTZ001 -- zones are drawn apart
+moments = st.datetimes(datetime(1900, 1, 2), datetime(2100, 1, 1))  # noqa: DTZ001 - another strategy has the zones
 offsets = st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m)))
 
 
 @given(moments, offsets)
-def test_a_moment_with_its_zone_is_read_back(moment: datetime, offset: timezone) -> None:
+def test_a_timestamp_with_a_zone_round_trips(moment: datetime, offset: timezone) -> None:
     aware = moment.replace(tzinfo=offset)
     assert parse_datetime(aware.isoformat(), PARIS) == aware
 
 
 @given(moments)
-def test_a_moment_without_a_zone_is_meant_in_the_services(moment: datetime) -> None:
+def test_a_timestamp_without_a_zone_is_in_the_given_zone(moment: datetime) -> None:
     expected = moment.replace(tzinfo=ZoneInfo(PARIS)).astimezone(UTC)
     assert parse_datetime(moment.isoformat(), PARIS) == expected
 
 
 @given(st.dates())
-def test_a_date_is_read_back_in_every_zone(day: date) -> None:
+def test_a_date_round_trips_in_every_zone(day: date) -> None:
     assert parse_date(day.isoformat(), PARIS) == day
     assert parse_date(f"{day.isoformat()}T00:00:00Z", "America/Lima") == day
 
 
 @given(st.text(min_size=5))
-def test_any_other_text_is_refused_without_quoting_it(text: str) -> None:
+def test_any_other_text_raises_without_quoting_it(text: str) -> None:
     with pytest.raises(ValueError, match="not a") as caught:
         parse_date(text, PARIS)
     assert text not in str(caught.value)

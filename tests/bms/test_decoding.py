@@ -1,4 +1,4 @@
-"""Bytes to records: nothing lost, nothing rounded, nothing bent into shape."""
+"""Tests of lossless decoding."""
 
 import json
 from decimal import Decimal
@@ -48,7 +48,7 @@ def money_text() -> st.SearchStrategy[str]:
 
 
 @given(money_text())
-def test_money_is_exactly_the_digits_on_the_wire(text: str) -> None:
+def test_amounts_keep_the_exact_digits(text: str) -> None:
     body = array({}).replace(b'"total_due": 0', b'"total_due": ' + text.encode())
     reader = RecordReader(INVOICES, ClientInvoice)
     for answer in (body, body.replace(b'"id_invoice": 1,', b'"id_invoice": 1.0,')):
@@ -57,13 +57,13 @@ def test_money_is_exactly_the_digits_on_the_wire(text: str) -> None:
         assert record.total_due.as_tuple().exponent == Decimal(text).as_tuple().exponent
 
 
-def test_null_and_absent_are_one(invoices: RecordReader[ClientInvoice]) -> None:
+def test_null_and_absent_are_none(invoices: RecordReader[ClientInvoice]) -> None:
     rows = invoices.rows(array({"sent_on": None, "canceled": None}, {}))
     assert rows.records[0] == rows.records[1]
     assert rows.extra == {}
 
 
-def test_unknown_fields_are_kept_and_learned(invoices: RecordReader[ClientInvoice]) -> None:
+def test_unknown_fields_are_preserved_and_learned(invoices: RecordReader[ClientInvoice]) -> None:
     body = array({}, {"new": {"a": 1.10}, "class": [1.0]}, {"new": None})
     first = invoices.rows(body)
     again = invoices.rows(body)
@@ -77,7 +77,9 @@ def test_unknown_fields_are_kept_and_learned(invoices: RecordReader[ClientInvoic
     assert invoices._fast(invoices._array, body) is not None, "the second answer decodes at once"
 
 
-def test_names_that_never_end_are_kept_without_end(invoices: RecordReader[ClientInvoice]) -> None:
+def test_field_names_beyond_the_limit_are_preserved_and_not_learned(
+    invoices: RecordReader[ClientInvoice],
+) -> None:
     rows = invoices.rows(array(*({f"new_{i}": i} for i in range(3 * MAX_LEARNED))))
     assert rows.extra == {i: {f"new_{i}": i} for i in range(3 * MAX_LEARNED)}
     assert len(invoices._learned) == MAX_LEARNED
@@ -101,7 +103,7 @@ def test_names_that_never_end_are_kept_without_end(invoices: RecordReader[Client
     ],
     ids=str,
 )
-def test_a_row_without_usable_key_or_money_is_set_aside_alone(
+def test_only_the_row_without_a_usable_key_or_amount_is_rejected(
     invoices: RecordReader[ClientInvoice], row: Any, key: Any, field: str | None, code: str
 ) -> None:
     body = array({"id_invoice": 7}, row, {"id_invoice": 8})
@@ -115,13 +117,13 @@ def test_a_row_without_usable_key_or_money_is_set_aside_alone(
 
 
 @pytest.mark.parametrize("name", [n for n in GOOD if n != "id_invoice"])
-def test_an_absent_total_is_no_zero(invoices: RecordReader[ClientInvoice], name: str) -> None:
+def test_a_missing_total_rejects_the_row(invoices: RecordReader[ClientInvoice], name: str) -> None:
     body = json.dumps([{n: v for n, v in GOOD.items() if n != name}]).encode()
     [rejected] = invoices.rows(body).rejected
     assert (rejected.field, rejected.code) == (name, "missing_money")
 
 
-def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[ClientInvoice]) -> None:
+def test_a_number_beyond_a_decimal_is_a_bad_type(invoices: RecordReader[ClientInvoice]) -> None:
     body = array({}).replace(b'"total_due": 0', b'"total_due": 1e99999999999999999999')
     [rejected] = invoices.rows(body).rejected
     assert rejected.code == "bad_type"
@@ -143,7 +145,7 @@ def test_a_number_no_decimal_can_hold_is_a_bad_type(invoices: RecordReader[Clien
     ],
     ids=repr,
 )
-def test_another_field_of_another_type_loses_neither_row_nor_value(
+def test_a_mistyped_optional_field_loses_neither_row_nor_value(
     invoices: RecordReader[ClientInvoice], name: str, value: Any
 ) -> None:
     rows = invoices.rows(array({}, {name: value}))
@@ -161,7 +163,7 @@ COERCED = [
 
 
 @pytest.mark.parametrize(("name", "value", "read"), COERCED, ids=repr)
-def test_a_value_of_another_type_is_coerced_where_only_one_reading_exists(
+def test_a_mistyped_value_with_one_interpretation_is_converted(
     invoices: RecordReader[ClientInvoice], name: str, value: Any, read: Any
 ) -> None:
     rows = invoices.rows(array({}, {name: value}, {name: value}))
@@ -172,7 +174,7 @@ def test_a_value_of_another_type_is_coerced_where_only_one_reading_exists(
     assert (rows.coerced, rows.mistyped) == ({name: 2}, {})
 
 
-def test_an_integral_number_may_have_as_many_digits_as_a_column_holds() -> None:
+def test_an_integer_has_at_most_the_digits_of_a_column() -> None:
     body = array({"id_client": 1}, {"id_client": 2})
     body = body.replace(b'"id_client": 1', b'"id_client": 9.99999999999999999E17')
     rows = RecordReader(INVOICES, ClientInvoice).rows(
@@ -182,7 +184,7 @@ def test_an_integral_number_may_have_as_many_digits_as_a_column_holds() -> None:
     assert rows.mistyped == {"id_client": 1}
 
 
-def test_a_key_that_is_no_text_is_not_coerced() -> None:
+def test_a_numeric_guid_is_not_converted() -> None:
     reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
     [rejected] = reader.rows(b'[{"guid_employee": 1}]').rejected
     assert (rejected.field, rejected.code) == ("guid_employee", "bad_type")
@@ -196,7 +198,7 @@ def test_mistyped_fields_are_counted_by_name(invoices: RecordReader[ClientInvoic
 
 
 @given(st.booleans(), st.integers(-(10**17), 10**17))
-def test_every_spelling_of_a_value_reads_as_the_value(flag: bool, number: int) -> None:
+def test_every_notation_of_a_value_decodes_to_it(flag: bool, number: int) -> None:
     reader = RecordReader(INVOICES, ClientInvoice)
     spelled = [
         {"sent": flag, "id_client": number, "status": str(number)},
@@ -208,7 +210,7 @@ def test_every_spelling_of_a_value_reads_as_the_value(flag: bool, number: int) -
     assert (third.sent, third.id_client) == (first.sent, first.id_client)
 
 
-def test_integers_may_be_written_as_integral_numbers(
+def test_integral_numbers_decode_to_integers(
     invoices: RecordReader[ClientInvoice],
 ) -> None:
     rows = invoices.rows(array({"id_invoice": 12.0, "id_client": 3.0, "sent_by": 2.5}))
@@ -217,7 +219,7 @@ def test_integers_may_be_written_as_integral_numbers(
     assert rows.extra == {0: {"sent_by": Decimal("2.5")}}
 
 
-def test_integers_may_be_written_as_the_text_of_their_digits(
+def test_texts_of_digits_decode_to_integers(
     invoices: RecordReader[ClientInvoice],
 ) -> None:
     rows = invoices.rows(array({"id_invoice": "12", "id_client": "-3", "sent_by": " 4"}))
@@ -225,7 +227,7 @@ def test_integers_may_be_written_as_the_text_of_their_digits(
     assert rows.extra == {0: {"sent_by": " 4"}}, "a text that has two readings is stored as sent"
 
 
-def test_a_text_that_looks_like_quoted_money_is_just_a_text(
+def test_a_text_that_resembles_a_quoted_amount_stays_text(
     invoices: RecordReader[ClientInvoice],
 ) -> None:
     rows = invoices.rows(array({"invoice_subject": '{"total_due": "12"}'}))
@@ -233,7 +235,7 @@ def test_a_text_that_looks_like_quoted_money_is_just_a_text(
     assert rows.rejected == []
 
 
-def test_optional_money_may_be_absent_but_not_mistyped() -> None:
+def test_an_optional_amount_may_be_absent_but_not_mistyped() -> None:
     reader = RecordReader(BY_NAME["list_consultants"], ConsultantItem)
     body = b'{"total_pages": 1, "data": [{"id": 1}, {"id": 2, "rate": 612.50}, {"id": 3, "rate": "6"}]}'
     page = reader.page(body, number=1, size=100)
@@ -250,7 +252,7 @@ def test_optional_money_may_be_absent_but_not_mistyped() -> None:
     ],
     ids=repr,
 )
-def test_an_answer_that_is_not_the_array_is_malformed(
+def test_a_body_without_an_array_is_malformed(
     invoices: RecordReader[ClientInvoice], body: bytes
 ) -> None:
     with pytest.raises(MalformedResponse) as caught:
@@ -260,7 +262,7 @@ def test_an_answer_that_is_not_the_array_is_malformed(
 
 
 @given(st.integers(1, 400))
-def test_a_truncated_answer_is_never_taken_for_a_short_one(cut: int) -> None:
+def test_a_truncated_body_is_always_malformed(cut: int) -> None:
     body = array({"id_invoice": 1}, {"id_invoice": 2}, {"id_invoice": 3}).replace(b" ", b"")
     with pytest.raises(MalformedResponse):
         RecordReader(INVOICES, ClientInvoice).rows(body[: -(cut % (len(body) - 1) + 1)])
@@ -274,14 +276,14 @@ def test_a_truncated_answer_is_never_taken_for_a_short_one(cut: int) -> None:
     ],
     ids=repr,
 )
-def test_an_answer_that_is_not_the_envelope_is_malformed(
+def test_a_body_without_the_envelope_is_malformed(
     contacts: RecordReader[ContactItem], body: bytes
 ) -> None:
     with pytest.raises(MalformedResponse):
         contacts.page(body, number=1, size=100)
 
 
-def test_a_page_keeps_its_good_rows_and_what_is_new(contacts: RecordReader[ContactItem]) -> None:
+def test_a_page_has_its_valid_rows_and_unknown_fields(contacts: RecordReader[ContactItem]) -> None:
     body = b'{"total_pages": 3, "total": 7, "data": [{"id": 1, "actif": true, "x": 1}, {}]}'
     for _ in range(2):
         page = contacts.page(body, number=2, size=2)
@@ -291,12 +293,12 @@ def test_a_page_keeps_its_good_rows_and_what_is_new(contacts: RecordReader[Conta
         assert [r.code for r in page.rejected] == ["missing_key"]
 
 
-def test_a_byte_order_mark_does_not_matter(invoices: RecordReader[ClientInvoice]) -> None:
+def test_a_byte_order_mark_is_ignored(invoices: RecordReader[ClientInvoice]) -> None:
     body = b"\xef\xbb\xbf" + array({}, {"new": 1})
     assert len(invoices.rows(body)) == len(invoices.rows(body)) == 2
 
 
-def test_a_detail_keeps_what_is_new_and_tells_what_is_wrong() -> None:
+def test_a_detail_has_unknown_fields_and_raises_for_invalid_ones() -> None:
     reader = RecordReader(BY_NAME["read_contact"], Contact)
     detail = reader.detail(b'{"id": "1", "domains": [2, 3], "active": "x", "new": 5}')
     assert (detail.record.id, detail.record.domains, detail.record.active) == (1, [2, 3], None)
@@ -314,7 +316,7 @@ def test_a_detail_keeps_what_is_new_and_tells_what_is_wrong() -> None:
     "body",
     [b"12", b'"12"', b'{"id": 12}', b'{"id_contact": "12"}', b'{"id": 12, "x": 1}', b" 12\n"],
 )
-def test_the_id_of_a_created_record_is_read_in_every_shape(body: bytes) -> None:
+def test_every_shape_of_a_created_id(body: bytes) -> None:
     found = read_created_id(BY_NAME["create_contact"], "id_contact", body)
     assert found == CreatedId(12)
 
@@ -334,7 +336,7 @@ def test_the_id_of_a_created_record_is_read_in_every_shape(body: bytes) -> None:
         b'{"id": true}',
     ],
 )
-def test_anything_else_is_no_id(body: bytes) -> None:
+def test_any_other_body_has_no_id(body: bytes) -> None:
     with pytest.raises(MalformedResponse):
         read_created_id(BY_NAME["create_contact"], "id_contact", body)
 
@@ -347,6 +349,6 @@ def test_anything_else_is_no_id(body: bytes) -> None:
         b'{"guid_employee": "x", "id_employee": "1", "is_standby": true}',
     ],
 )
-def test_half_an_employee_is_not_created(body: bytes) -> None:
+def test_an_incomplete_created_employee_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedResponse):
         read_created_employee(BY_NAME["create_employee"], body)

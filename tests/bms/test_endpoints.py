@@ -1,4 +1,4 @@
-"""The table of eleven, against the interface's own ("Endpoints")."""
+"""Tests of the table of operations against the interface ("Endpoints")."""
 
 import pytest
 
@@ -19,16 +19,16 @@ POST /v1/CRM/Consultants write:consultant
 """
 
 
-def test_the_table_is_the_interface() -> None:
+def test_the_table_matches_the_interface() -> None:
     written = [f"{e.method} {e.path} {e.scope or '-'}" for e in ENDPOINTS]
     assert written == INTERFACE.strip().splitlines()
 
 
-def test_the_lists_of_contacts_and_consultants_are_paged_and_only_they() -> None:
+def test_only_the_lists_of_contacts_and_consultants_are_paged() -> None:
     assert {e.name for e in ENDPOINTS if e.paged} == {"list_contacts", "list_consultants"}
 
 
-def test_only_the_creations_are_unsafe_to_repeat() -> None:
+def test_only_creations_are_not_idempotent() -> None:
     unsafe = {e.name for e in ENDPOINTS if not e.idempotent}
     assert unsafe == {"create_employee", "create_contact", "create_consultant"}
 
@@ -38,6 +38,6 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize(("value", "written"), [(12, "12"), ("a/b ?é", "a%2Fb%20%3F%C3%A9")])
-def test_path_values_cannot_leave_their_place(value: int | str, written: str) -> None:
+def test_path_values_are_quoted(value: int | str, written: str) -> None:
     path = BY_NAME["read_contact"].fill({"id_contact": value})
     assert path == f"/v1/CRM/contacts/{written}"

@@ -1,4 +1,4 @@
-"""The tree as drawn is the tree as built, and statuses mean what they should."""
+"""Tests of the error types."""
 
 import inspect
 import re
@@ -12,21 +12,21 @@ from bms.errors import BmsError, InvalidRecords, error_for
 EMPLOYEES = BY_NAME["list_employees"]
 
 
-def test_the_drawing_names_every_error_under_its_parent() -> None:
-    drawn: dict[str, str] = {}
+def test_the_documented_tree_matches_the_classes() -> None:
+    documented: dict[str, str] = {}
     parents = {0: "BmsError"}
     for bars, name in re.findall(
         r"^((?:│   |├── |└── )+)(\w+)", errors.__doc__ or "", re.MULTILINE
     ):
         depth = len(bars) // 4
-        drawn[name] = parents[depth - 1]
+        documented[name] = parents[depth - 1]
         parents[depth] = name
     built = {
         name: kind.__bases__[0].__name__
         for name, kind in inspect.getmembers(errors, inspect.isclass)
         if issubclass(kind, BmsError) and kind is not BmsError
     }
-    assert drawn == built
+    assert documented == built
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_drawing_names_every_error_under_its_parent() -> None:
         ("request_token", 503, "ServiceUnavailable"),
     ],
 )
-def test_a_status_becomes_its_error(endpoint: str, status: int, kind: str | None) -> None:
+def test_each_status_has_its_error(endpoint: str, status: int, kind: str | None) -> None:
     error = error_for(BY_NAME[endpoint], status, retry_after=3.0)
     assert kind == (error and type(error).__name__)
     if error is not None:
@@ -62,14 +62,14 @@ def test_a_status_becomes_its_error(endpoint: str, status: int, kind: str | None
         assert str(status) in str(error)
 
 
-def test_a_text_says_tries_and_seconds_once_they_are_known() -> None:
+def test_the_text_includes_known_tries_and_seconds() -> None:
     error = BmsError(EMPLOYEES, "failed")
     assert str(error) == "GET /v1/HR/employees: failed"
     error.tries, error.elapsed = 6, 42.06
     assert str(error) == "GET /v1/HR/employees: failed (tries: 6, seconds: 42.1)"
 
 
-def test_invalid_records_are_named_up_to_ten() -> None:
+def test_the_text_names_up_to_ten_invalid_records() -> None:
     error = InvalidRecords(EMPLOYEES, [(i, "total_vat", "bad_type") for i in range(12)])
     assert "12 invalid rows: row 0: total_vat bad_type; row 1:" in str(error)
     assert str(error).endswith("row 9: total_vat bad_type; and 2 more")

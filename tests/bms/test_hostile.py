@@ -1,4 +1,4 @@
-"""Whatever a service answers: typed errors, no row lost, nothing that runs or fills up without end."""
+"""Tests of hostile responses: typed errors, no lost row, bounded time and memory."""
 
 import asyncio
 import gzip
@@ -27,7 +27,7 @@ from bms.errors import (
 )
 from bms.records import ClientInvoice, ContactItem
 from bms.transport import Request, Transport
-from tests.bms.fake_services import INVOICE, Odd, Open
+from tests.bms.fake_services import INVOICE, FakeService, Open
 
 INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
 MIB = 1 << 20
@@ -41,12 +41,12 @@ values = st.recursive(
     max_leaves=12,
 )
 fields = st.sampled_from([*ClientInvoice.__struct_fields__, "id", "new", "", "\0"])
-"""Names of the interface, and others."""
+"""Field names of the interface, and others."""
 rows = st.lists(st.just(INVOICE) | st.dictionaries(fields, values, max_size=8) | values, max_size=6)
 
 
 def bodies(content: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
-    """Answers: JSON, in whatever encoding, cut off anywhere, or no JSON at all."""
+    """Generate bodies: JSON in any encoding, truncated anywhere, or arbitrary bytes."""
     written = content.map(lambda each: json.dumps(each, ensure_ascii=False))
     encoded = st.tuples(written, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"])).map(
         lambda each: each[0].encode(each[1], errors="replace")
@@ -58,7 +58,7 @@ def bodies(content: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
 
 
 @given(body=bodies(rows))
-def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
+def test_every_row_of_any_list_is_decoded_or_rejected(body: bytes) -> None:
     reader = RecordReader(INVOICES, ClientInvoice)
     try:
         found = reader.rows(body)
@@ -66,7 +66,7 @@ def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
         return
     came = json.loads(body.removeprefix(b"\xef\xbb\xbf"))
     assert len(found.records) + len(found.rejected) == len(came)
-    again = reader.rows(body)  # with the names it has learned
+    again = reader.rows(body)  # with the learned names
     assert (again.records, again.extra, again.rejected) == (
         found.records,
         found.extra,
@@ -75,7 +75,7 @@ def test_of_any_list_each_row_is_read_or_set_aside(body: bytes) -> None:
 
 
 @given(body=bodies(st.fixed_dictionaries({"total_pages": values, "data": rows}) | values))
-def test_of_any_page_each_row_is_read_or_set_aside(body: bytes) -> None:
+def test_every_row_of_any_page_is_decoded_or_rejected(body: bytes) -> None:
     try:
         found = RecordReader(CONTACTS, ContactItem).page(body, number=1, size=100)
     except MalformedResponse:
@@ -85,7 +85,7 @@ def test_of_any_page_each_row_is_read_or_set_aside(body: bytes) -> None:
 
 
 @given(body=bodies(st.just(INVOICE) | st.dictionaries(fields, values, max_size=8) | values))
-def test_any_single_answer_is_read_or_told(body: bytes) -> None:
+def test_any_single_body_is_decoded_or_raises(body: bytes) -> None:
     for read in (
         RecordReader(INVOICES, ClientInvoice).detail,
         lambda each: read_created_id(BY_NAME["create_contact"], "id_contact", each),
@@ -98,7 +98,7 @@ def test_any_single_answer_is_read_or_told(body: bytes) -> None:
 @given(
     body=bodies(st.dictionaries(st.sampled_from(["access_token", "expires_in", "scope"]), values))
 )
-def test_any_answer_to_a_token_request_is_a_token_or_none(body: bytes) -> None:
+def test_any_token_response_gives_a_token_or_none(body: bytes) -> None:
     token = read_token(body, requested_at=0.0, served_at=None, seconds_per_unit=1.0)
     assert token is None or (token.value.isascii() and token.value.isprintable())
 
@@ -125,25 +125,23 @@ MEMBER = json.dumps(INVOICE).encode()[:-1] + b', "new": %s}'
         ),
     ],
 )  # fmt: skip
-def test_nesting_without_end_is_malformed(read: Callable[[bytes], object], body: bytes) -> None:
+def test_endless_nesting_is_malformed(read: Callable[[bytes], object], body: bytes) -> None:
     with pytest.raises(MalformedResponse) as caught:
         read(body)
     assert caught.value.__context__ is None
 
 
-def test_nesting_without_end_is_no_token() -> None:
+def test_endless_nesting_is_no_token() -> None:
     assert read_token(ENDLESS, requested_at=0.0, served_at=None, seconds_per_unit=1.0) is None
 
 
 @pytest.mark.parametrize(
     ("levels", "read"), [(MAX_DEPTH - 1, True), (MAX_DEPTH, False), (500, False)]
 )
-def test_a_member_is_nested_as_deep_as_everything_behind_can_follow(
-    levels: int, *, read: bool
-) -> None:
+def test_an_unknown_field_is_nested_up_to_the_maximum_depth(levels: int, *, read: bool) -> None:
     reader = RecordReader(INVOICES, ClientInvoice)
     body = b"[" + MEMBER % (b"[" * levels + b"]" * levels) + b"]"
-    for _ in range(2):  # the second time its name is known
+    for _ in range(2):  # the second read knows the name
         if read:
             assert len(reader.rows(body)) == 1
         else:
@@ -151,7 +149,7 @@ def test_a_member_is_nested_as_deep_as_everything_behind_can_follow(
                 reader.rows(body)
 
 
-def test_a_number_that_would_fill_the_memory_written_out_is_set_aside() -> None:
+def test_a_number_with_a_huge_exponent_is_rejected() -> None:
     started = time.monotonic()
     huge = [MEMBER.replace(b'"id_invoice": 1', b'"id_invoice": 1E999999999') % b"1"]
     huge.append(json.dumps(INVOICE | {"id_client": 0}).encode().replace(b": 0}", b": 1E999999999}"))
@@ -162,7 +160,7 @@ def test_a_number_that_would_fill_the_memory_written_out_is_set_aside() -> None:
     assert time.monotonic() - started < 5
 
 
-def test_an_id_longer_than_any_is_none() -> None:
+def test_an_id_with_too_many_digits_is_malformed() -> None:
     with pytest.raises(MalformedResponse):
         read_created_id(BY_NAME["create_contact"], "id_contact", b'"' + b"9" * 5_000 + b'"')
 
@@ -184,10 +182,10 @@ async def announced(_request: web.Request) -> web.StreamResponse:
     return web.Response(body=b" " * (5 * MIB))
 
 
-async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the_body(
-    odd: Odd,
+async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
+    fake: FakeService,
 ) -> None:
-    """The body never comes: reading it would end by the time limit."""
+    """The body never arrives: reading it would time out."""
     refused = asyncio.Event()
 
     async def headers_alone(request: web.Request) -> web.StreamResponse:
@@ -196,8 +194,8 @@ async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the
         await refused.wait()
         return response
 
-    odd.answer = headers_alone
-    transport = Transport(odd.settings(timeout=2.0), Counters(), max_response=4 * MIB)
+    fake.respond = headers_alone
+    transport = Transport(fake.settings(timeout=2.0), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(TooLarge):
@@ -208,9 +206,9 @@ async def test_an_announced_size_beyond_the_limit_is_refused_without_reading_the
 
 
 @pytest.mark.parametrize("answer", [without_end, bomb, announced])
-async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) -> None:
-    odd.answer = answer
-    transport = Transport(odd.settings(timeout=30.0), Counters(), max_response=4 * MIB)
+async def test_a_response_above_the_limit_fails_at_once(fake: FakeService, answer: Any) -> None:
+    fake.respond = answer
+    transport = Transport(fake.settings(timeout=30.0), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(RangeRefused, match="shorter range"):
@@ -234,26 +232,26 @@ async def test_an_answer_without_end_is_not_waited_for(odd: Odd, answer: Any) ->
         b'{"data": []}',
     ],
 )
-async def test_another_encoding_or_kind_of_content_is_told(
-    odd: Odd, open_client: Open, body: bytes
+async def test_unexpected_encodings_and_content_raise(
+    fake: FakeService, open_client: Open, body: bytes
 ) -> None:
     async def answer(_request: web.Request) -> web.StreamResponse:
         return web.Response(body=body, content_type="application/json", charset="cp1252")
 
-    odd.answer = answer
-    client = await open_client(odd.settings(attempts=2))
+    fake.respond = answer
+    client = await open_client(fake.settings(attempts=2))
     with pytest.raises(MalformedResponse):
         await client.list_contacts(filter="ALL")
     with pytest.raises(AmbiguousWrite):
         await client.create_contact({"last_name": "x"})
 
 
-async def test_headers_without_end_are_told(odd: Odd, open_client: Open) -> None:
+async def test_endless_headers_raise(fake: FakeService, open_client: Open) -> None:
     async def answer(_request: web.Request) -> web.StreamResponse:
         return web.Response(body=b"[]", headers={"X-Long": "x" * 200_000})
 
-    odd.answer = answer
-    client = await open_client(odd.settings(attempts=1))
+    fake.respond = answer
+    client = await open_client(fake.settings(attempts=1))
     with pytest.raises(BmsError) as caught:
         await client.list_employees(id_entity=1)
     assert "xxx" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Every page once and in order, whatever the list does on the way."""
+"""Tests of concurrent paging over a changing list."""
 
 import asyncio
 from contextlib import aclosing
@@ -15,21 +15,21 @@ LIST = BY_NAME["list_contacts"]
 
 
 class Listing:
-    """A paged list of numbers that may change its length at a given request."""
+    """A paged list of numbers whose length changes at given requests."""
 
     def __init__(self, total: int, *, past_end: str = "empty") -> None:
         self.total = total
         self.past_end = past_end
-        self.asked: list[int] = []
-        self.in_flight = self.most_in_flight = 0
+        self.requests: list[int] = []
+        self.concurrent = self.max_concurrent = 0
         self.changes: dict[int, int] = {}  # page number -> total from then on
 
     async def __call__(self, number: int) -> Page[int]:
-        self.asked.append(number)
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self.requests.append(number)
+        self.concurrent += 1
+        self.max_concurrent = max(self.max_concurrent, self.concurrent)
         await asyncio.sleep(0)
-        self.in_flight -= 1
+        self.concurrent -= 1
         self.total = self.changes.pop(number, self.total)
         records = [number]
         if number > max(self.total, 1):
@@ -53,39 +53,39 @@ async def read(fetch: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("total", [0, 1])
-async def test_an_empty_list_is_one_page(total: int) -> None:
+async def test_an_empty_list_has_one_page(total: int) -> None:
     listing = Listing(total)
     assert await read(listing) == [1]
-    assert listing.asked == [1]
+    assert listing.requests == [1]
 
 
 @pytest.mark.parametrize("total", [2, 3, AHEAD, AHEAD + 1, 5 * AHEAD + 3])
-async def test_every_page_comes_once_and_in_order(total: int) -> None:
+async def test_every_page_is_yielded_once_in_order(total: int) -> None:
     listing = Listing(total)
     assert await read(listing) == list(range(1, total + 1))
-    assert sorted(listing.asked) == list(range(1, total + 1))
+    assert sorted(listing.requests) == list(range(1, total + 1))
 
 
-async def test_pages_are_fetched_ahead_but_boundedly() -> None:
+async def test_a_limited_number_of_pages_is_fetched_ahead() -> None:
     listing = Listing(10 * AHEAD)
     await read(listing)
-    assert 1 < listing.most_in_flight <= AHEAD
+    assert 1 < listing.max_concurrent <= AHEAD
 
 
-async def test_pages_that_come_in_the_middle_are_fetched_too() -> None:
+async def test_pages_added_during_the_read_are_fetched() -> None:
     listing = Listing(3)
     listing.changes = {3: 5}
     assert await read(listing) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("past_end", ["empty", "not_found", "last_page"])
-async def test_a_list_that_shrinks_ends_where_it_ends(past_end: str) -> None:
+async def test_a_list_that_shrinks_ends_at_its_new_last_page(past_end: str) -> None:
     listing = Listing(6, past_end=past_end)
     listing.changes = {4: 4}
     assert await read(listing) == [1, 2, 3, 4]
 
 
-async def test_a_refusal_of_a_page_that_exists_is_an_error() -> None:
+async def test_the_refusal_of_an_existing_page_raises() -> None:
     listing = Listing(4)
 
     async def fetch(number: int) -> Page[int]:
@@ -97,7 +97,7 @@ async def test_a_refusal_of_a_page_that_exists_is_an_error() -> None:
         await read(fetch)
 
 
-async def test_a_page_refused_past_the_end_is_read_when_the_list_grows_again() -> None:
+async def test_a_refused_page_is_requested_again_when_the_list_grows_again() -> None:
     listing = Listing(4, past_end="not_found")
     shrunk = False
 
@@ -105,13 +105,13 @@ async def test_a_page_refused_past_the_end_is_read_when_the_list_grows_again() -
         nonlocal shrunk
         if number == 4 and not shrunk:
             shrunk = True
-            raise NotFound(LIST, "x", status=404)  # three pages just then, and four again
+            raise NotFound(LIST, "x", status=404)  # the list has three pages for a moment
         return await listing(number)
 
     assert await read(fetch) == [1, 2, 3, 4]
 
 
-async def test_no_fetch_is_left_running_after_an_error() -> None:
+async def test_an_error_cancels_all_fetches() -> None:
     listing = Listing(40)
     before = asyncio.all_tasks()
 
@@ -125,7 +125,7 @@ async def test_no_fetch_is_left_running_after_an_error() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_no_fetch_is_left_running_when_the_reader_leaves() -> None:
+async def test_closing_the_iterator_cancels_all_fetches() -> None:
     listing = Listing(40)
     never = asyncio.Event()
     before = asyncio.all_tasks()

@@ -1,4 +1,4 @@
-"""Which fields may leave a file: none that is personal, every identifier."""
+"""Tests of the fields without personal data."""
 
 import msgspec
 import pytest

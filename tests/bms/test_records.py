@@ -1,4 +1,4 @@
-"""The records' fields, against tables transcribed from the interface ("Resources and their fields")."""
+"""Tests of the record types against tables from the interface ("Resources and their fields")."""
 
 import io
 
@@ -116,12 +116,12 @@ def test_only_keys_and_invoice_totals_are_required(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INTERFACE)
-def test_money_is_what_the_interface_calls_a_number(name: str) -> None:
+def test_amounts_are_the_numbers_of_the_interface(name: str) -> None:
     numbers = {f for f, kind in transcribed(INTERFACE[name]).items() if kind == "number"}
     assert set(getattr(records, name).MONEY) == numbers
 
 
-def test_a_record_shows_its_type_and_key_only() -> None:
+def test_the_repr_shows_only_type_and_key() -> None:
     contact = records.Contact(id=7, last_name="Canary", email="canary@example.com")
     console = Console(file=io.StringIO())
     console.print(contact)
@@ -131,6 +131,6 @@ def test_a_record_shows_its_type_and_key_only() -> None:
         assert "anary" not in shown
 
 
-def test_records_are_compared_by_all_their_fields() -> None:
+def test_records_compare_all_fields() -> None:
     make = records.ContactItem
     assert make(id=1, city="Lyon") == make(id=1, city="Lyon") != make(id=1, city="Nice")

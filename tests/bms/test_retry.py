@@ -1,4 +1,4 @@
-"""The retry decision: what is repeated, what is given up, what is in doubt, and for how long."""
+"""Tests of retry decisions and waits."""
 
 import time
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ def name(error: object) -> str:
     return kind if getattr(error, "sent", True) else f"{kind} before sending"
 
 
-def asked(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool = False) -> Any:
+def decision(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool = False) -> Any:
     policy = Policy(attempts=3, backoff_cap=30.0, create_refused_by_429=by_429)
     return decide(error, idempotent=idempotent, attempt=attempt, policy=policy, jitter=0.0)
 
@@ -63,21 +63,21 @@ def asked(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool =
     [THROTTLED, UNAVAILABLE, NOT_SENT, LOST, UNSENT_TIMEOUT, TIMEOUT, MALFORMED, UNAUTHORIZED],
     ids=name,
 )
-def test_a_read_is_repeated_up_to_its_attempts(error: BmsError) -> None:
-    assert asked(error, idempotent=True, attempt=1) == Retry(BASE)
-    assert asked(error, idempotent=True, attempt=2) == Retry(2 * BASE)
-    assert asked(error, idempotent=True, attempt=3) == Fail()
+def test_a_read_is_retried_up_to_the_maximum_attempts(error: BmsError) -> None:
+    assert decision(error, idempotent=True, attempt=1) == Retry(BASE)
+    assert decision(error, idempotent=True, attempt=2) == Retry(2 * BASE)
+    assert decision(error, idempotent=True, attempt=3) == Fail()
 
 
 @pytest.mark.parametrize("error", [*FINAL, REDIRECTED, TOO_LARGE], ids=name)
-def test_a_read_that_was_answered_for_good_is_not_repeated(error: BmsError) -> None:
-    assert asked(error, idempotent=True) == Fail()
+def test_a_read_is_not_retried_after_a_final_error(error: BmsError) -> None:
+    assert decision(error, idempotent=True) == Fail()
 
 
 @pytest.mark.parametrize("error", [NOT_SENT, UNSENT_TIMEOUT, UNAUTHORIZED], ids=name)
-def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError) -> None:
-    assert asked(error, idempotent=False) == Retry(BASE)
-    assert asked(error, idempotent=False, attempt=3) == Fail()
+def test_a_create_is_retried_if_it_was_not_sent_or_unauthorized(error: BmsError) -> None:
+    assert decision(error, idempotent=False) == Retry(BASE)
+    assert decision(error, idempotent=False, attempt=3) == Fail()
 
 
 @pytest.mark.parametrize(
@@ -93,31 +93,31 @@ def test_a_create_that_was_never_sent_or_not_let_in_is_repeated(error: BmsError)
     ],
     ids=name,
 )
-def test_a_create_that_may_have_happened_is_in_doubt_at_once(error: BmsError, reason: str) -> None:
+def test_a_create_that_may_have_been_executed_is_ambiguous(error: BmsError, reason: str) -> None:
     for attempt in (1, 3):
-        assert asked(error, idempotent=False, attempt=attempt) == Ambiguous(reason)
+        assert decision(error, idempotent=False, attempt=attempt) == Ambiguous(reason)
 
 
 @pytest.mark.parametrize("error", FINAL, ids=name)
-def test_a_create_that_was_refused_is_neither_repeated_nor_in_doubt(error: BmsError) -> None:
-    assert asked(error, idempotent=False) == Fail()
+def test_a_refused_create_is_neither_retried_nor_ambiguous(error: BmsError) -> None:
+    assert decision(error, idempotent=False) == Fail()
 
 
-def test_a_throttled_create_is_repeated_only_where_the_settings_say_so() -> None:
-    assert asked(THROTTLED, idempotent=False, by_429=True) == Retry(BASE)
-    assert asked(THROTTLED, idempotent=False, by_429=True, attempt=3) == Fail()
-    assert asked(UNAVAILABLE, idempotent=False, by_429=True) == Ambiguous("server error")
+def test_a_throttled_create_is_retried_only_with_create_refused_by_429() -> None:
+    assert decision(THROTTLED, idempotent=False, by_429=True) == Retry(BASE)
+    assert decision(THROTTLED, idempotent=False, by_429=True, attempt=3) == Fail()
+    assert decision(UNAVAILABLE, idempotent=False, by_429=True) == Ambiguous("server error")
 
 
 @pytest.mark.parametrize("kind", [Throttled, ServiceUnavailable])
-def test_the_wait_that_the_service_names_is_kept(kind: type[BmsError]) -> None:
+def test_the_wait_is_the_one_that_the_service_requests(kind: type[BmsError]) -> None:
     error = kind(E, "x", status=503, retry_after=7.0)
-    assert asked(error, idempotent=True) == Retry(7.0)
-    assert asked(error, idempotent=True, attempt=2) == Retry(7.0)
+    assert decision(error, idempotent=True) == Retry(7.0)
+    assert decision(error, idempotent=True, attempt=2) == Retry(7.0)
 
 
 @pytest.mark.parametrize(("jitter", "share"), [(0.0, 1.0), (0.5, 0.75), (0.9, 0.55)])
-def test_chance_takes_away_up_to_half_of_a_wait(jitter: float, share: float) -> None:
+def test_jitter_takes_off_up_to_half_of_the_backoff(jitter: float, share: float) -> None:
     assert backoff(3, cap=30, requested=None, jitter=jitter) == 4 * BASE * share
 
 
@@ -125,23 +125,19 @@ jitters = st.floats(0, 1, exclude_max=True)
 
 
 @given(st.integers(1, 10_000), st.floats(0.01, 3600), jitters)
-def test_backoff_is_positive_and_never_over_its_cap(
-    attempt: int, cap: float, jitter: float
-) -> None:
+def test_backoff_is_positive_and_within_its_cap(attempt: int, cap: float, jitter: float) -> None:
     wait = backoff(attempt, cap=cap, requested=None, jitter=jitter)
     assert 0 < wait <= cap
 
 
 @given(st.integers(1, 40), jitters)
-def test_backoff_never_shrinks_from_try_to_try(attempt: int, jitter: float) -> None:
+def test_backoff_never_decreases(attempt: int, jitter: float) -> None:
     first = backoff(attempt, cap=30, requested=None, jitter=jitter)
     assert backoff(attempt + 1, cap=30, requested=None, jitter=jitter) >= first
 
 
 @given(st.floats(0, 1e9), st.floats(0.01, 3600), jitters)
-def test_a_wait_that_was_asked_for_is_kept_up_to_the_cap(
-    wanted: float, cap: float, jitter: float
-) -> None:
+def test_a_requested_wait_is_kept_up_to_the_cap(wanted: float, cap: float, jitter: float) -> None:
     wait = backoff(1, cap=cap, requested=wanted, jitter=jitter)
     assert min(cap, wanted) <= wait <= min(cap, wanted + BASE)
 
@@ -166,14 +162,12 @@ NOW = datetime(2026, 3, 31, 12, tzinfo=UTC).timestamp()
         ("٣", None),
     ],
 )
-def test_retry_after_is_read_as_seconds_or_as_a_date(
-    value: str | None, seconds: float | None
-) -> None:
+def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     assert retry_after(value, now=NOW) == seconds
 
 
 @pytest.mark.parametrize("value", ["Tue Mar 31 12:00:09 2026", "Tue, 31 Mar 2026 12:00:09 -0000"])
-def test_an_http_date_without_a_zone_is_utc_wherever_the_worker_runs(
+def test_an_http_date_without_a_zone_is_utc_in_every_local_zone(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as elsewhere:
@@ -183,14 +177,14 @@ def test_an_http_date_without_a_zone_is_utc_wherever_the_worker_runs(
     time.tzset()
 
 
-@given(st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)))  # noqa: DTZ001 -- made aware below
-def test_any_http_date_is_read_back(moment: datetime) -> None:
+@given(st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)))  # noqa: DTZ001 - made aware below
+def test_any_http_date_round_trips(moment: datetime) -> None:
     written = format_datetime(moment.replace(tzinfo=UTC, microsecond=0), usegmt=True)
     expected = max(0.0, moment.replace(tzinfo=UTC, microsecond=0).timestamp() - NOW)
     assert retry_after(written, now=NOW) == expected
 
 
 @given(st.text())
-def test_no_header_makes_it_fail(value: str) -> None:
+def test_any_retry_after_header_is_parsed_without_an_error(value: str) -> None:
     wait = retry_after(value, now=NOW)
     assert wait is None or wait >= 0

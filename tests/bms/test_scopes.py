@@ -1,4 +1,4 @@
-"""Granted scopes as they come, and the decision before anything is sent."""
+"""Tests of granted scopes and the scope check."""
 
 from typing import Any
 
@@ -24,14 +24,12 @@ from bms.scopes import granted_scopes, require_scope
         ([1, None], None),
     ],
 )
-def test_scopes_are_read_in_every_shape_and_unknown_otherwise(
-    scope: Any, granted: set[str] | None
-) -> None:
+def test_every_shape_of_scopes(scope: Any, granted: set[str] | None) -> None:
     assert granted_scopes(scope) == granted
 
 
 @pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.scope], ids=lambda e: e.name)
-def test_each_endpoint_needs_its_own_scope(endpoint: Any) -> None:
+def test_each_endpoint_requires_its_scope(endpoint: Any) -> None:
     every = {e.scope for e in ENDPOINTS if e.scope}
     require_scope(endpoint, {endpoint.scope})
     with pytest.raises(MissingScope) as caught:
@@ -42,9 +40,9 @@ def test_each_endpoint_needs_its_own_scope(endpoint: Any) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
-def test_unknown_scopes_stop_nothing(endpoint: Any) -> None:
+def test_unknown_scopes_allow_every_endpoint(endpoint: Any) -> None:
     require_scope(endpoint, None)
 
 
-def test_a_token_is_asked_for_whatever_is_granted() -> None:
+def test_the_token_operation_requires_no_scope() -> None:
     require_scope(BY_NAME["request_token"], frozenset())

@@ -1,4 +1,4 @@
-"""Planted canaries: no secret, token or personal datum in any text the client can produce."""
+"""Tests with canaries: no text of the client has a secret, a token or personal data."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from aiohttp import web
 
 from bms.client import Client
 from bms.errors import BmsError
-from tests.bms.fake_services import SECRET, TOKEN, Odd, Open, Sandbox
+from tests.bms.fake_services import SECRET, TOKEN, FakeService, Open, Sandbox
 
 PERSONAL = "Canary-Lefèvre-1850578006048"
 BEARER = "canary-bearer-55d1"
@@ -73,16 +73,16 @@ WAYS: dict[str, Answering] = {
 
 
 @pytest.fixture
-async def watched(odd: Odd, open_client: Open, caplog: pytest.LogCaptureFixture) -> Client:
+async def watched(fake: FakeService, open_client: Open, caplog: pytest.LogCaptureFixture) -> Client:
     caplog.set_level(logging.DEBUG)
     asyncio.get_running_loop().set_debug(True)  # the loop's own log lines too
     return await open_client(
-        odd.settings(attempts=2, timeout=0.1, token_bearer_secret=BEARER, time_zone="UTC")
+        fake.settings(attempts=2, timeout=0.1, token_bearer_secret=BEARER, time_zone="UTC")
     )
 
 
 def told(error: BaseException, *others: object) -> str:
-    """Everything a log line could show of an error: text, repr, the chain with its tracebacks."""
+    """Return all text of an error: message, repr, and its chain with tracebacks."""
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in chain:
@@ -110,10 +110,10 @@ CALLS: dict[str, Callable[[Client], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_no_failure_of_any_operation_tells_a_canary(
-    watched: Client, odd: Odd, caplog: pytest.LogCaptureFixture, way: str
+async def test_no_failed_operation_reveals_a_canary(
+    watched: Client, fake: FakeService, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
-    odd.answer = WAYS[way]
+    fake.respond = WAYS[way]
     failed: list[tuple[str, str]] = []
     for name, call in CALLS.items():
         shown = ""
@@ -133,10 +133,10 @@ async def test_no_failure_of_any_operation_tells_a_canary(
 
 
 @pytest.mark.parametrize("way", [w for w in WAYS if w != "hang"])
-async def test_no_failure_of_the_token_tells_a_canary(
-    watched: Client, odd: Odd, caplog: pytest.LogCaptureFixture, way: str
+async def test_no_failed_token_request_reveals_a_canary(
+    watched: Client, fake: FakeService, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
-    odd.answer_token = WAYS[way]
+    fake.respond_token = WAYS[way]
     with pytest.raises(BmsError) as caught:
         await watched.access()
     shown = told(caught.value, watched, watched._sender, watched._sender._tokens) + caplog.text
@@ -144,7 +144,7 @@ async def test_no_failure_of_the_token_tells_a_canary(
         assert canary not in shown
 
 
-async def test_no_success_tells_a_canary(
+async def test_no_success_reveals_a_canary(
     sandbox: Sandbox, open_client: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -167,8 +167,10 @@ async def test_no_success_tells_a_canary(
         assert canary not in shown
 
 
-async def test_no_dead_proxy_tells_its_credentials(odd: Odd, open_client: Open) -> None:
-    settings = odd.settings(proxies=f"http://me:{SECRET}@127.0.0.1:1", attempts=1)
+async def test_no_unreachable_proxy_reveals_its_credentials(
+    fake: FakeService, open_client: Open
+) -> None:
+    settings = fake.settings(proxies=f"http://me:{SECRET}@127.0.0.1:1", attempts=1)
     client = await open_client(settings)
     with pytest.raises(BmsError) as caught:
         await client.access()

@@ -1,4 +1,4 @@
-"""What settings accept, refuse, choose and keep to themselves."""
+"""Tests of the client's settings."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def make(**given: Any) -> ClientSettings:
 @pytest.mark.parametrize(
     "base", ["https://h", "https://h/", "http://h:8443/a/b/", "http://[::1]:1"]
 )
-def test_addresses_keep_prefix_and_need_no_slash(base: str) -> None:
+def test_urls_have_the_prefix_of_the_base_url(base: str) -> None:
     assert make(base_url=base).url("/v1/token") == base.rstrip("/") + "/v1/token"
 
 
@@ -43,18 +43,18 @@ def test_addresses_keep_prefix_and_need_no_slash(base: str) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_work_is_refused_without_quoting_it(given: dict[str, Any]) -> None:
+def test_an_invalid_setting_raises_without_quoting_it(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must") as caught:
         make(**given)
     assert "canary" not in str(caught.value)
 
 
-def test_an_unknown_time_zone_is_refused() -> None:
+def test_an_unknown_time_zone_raises() -> None:
     with pytest.raises(KeyError):
         make(time_zone="Europe/Nowhere")
 
 
-def test_secrets_stay_out_of_the_repr() -> None:
+def test_the_repr_hides_secrets() -> None:
     settings = make(token_bearer_secret="b3arer", proxies="http://me:pr0xy@proxy:3128")
     for secret in ("s3cret", "b3arer", "pr0xy"):
         assert secret not in repr(settings)
@@ -73,7 +73,7 @@ def test_secrets_stay_out_of_the_repr() -> None:
     ],
     ids=str,
 )
-def test_the_proxy_is_chosen_as_requests_chooses(proxies: Any, chosen: str | None) -> None:
+def test_the_proxy_follows_the_rules_of_requests(proxies: Any, chosen: str | None) -> None:
     assert make(proxies=proxies, trust_env=False).proxy() == chosen
 
 
@@ -81,7 +81,7 @@ def test_the_proxy_is_chosen_as_requests_chooses(proxies: Any, chosen: str | Non
     ("trusted", "no_proxy", "chosen"),
     [(True, "", "http://env:1"), (True, "bms.example", None), (False, "", None)],
 )
-def test_the_environment_proxy_counts_where_it_is_trusted(
+def test_the_environment_proxy_applies_with_trust_env(
     monkeypatch: pytest.MonkeyPatch, trusted: bool, no_proxy: str, chosen: str | None
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://env:1")

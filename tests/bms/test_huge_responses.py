@@ -1,4 +1,4 @@
-"""Answers of a gigabyte for real: told as what they are, without being held twice or waited for."""
+"""Tests of responses of a gigabyte: typed errors, in memory once at most."""
 
 import asyncio
 import json
@@ -18,9 +18,9 @@ from tests.bms.fake_services import INVOICE, TOKEN
 MIB = 1 << 20
 HUGE = 1024 * MIB
 ROOM = 48 * MIB
-"""Memory beside the answer: buffers of the connection, the decoder, what Python keeps."""
+"""Memory besides the response: buffers of the connection, the decoder and Python."""
 ROWS = b"[" + b",".join([json.dumps(INVOICE).encode()] * 9_000)
-"""The beginning of a list, about a megabyte; `,` and it again is a list that goes on."""
+"""The beginning of a list, about a megabyte; repeated after `,`, it continues the list."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
 Answering = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -29,39 +29,39 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
 
 
 async def send(writer: asyncio.StreamWriter, piece: bytes, most: int = HUGE) -> None:
-    """Send `piece` again and again, `most` bytes in all."""
+    """Send `piece` repeatedly, `most` bytes in total."""
     for _ in range(most // len(piece)):
         writer.write(piece)
         await writer.drain()
 
 
-async def streamed(writer: asyncio.StreamWriter) -> None:
-    """A list in chunks, good JSON as far as it is read."""
+async def chunked(writer: asyncio.StreamWriter) -> None:
+    """Send a list in chunks, valid JSON up to its end."""
     rows = b"," + ROWS[1:]
     writer.write(OK + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(ROWS), ROWS))
     await send(writer, b"%x\r\n%b\r\n" % (len(rows), rows))
     writer.write(b"1\r\n]\r\n0\r\n\r\n")
 
 
-async def announced(writer: asyncio.StreamWriter) -> None:
-    """The same with its length said beforehand, rightly."""
+async def sized(writer: asyncio.StreamWriter) -> None:
+    """Send a gigabyte with its Content-Length."""
     writer.write(OK + b"Content-Length: %d\r\n\r\n" % HUGE)
     await send(writer, b" " * MIB)
 
 
-async def said_too_long(writer: asyncio.StreamWriter) -> None:
-    """A short answer that is said to be a gigabyte."""
+async def declared_too_long(writer: asyncio.StreamWriter) -> None:
+    """Send a short body with a Content-Length of a gigabyte."""
     writer.write(OK + b"Content-Length: %d\r\n\r\n[]" % HUGE)
 
 
-async def said_too_short(writer: asyncio.StreamWriter) -> None:
-    """A gigabyte that is said to be 99 bytes."""
+async def declared_too_short(writer: asyncio.StreamWriter) -> None:
+    """Send a gigabyte with a Content-Length of 99 bytes."""
     writer.write(OK + b"Content-Length: 99\r\n\r\n")
     await send(writer, ROWS)
 
 
 async def just_within(writer: asyncio.StreamWriter) -> None:
-    """A list without rows, as long as an answer may be."""
+    """Send an empty list of the maximum size."""
     writer.write(OK + b"Content-Length: %d\r\n\r\n" % MAX_RESPONSE)
     await send(writer, b" " * MIB, MAX_RESPONSE - MIB)
     writer.write(b" " * (MIB - 2) + b"[]")
@@ -69,14 +69,14 @@ async def just_within(writer: asyncio.StreamWriter) -> None:
 
 @cache
 def packed() -> bytes:
-    """A megabyte that unpacks to a gigabyte."""
+    """Return a compressed megabyte that expands to a gigabyte."""
     packer = zlib.compressobj(level=1, wbits=31)
     blanks = [packer.compress(b" " * MIB) for _ in range(HUGE // MIB)]
     return b"".join([*blanks, packer.compress(b"[]"), packer.flush()])
 
 
 async def bomb(writer: asyncio.StreamWriter) -> None:
-    """What unpacks a hundredfold and more, its length said beforehand, rightly."""
+    """Send a body that expands a hundredfold, with its Content-Length."""
     assert len(packed()) < HUGE // 100
     head = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
     writer.write(head % len(packed()) + packed())
@@ -84,7 +84,7 @@ async def bomb(writer: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def service(answer: Answering) -> AsyncIterator[str]:
-    """A service that says to every request but for a token what `answer` writes."""
+    """Run a service that responds to every request but a token request by `answer`."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -98,7 +98,7 @@ async def service(answer: Answering) -> AsyncIterator[str]:
                 await answer(writer)
             await writer.drain()
         except ConnectionError:
-            return  # the client has heard enough
+            return  # the client closed the connection
         finally:
             writer.close()
 
@@ -108,18 +108,18 @@ async def service(answer: Answering) -> AsyncIterator[str]:
 
 
 async def called(url: str, operation: str, project: Path) -> Any:
-    """Let a process of its own call an operation; return what it tells."""
+    """Call an operation in a separate process; return its output."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.bms.one_call", url, operation),
+        *(sys.executable, "-m", "tests.bms.repeated_call", url, operation),
         cwd=project,
         stdout=asyncio.subprocess.PIPE,
     )
-    told, _ = await process.communicate()
+    output, _ = await process.communicate()
     assert process.returncode == 0
-    return json.loads(told)
+    return json.loads(output)
 
 
-@pytest.mark.parametrize("answer", [streamed, announced, said_too_long, bomb])
+@pytest.mark.parametrize("answer", [chunked, sized, declared_too_long, bomb])
 @pytest.mark.parametrize(
     ("operation", "kind", "advice"),
     [
@@ -129,7 +129,7 @@ async def called(url: str, operation: str, project: Path) -> Any:
         ("create_contact", "AmbiguousWrite", "response too large"),
     ],
 )
-async def test_a_gigabyte_is_told_as_what_it_is_and_held_once_at_most(
+async def test_a_gigabyte_raises_its_error_and_is_in_memory_once_at_most(
     project: Path,
     figure: Callable[[str], None],
     answer: Answering,
@@ -138,40 +138,40 @@ async def test_a_gigabyte_is_told_as_what_it_is_and_held_once_at_most(
     advice: str,
 ) -> None:
     async with service(answer) as url:
-        told = await called(url, operation, project)
-    assert (told["kinds"], told["tries"]) == ([kind] * 2, [1] * 2)
-    assert all(advice in text for text in told["texts"])
-    assert told["held"] < MAX_RESPONSE + ROOM
+        output = await called(url, operation, project)
+    assert (output["kinds"], output["tries"]) == ([kind] * 2, [1] * 2)
+    assert all(advice in text for text in output["texts"])
+    assert output["held"] < MAX_RESPONSE + ROOM
     figure(
-        f"{answer.__name__} to {operation}: {kind}, {told['held'] // MIB} MiB held, {told['most'] // MIB} in all"
+        f"{answer.__name__} to {operation}: {kind}, {output['held'] // MIB} MiB held, {output['most'] // MIB} in all"
     )
 
 
 @pytest.mark.parametrize(
     ("operation", "kinds"),
     [
-        # What comes after the end breaks the connection, sooner or later than the end is read.
+        # Bytes after the declared end break the connection, before or after the client reads the end.
         ("list_contacts", {"MalformedResponse", "ConnectionFailed"}),
         ("create_contact", {"AmbiguousWrite"}),
     ],
 )
-async def test_of_a_gigabyte_said_to_be_short_no_more_is_read(
+async def test_a_gigabyte_with_a_short_content_length_is_not_read_further(
     project: Path, operation: str, kinds: set[str]
 ) -> None:
-    async with service(said_too_short) as url:
-        told = await called(url, operation, project)
-    assert set(told["kinds"]) <= kinds
-    assert len(told["kinds"]) == 2
-    assert told["held"] < ROOM
+    async with service(declared_too_short) as url:
+        output = await called(url, operation, project)
+    assert set(output["kinds"]) <= kinds
+    assert len(output["kinds"]) == 2
+    assert output["held"] < ROOM
 
 
-async def test_as_much_as_may_be_is_read_and_held_once(
+async def test_the_largest_allowed_response_is_in_memory_once(
     project: Path, figure: Callable[[str], None]
 ) -> None:
     async with service(just_within) as url:
-        told = await called(url, "list_employees", project)
-    assert told["kinds"] == []
-    assert told["held"] < MAX_RESPONSE + ROOM
+        output = await called(url, "list_employees", project)
+    assert output["kinds"] == []
+    assert output["held"] < MAX_RESPONSE + ROOM
     figure(
-        f"{just_within.__name__}: read, {told['held'] // MIB} MiB held, {told['most'] // MIB} in all"
+        f"{just_within.__name__}: read, {output['held'] // MIB} MiB held, {output['most'] // MIB} in all"
     )

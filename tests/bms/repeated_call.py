@@ -1,6 +1,6 @@
-"""Call one operation twice, in a process of its own, and print what came of it and the memory it took.
+"""Process that calls one operation twice and prints its errors and memory use.
 
-python -m tests.bms.one_call URL OPERATION
+python -m tests.bms.repeated_call URL OPERATION
 """
 
 import asyncio
@@ -26,13 +26,13 @@ CALLS = {
 
 
 def most_memory() -> int:
-    """Return the most memory that this process ever held, in bytes."""
+    """Return the peak memory of this process in bytes."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 async def call(url: str, operation: str) -> dict[str, object]:
-    """Keep what the first call raised while the second is made, as whoever tries again does."""
+    """Hold the error of the first call during the second, as a retry does."""
     errors: list[BmsError] = []
     async with Client(ClientSettings(**service_settings(url), timeout=120.0, attempts=3)) as client:
         await client.access()
