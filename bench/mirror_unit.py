@@ -12,7 +12,7 @@ from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -48,7 +48,7 @@ def main() -> None:
 
     async def run() -> dict[str, Any]:
         step = Step("contact_sync", given.run, "sync")
-        asked = Asked(details=given.details > 0)
+        asked = RunOptions(details=given.details > 0)
         async with Client(client_settings, counters=counters) as client:
             return await sync(client, flow, CONTACTS, contacts(client), asked, step)
 

@@ -23,7 +23,7 @@ from upath import UPath
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -131,7 +131,7 @@ def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs
     async def once() -> dict[str, Any]:
         async with Client(settings) as client:
             step = Step("contact_sync", "churn", "sync")
-            asked = Asked(details=False, accept_gone=True)
+            asked = RunOptions(details=False, accept_gone=True)
             return await sync(client, flow, CONTACTS, contacts(client), asked, step)
 
     def mirrored(condition: str) -> dict[int, str | None]:

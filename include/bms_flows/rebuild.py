@@ -1,9 +1,8 @@
-"""`python -m bms_flows.rebuild`: make the invoice tables again from the answers that were kept.
+"""Rebuild of the invoice tables from stored responses: `python -m bms_flows.rebuild`.
 
-Every complete step is loaded again in its order, from its raw answers, as if seen when it was, with
-the zone, language and date of the range that it was loaded with: the same rows, versions and days
-come of it. All in one transaction; nothing changes when an
-answer is missing (retention keeps raw answers for BMS_KEEP_RAW_DAYS).
+Loads every complete step again, in order, from its stored responses and with its original time, time
+zone, language and range date. The result has the same rows, versions and days. The rebuild runs in one
+transaction; it changes nothing if responses are missing (retention: BMS_KEEP_RAW_DAYS).
 """
 
 import argparse
@@ -49,13 +48,13 @@ from bms_warehouse.tables import (
 )
 
 
-class ListedOtherwise(RuntimeError):
-    """Steps that don't say by which date their range was filtered, and whose rows deny the setting."""
+class RangeDateUnknown(RuntimeError):
+    """Steps record no range date, and their rows contradict the setting."""
 
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did: steps loaded, and the table's fingerprint before and after."""
+    """Number of loaded steps, and the table's fingerprint before and after the rebuild."""
 
     steps: int
     before: str
@@ -68,25 +67,29 @@ def rebuild(
     settings: FlowSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rebuilt:
-    """Make the invoice tables again.
+    """Rebuild the invoice tables.
 
-    Raises `ResponsesMissing` and `ListedOtherwise` before anything is touched.
+    Raises `ResponsesMissing` and `RangeDateUnknown` before any change.
     """
     with engine.begin() as connection:
-        # Nothing is asked of the database while thousands of answers are looked for, and read.
+        # The session is idle while the rebuild reads thousands of files.
         database.read_meanwhile(connection)
-        # Readers go on with what stands; a load that would publish waits, and then starts anew.
+        # Readers see the current rows; a load waits before it publishes, and then restarts.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection, settings)
-        gone = [
-            number for number, kept in steps if _stored(data_root, kept).lacks(Unit.from_dict(kept))
+        missing = [
+            number
+            for number, details in steps
+            if _stored(data_root, details).lacks(Unit.from_dict(details))
         ]
-        if gone:
-            raise ResponsesMissing(f"raw answers of steps {', '.join(map(str, gone))} are gone")
+        if missing:
+            raise ResponsesMissing(
+                f"stored responses of steps {', '.join(map(str, missing))} are missing"
+            )
         before = fingerprint(connection, client_invoice)
         _empty(connection, [number for number, _ in steps])
-        for done, (number, kept) in enumerate(steps, 1):
-            _again(connection, data_root, settings, number, kept)
+        for done, (number, details) in enumerate(steps, 1):
+            _load_again(connection, data_root, settings, number, details)
             if progress:
                 progress(done, len(steps))
         return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
@@ -103,38 +106,40 @@ def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, di
         .order_by(step_run.c.finished_at, step_run.c.id)
     )
     range_date = settings.invoice_range_date
-    if denying := _listed_otherwise(connection, range_date):
-        raise ListedOtherwise(
-            f"rows of steps {', '.join(map(str, denying))} are not listed by {range_date}; "
-            "set BMS_INVOICE_RANGE_DATE to the date that these were loaded with"
+    if contradicting := _contradicting_steps(connection, range_date):
+        raise RangeDateUnknown(
+            f"steps {', '.join(map(str, contradicting))} were not listed by {range_date}; "
+            "set BMS_INVOICE_RANGE_DATE to the date with which they were loaded"
         )
-    # Steps that don't say when their rows were seen ended at that very moment.
+    # Steps without `seen_at` saw their rows at their end.
     return [
-        (number, {"seen_at": ended.isoformat(), "range_date": range_date, **kept})
-        for number, kept, ended in connection.execute(complete)
+        (number, {"seen_at": ended.isoformat(), "range_date": range_date, **details})
+        for number, details, ended in connection.execute(complete)
     ]
 
 
-def _listed_otherwise(connection: Connection, range_date: str) -> list[int]:
-    """Return the steps that don't say their date, and of which a row stands under another day."""
+def _contradicting_steps(connection: Connection, range_date: str) -> list[int]:
+    """Return the steps without a range date that have a row under another day."""
     version = client_invoice_version.c
     listed: ColumnElement[Any] = version[range_date]
     if isinstance(listed.type, DateTime):
-        listed = cast(func.timezone(step_run.c.details["zone"].astext, listed), Date)
-    denying = (
-        select(step_run.c.id)
-        .join(client_invoice_version, version["_step_run_id"] == step_run.c.id)
-        .where(~step_run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
+        listed = cast(func.timezone(run.c.details["zone"].astext, listed), Date)
+    contradicting = (
+        select(run.c.id)
+        .join(client_invoice_version, version["_run_id"] == run.c.id)
+        .where(~run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
         .distinct()
         .order_by(step_run.c.id)
     )
-    return [*connection.scalars(denying)]
+    return [*connection.scalars(contradicting)]
 
 
-def _stored(data_root: UPath, kept: dict[str, Any]) -> StoredResponses:
-    """Return the stored answers of a step."""
-    read_at = datetime.fromisoformat(kept.get("read_at", kept["seen_at"]))
-    return StoredResponses(data_root / kept["raw"], kept["zone"], kept["range_date"], read_at)
+def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
+    """Return the stored responses of a step."""
+    read_at = datetime.fromisoformat(details.get("read_at", details["seen_at"]))
+    return StoredResponses(
+        data_root / details["raw"], details["zone"], details["range_date"], read_at
+    )
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
@@ -145,24 +150,24 @@ def _empty(connection: Connection, steps: list[int]) -> None:
     connection.execute(delete(control_total).where(control_total.c.step_run_id.in_(steps)))
 
 
-def _again(
+def _load_again(
     connection: Connection,
     data_root: UPath,
     settings: FlowSettings,
     number: int,
-    kept: dict[str, Any],
+    details: dict[str, Any],
 ) -> None:
-    unit = Unit.from_dict(kept)
-    names = Languages(kept["language"], settings.language)
-    merging = Loader(connection, number, names, datetime.fromisoformat(kept["seen_at"]))
+    unit = Unit.from_dict(details)
+    names = Languages(details["language"], settings.language)
+    loader = Loader(connection, number, names, datetime.fromisoformat(details["seen_at"]))
     load = reload(
-        connection, merging, unit, _stored(data_root, kept), later=unit.accepts is not None
+        connection, loader, unit, _stored(data_root, details), later=unit.accepts is not None
     )
-    publish(load, merging, unit)
+    publish(load, loader, unit)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command: 0 when done, 1 when answers are missing or the database can't be reached."""
+    """Run the command; return 0 on success, 1 if responses are missing or the database is unreachable."""
     parser = argparse.ArgumentParser(prog="python -m bms_flows.rebuild", description=__doc__)
     parser.add_argument(
         "--url",
@@ -172,28 +177,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--data-root",
         default=os.environ.get("BMS_DATA_ROOT"),
-        help="where the raw answers are, file://… or s3://… (default: $BMS_DATA_ROOT)",
+        help="folder of the stored responses, file://… or s3://… (default: $BMS_DATA_ROOT)",
     )
     options = parser.parse_args(arguments)
     for name in ("url", "data_root"):
         if not getattr(options, name):
-            parser.error(f"--{name.replace('_', '-')} is needed")
+            parser.error(f"--{name.replace('_', '-')} is required")
     engine = database.connect(options.url)
     try:
-        made = rebuild(
-            engine, storage.data_root(options.data_root), FlowSettings.from_environment(), _show
+        rebuilt = rebuild(
+            engine,
+            storage.data_root(options.data_root),
+            FlowSettings.from_environment(),
+            _show_progress,
         )
-    except (ResponsesMissing, ListedOtherwise, WarehouseError) as error:
+    except (ResponsesMissing, RangeDateUnknown, WarehouseError) as error:
         print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
         return 1
     finally:
         engine.dispose()
-    same = "the same rows as before" if made.before == made.after else "other rows than before"
-    print(f"{made.steps} steps loaded again: {same} (sha256 {made.after})")  # noqa: T201
+    same = (
+        "the same rows as before"
+        if rebuilt.before == rebuilt.after
+        else "different rows than before"
+    )
+    print(f"{rebuilt.steps} steps loaded again: {same} (sha256 {rebuilt.after})")  # noqa: T201
     return 0
 
 
-def _show(done: int, of: int) -> None:
+def _show_progress(done: int, of: int) -> None:
     end = "\n" if done == of else ""
     print(f"\rstep {done} of {of}", end=end, file=sys.stderr, flush=True)  # noqa: T201
 

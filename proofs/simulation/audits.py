@@ -9,7 +9,7 @@ from typing import Any, Final
 from bms.errors import NotFound
 from bms.records import Contact, ContactItem
 from bms.responses import Detail, Page
-from bms_flows.audit.compare import PENDING, UNSETTLED, Held, Key, Tally, settled
+from bms_flows.audit.compare import PENDING, UNSETTLED, Comparison, Key, StoredRow, still_open
 from bms_flows.audit.lists import ListAudit
 from bms_flows.audit.mirrors import PartAudit
 from bms_flows.audit.parts import Part
@@ -43,7 +43,7 @@ class World:
 
     listed: MovingList
     faults: dict[int, str] = field(default_factory=dict)
-    mirror: dict[Key, Held] = field(default_factory=dict)
+    mirror: dict[Key, StoredRow] = field(default_factory=dict)
     loaded_at: datetime | None = None
     ended: set[int] = field(default_factory=set)
     """Rows whose fault ended since the latest load: the mirror is still wrong."""
@@ -76,9 +76,9 @@ class World:
             if fault == "lost":
                 self.mirror.pop(key, None)
             elif before is None:
-                self.mirror[key] = Held(digest, 1)
+                self.mirror[key] = StoredRow(digest, 1)
             elif (before.digest, before.gone) != (digest, None):
-                self.mirror[key] = Held(digest, before.version + 1)
+                self.mirror[key] = StoredRow(digest, before.version + 1)
         for key, row in self.mirror.items():
             if key not in fresh and row.gone is None:
                 self.mirror[key] = replace(row, version=row.version + 1, gone="missing")
@@ -87,7 +87,7 @@ class World:
 
     # What PartAudit asks of the warehouse.
 
-    def held(self, keys: Any) -> dict[Key, Held]:
+    def held(self, keys: Any) -> dict[Key, StoredRow]:
         """Return rows of the mirror."""
         return {key: row for key, row in self.mirror.items() if keys is None or key in keys}
 
@@ -105,18 +105,18 @@ class Ledger:
     def settle(self, world: World) -> None:
         """Close what a load has repaired."""
         for number, part in self.parts.items():
-            self.parts[number] = replace(part, rows=settled(part.rows, world.mirror, ()))
+            self.parts[number] = replace(part, rows=still_open(part.rows, world.mirror, ()))
 
-    def keep(self, audit: PartAudit, now: datetime) -> None:
+    def save(self, audit: PartAudit, now: datetime) -> None:
         """Store the result of one part, and what is left open of the others."""
-        plan, tally = audit.listing.plan, audit.listing.tally
+        plan, comparison = audit.listing.plan, audit.listing.comparison
         left = audit.left()
         for code, rows in left.get(plan.part, {}).items():
-            tally.rows[code] = rows | tally.rows.get(code, {})
+            comparison.rows[code] = rows | comparison.rows.get(code, {})
         for number in (self.parts.keys() | left.keys()) - {plan.part}:
             part = self.parts.get(number, Part(number, {}, now, None))
             self.parts[number] = replace(part, rows=left.get(number, {}))
-        self.parts[plan.part] = Part(plan.part, tally.rows, now, now)
+        self.parts[plan.part] = Part(plan.part, comparison.rows, now, now)
         self.parts = {n: each for n, each in self.parts.items() if n <= plan.parts}
 
     def open(self, *, confirmed: bool = False, codes: Collection[str] = ()) -> set[Key]:
@@ -199,16 +199,16 @@ async def _audit(
     before = ledger.open(confirmed=True)
     alarms = {f: ledger.open(confirmed=True, codes=codes) for f, codes in CODES.items()}
     known = [ledger.parts[number] for number in sorted(ledger.parts)]
-    listing = ListAudit(CONTACTS, world.page, world.detail, "UTC", Tally())
+    listing = ListAudit(CONTACTS, world.page, world.detail, "UTC", Comparison())
     audit = PartAudit(listing, world, known, world.loaded_at, now=lambda: now)
     await audit.compare_pages(SIZE, MOST, 2, turn=day, again=day % 2 == 1, without=())
-    ledger.keep(audit, now)
+    ledger.save(audit, now)
     after, open_rows = ledger.open(confirmed=True), ledger.open()
     recorder.counts["audits"] += 1
     recorder.counts["faults found"] += len(after - before)
     plan = listing.plan
     recorder.tell(
-        f"day {day}: part {plan.part} of {plan.parts}; {listing.tally.state}; "
+        f"day {day}: part {plan.part} of {plan.parts}; {listing.comparison.state}; "
         f"open {sorted(map(str, open_rows))}; faults {world.faults}"
     )
     laws = []
@@ -219,7 +219,7 @@ async def _audit(
             laws.append(f"day {day}: the alarm of {rows} closed, the fault is there")
     if still and (false := after - before - world.faults.keys() - world.ended):
         laws.append(f"day {day}: an alarm of {sorted(map(str, false))}, without a fault")
-    if still and listing.tally.state == "reconciled":
+    if still and listing.comparison.state == "reconciled":
         lost = {k for k in audit.compared if world.faults.get(int(k)) == "lost"}
         if lost:
             laws.append(f"day {day}: a part that lacks {len(lost)} rows is reconciled")

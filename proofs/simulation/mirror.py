@@ -7,13 +7,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.decisions import ServiceRecord, absent, carried, too_many
-from bms_flows.mirror.diff import Intake
+from bms_flows.mirror.decisions import MirrorRow, exceeds_limit, missing_rows, rows_with_flag
+from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.flags import FlagList
 from bms_flows.mirror.lists import read_lists
-from bms_flows.mirror.resource import Source
-from bms_flows.mirror.responses import Answers
-from bms_flows.mirror.rows import Listed
+from bms_flows.mirror.resource import MirrorSource
+from bms_flows.mirror.responses import ResponseFiles
+from bms_flows.mirror.rows import ListItem
 from bms_flows.runtime.coverage import Key
 from proofs.simulation.clock import EPOCH, play
 from proofs.simulation.moving_list import MovingList
@@ -53,25 +53,25 @@ async def _run(random: Random, recorder: Recorder) -> list[str]:
     moving.order = "id"
     wrong += [f"at rest: {law}" for law in await _sync(moving, mirror, size, recorder)]
     if {
-        k for k, row in mirror.items() if row.gone is None
+        k for k, row in mirror.items() if row.removal is None
     } != moving.states.keys() - moving.flagged:
         wrong.append("at rest the mirror is not the list")
     return wrong
 
 
-def _known(moving: MovingList, key: Key, digest: bytes) -> ServiceRecord:
+def _known(moving: MovingList, key: Key, digest: bytes) -> MirrorRow:
     gone = "flagged" if key in moving.flagged else None
-    return ServiceRecord(digest, detailed=True, gone=gone, flags=(key in moving.members,))
+    return MirrorRow(digest, detailed=True, removal=gone, flags=(key in moving.members,))
 
 
 async def _sync(
-    moving: MovingList, mirror: dict[Key, ServiceRecord], size: int, recorder: Recorder
+    moving: MovingList, mirror: dict[Key, MirrorRow], size: int, recorder: Recorder
 ) -> list[str]:
     """Read the lists as a sync does and mark who is gone; return the laws broken meanwhile."""
     moving.stayed, moving.touched = set(moving.states), set()
-    had = carried(mirror, 0)
+    had = rows_with_flag(mirror, 0)
     flag = FlagList.of(moving.fetch_assigned, size, "assigned", had)
-    source = Source(
+    source = MirrorSource(
         rows=moving.fetch,
         members={"_assigned": moving.fetch_assigned},
         deleted=moving.fetch_deleted,
@@ -79,46 +79,46 @@ async def _sync(
         page_size=size,
     )
 
-    async def stage(items: Sequence[Listed]) -> None:
+    async def stage(items: Sequence[ListItem]) -> None:
         for item in items:
             gone = "flagged" if item.deleted else None
             key: Key = item.record.key
-            mirror[key] = ServiceRecord(item.digest, detailed=True, gone=gone, flags=item.flags)
+            mirror[key] = MirrorRow(item.digest, detailed=True, removal=gone, flags=item.flags)
 
-    intake = Intake(
+    diff = ListDiff(
         CONTACTS,
         source,
         known=dict(mirror),
         flags={"_assigned": flag},
         details=False,
-        turns=(),
+        rotation=(),
         day=EPOCH.date(),
-        answers=Unstored(),
+        responses=Unstored(),
         stage=stage,
     )
-    lists = await read_lists(source, intake, 3, "contact")
+    lists = await read_lists(source, diff, 3, "contact")
     recorder.counts["syncs"] += 1
     recorder.counts["requests"] += lists.calls + flag.reading.calls
     recorder.tell(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")
     if not lists.agreed:
         recorder.counts["syncs that were unstable"] += 1
         return []
-    seen = intake.seen
-    lacking = absent(mirror, seen, None)
+    seen = diff.seen
+    lacking = missing_rows(mirror, seen, None)
     # A detail that is still there takes a row off the list of those gone, whoever lacked it.
     gone = [key for key in lacking if key not in moving.states]
     recorder.tell(f"lacking {len(lacking)}, gone {len(gone)}")
     recorder.counts["rows marked as gone"] += len(gone)
-    recorder.counts["syncs with more gone than a person need not see"] += too_many(
+    recorder.counts["syncs with more gone than a person need not see"] += exceeds_limit(
         len(gone), len(mirror), rows=10, percent=5
     )
     for key in gone:
-        mirror[key] = replace(mirror[key], gone="missing")
+        mirror[key] = replace(mirror[key], removal="vanished")
     return _wrong(moving, mirror, seen, recorder)
 
 
 def _wrong(
-    moving: MovingList, mirror: dict[Key, ServiceRecord], seen: set[Key], recorder: Recorder
+    moving: MovingList, mirror: dict[Key, MirrorRow], seen: set[Key], recorder: Recorder
 ) -> list[str]:
     """Return the laws that a run broke which says that it read its lists whole."""
     missed = moving.stayed - seen
@@ -127,8 +127,8 @@ def _wrong(
     missed -= moving.touched
     laws = [f"{len(missed)} rows that stayed were missed"] if missed else []
     quiet = (moving.stayed & seen) - moving.touched
-    told = {key: (mirror[key].flags, mirror[key].gone) for key in quiet}
-    true = {key: ((known := _known(moving, key, b"")).flags, known.gone) for key in quiet}
+    told = {key: (mirror[key].flags, mirror[key].removal) for key in quiet}
+    true = {key: ((known := _known(moving, key, b"")).flags, known.removal) for key in quiet}
     live = quiet - moving.flagged  # what ASSIGNED means of deleted rows is not shown
     if flags := sum(told[key][0] != true[key][0] for key in live):
         laws.append(f"{flags} rows that stayed have a wrong flag")
@@ -141,11 +141,11 @@ async def _unread(_: Any) -> Any:
     raise AssertionError("no detail is read")
 
 
-class Unstored(Answers):
+class Unstored(ResponseFiles):
     """Answers that are stored nowhere."""
 
     def __init__(self) -> None:
         """Open nothing."""
 
-    def keep(self, name: str, body: bytes) -> None:
+    def append(self, name: str, body: bytes) -> None:
         """Store nothing."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from bms_flows.audit.planning import ServiceRecord, window_of
+from bms_flows.audit.planning import InvoiceHistory, window_of
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, LookbackPlan, ReadDay, plan_lookback
 from bms_flows.invoices.units import limit_units, split_into_units
 from bms_flows.runtime.windows import DAY, Window
@@ -144,7 +144,7 @@ def _audits(random: Random, recorder: Recorder) -> Iterator[str]:
     tried: dict[date, datetime] = {}
     audited = []
     for turn in range(turns):
-        known = ServiceRecord(TODAY - age * DAY, due, tried=dict(tried))
+        known = InvoiceHistory(TODAY - age * DAY, due, tried=dict(tried))
         window = window_of(known, days, today=TODAY, turn=turn)
         tried |= dict.fromkeys(window, datetime(2026, 6, 1, tzinfo=UTC) + turn * DAY)
         audited.append(window)

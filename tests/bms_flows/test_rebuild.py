@@ -141,7 +141,7 @@ def test_days_stay_those_that_the_loads_were_listed_by(
             connection.execute(text("update bms.step_run set details = details - 'range_date'"))
     ended = main(["--url", warehouse_uri, "--data-root", str(tmp_path)])
     assert ended == silent
-    told = "rows of steps 1 are not listed by invoice_date; set BMS_INVOICE_RANGE_DATE"
+    told = "steps 1 were not listed by invoice_date; set BMS_INVOICE_RANGE_DATE"
     assert (told in capsys.readouterr().err) == silent
     assert days(warehouse) == before
     if silent:
@@ -164,7 +164,7 @@ def test_a_missing_answer_leaves_all_as_it_is(
         shutil.rmtree(gone)
     else:
         gone.unlink()
-    with pytest.raises(ResponsesMissing, match="steps 2 are gone"):
+    with pytest.raises(ResponsesMissing, match="steps 2 are missing"):
         rebuild(warehouse, UPath(tmp_path), FlowSettings())
     assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
     assert "nothing was changed" in capsys.readouterr().err

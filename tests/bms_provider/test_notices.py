@@ -183,7 +183,7 @@ def test_a_redirect_of_a_webhook_is_not_a_delivery(
     with webhook() as elsewhere, webhook(status, f"{elsewhere.url}-secret") as found:
         connect("bms_webhook", conn_type="http", host=found.url, extra=extra)
         refused = send(caplog)
-    assert refused == f"bms_webhook: answered {status}, a redirect, which is not followed"
+    assert refused == f"bms_webhook: responded with {status}, a redirect, which is not followed"
     assert (elsewhere.taken, elsewhere.visits) == ([], 0)
     assert "secret" not in caplog.text
 
@@ -194,7 +194,7 @@ def test_an_error_of_a_webhook_is_not_a_delivery(
 ) -> None:
     with webhook(status) as found:
         connect("bms_webhook", conn_type="http", host=found.url)
-        assert send(caplog).startswith(f"bms_webhook: answered {status}")
+        assert send(caplog).startswith(f"bms_webhook: responded with {status}")
 
 
 def test_an_alarm_is_sent_again_after_a_redirect_of_the_webhook(

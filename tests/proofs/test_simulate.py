@@ -61,7 +61,7 @@ def test_a_flag_whose_list_is_read_once_breaks_a_law(monkeypatch: pytest.MonkeyP
         self.proven = True
 
     monkeypatch.setattr(FlagList, "prove", believe)
-    monkeypatch.setattr(FlagList, "tells", lambda *_: True)
+    monkeypatch.setattr(FlagList, "determines_all", lambda *_: True)
     played = simulate.play("mirror", range(200))
     assert "have a wrong flag" in str(played.broken)
 

@@ -1,4 +1,4 @@
-"""Two readings of the same rows, and which differences stand once both were read again; pure."""
+"""Comparison of rows of the service and the warehouse, and of repeated readings. Pure."""
 
 import hashlib
 from collections import Counter
@@ -17,20 +17,20 @@ _ENCODE = msgspec.json.Encoder(decimal_format="number", order="deterministic").e
 
 
 def digest(values: Any) -> bytes:
-    """Return 16 bytes that differ when what they stand for does."""
+    """Return a 16-byte digest of values."""
     return hashlib.blake2b(_ENCODE(values), digest_size=16).digest()
 
 
 def differing(one: Rows, other: Rows) -> set[Key]:
-    """Return the keys of rows that only one reading has, or that differ."""
+    """Return the keys of rows that differ or that only one reading contains."""
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
-def standing(ones: Sequence[Rows], others: Sequence[Rows]) -> set[Key]:
-    """Return the keys that differ between the two sides although neither changed.
+def persistent_differences(ones: Sequence[Rows], others: Sequence[Rows]) -> set[Key]:
+    """Return the keys that differ between two sides although neither side changed.
 
-    Each side was read as often as the other, in turn. A row that came, went or changed between
-    two readings of one side is no bug: the service lives while it is read.
+    Both sides were read equally often, alternately. A row that appeared, disappeared or changed between
+    two readings of one side is no fault: users change the service's data during an audit.
     """
     first = differing(ones[0], others[0])
     return {
@@ -41,106 +41,109 @@ def standing(ones: Sequence[Rows], others: Sequence[Rows]) -> set[Key]:
     }
 
 
-def doubled(keys: Iterable[Key]) -> set[Key]:
-    """Return the keys that come more than once."""
+def repeated(keys: Iterable[Key]) -> set[Key]:
+    """Return the keys that occur more than once."""
     return {key for key, times in Counter(keys).items() if times > 1}
 
 
 @dataclass(frozen=True)
-class Held:
-    """A row that the warehouse holds: its values digested, and which version it is."""
+class StoredRow:
+    """A row of the warehouse: digest of its values, and version."""
 
     digest: bytes
     version: int
     day: date | None = None
-    """The day under which an invoice is listed."""
+    """The day in whose list an invoice occurs."""
     gone: str | None = None
-    """Why lists need not have a mirrored row: flagged, missing, or unlisted, which is known of it."""
+    """Why lists may lack a mirrored row: flagged, vanished, or unlisted (known to be missing from lists)."""
 
 
 UNSETTLED: Final = ("rows_missing", "rows_differ", "rows_extra")
-"""Codes of rows that differ from the warehouse before a load decides, as `reasons.AUDIT` has them."""
+"""Codes of `reasons.AUDIT` for differences that the next load may resolve."""
 PENDING: Final = (*UNSETTLED, "quarantined", "detail_unreadable")
-"""Codes that are no contradiction."""
+"""Codes that are not counted as faults."""
 DETAIL_CODES: Final = ("detail_differs", "detail_unreadable")
-"""Codes that only another reading of the row's detail can close."""
+"""Codes that only a new reading of the row's detail can close."""
 PAGE_CODES: Final = ("page_sizes_differ", "doubled")
-"""Codes of rows that pages of two sizes do not show alike."""
+"""Codes of rows that differ between pages of two sizes."""
 
 
-class Mark(NamedTuple):
-    """A difference between a row of the service and the warehouse's, to recognise it later."""
+class SeenDifference(NamedTuple):
+    """A difference between service and warehouse, stored so that later audits recognise it."""
 
     row: str | None
-    """Digest of the service's row, in hexadecimal; None where the service has no such row."""
+    """Hexadecimal digest of the service's row; None if the service lacks the row."""
     version: int | None
-    """Version of the warehouse's row; None where the warehouse has no such row."""
+    """Version of the warehouse's row; None if the warehouse lacks the row."""
     seen_at: float
     """When an audit first saw this difference, in seconds since 1970."""
 
 
-OpenRows = dict[str, dict[Key, Mark | None]]
-"""Rows that are not reconciled, by code; a mark where the warehouse is one of the two sides."""
+OpenRows = dict[str, dict[Key, SeenDifference | None]]
+"""Rows that are not reconciled, by code; with the difference if the warehouse is one of the sides."""
 
 
 @dataclass
-class Tally:
+class Comparison:
     """Result of comparing one day, or one part of a list."""
 
     compared: int = 0
     rows: OpenRows = field(default_factory=dict)
-    unasked: set[str] = field(default_factory=set)
-    """Codes of what kept rows from being compared."""
+    not_compared: set[str] = field(default_factory=set)
+    """Codes of the reasons why rows were not compared."""
     changed: int = 0
-    """Rows that changed while they were read."""
+    """Number of rows that changed during the audit."""
 
-    def add(self, code: str, key: Key, mark: Mark | None = None) -> None:
+    def add(self, code: str, key: Key, difference: SeenDifference | None = None) -> None:
         """Count a row that is not reconciled."""
-        self.rows.setdefault(code, {})[key] = mark
+        self.rows.setdefault(code, {})[key] = difference
 
     @property
     def found(self) -> dict[str, int]:
-        """Number of rows of each contradiction, by code."""
+        """Number of faulty rows by code."""
         return {code: len(rows) for code, rows in self.rows.items() if code not in PENDING}
 
     @property
     def pending(self) -> dict[str, int]:
-        """Number of rows that a later load or audit decides on, by code."""
+        """Number of pending rows by code: a later load or audit decides."""
         return {code: len(rows) for code, rows in self.rows.items() if code in PENDING}
 
     @property
     def state(self) -> str:
-        """The state of the day or part, as `bms.reconciliation` has it."""
+        """State of the day or part in `bms.reconciliation`."""
         if self.found:
             return "not_reconciled"
         if self.pending:
             return "pending"
-        return "not_checked" if self.unasked else "reconciled"
+        return "not_checked" if self.not_compared else "reconciled"
 
     @property
-    def reasons(self) -> list[str]:
-        """The codes that the state rests on."""
-        return sorted({*self.rows, *self.unasked})
+    def because(self) -> list[str]:
+        """Codes that explain the state."""
+        return sorted({*self.rows, *self.not_compared})
 
 
-def waiting(of_parts: Iterable[OpenRows]) -> dict[Key, Mark]:
-    """Return the marks of all these rows, by key."""
+def differences_by_key(of_parts: Iterable[OpenRows]) -> dict[Key, SeenDifference]:
+    """Return the stored differences of open rows, by key."""
     return {
-        key: mark
+        key: difference
         for rows in of_parts
         for of_code in rows.values()
-        for key, mark in of_code.items()
-        if mark
+        for key, difference in of_code.items()
+        if difference
     }
 
 
-def difference(
-    key: Key, listed: Mapping[Key, bytes | None], held: Held | None, quarantined: Collection[Key]
+def classify(
+    key: Key,
+    listed: Mapping[Key, bytes | None],
+    held: StoredRow | None,
+    quarantined: Collection[Key],
 ) -> str | None:
-    """Return how the service's row `key` differs from the warehouse's: a pending code, or None.
+    """Return the pending code of the difference between service and warehouse, or None.
 
-    `listed` are the service's rows as the warehouse would hold them, None for a row that no table
-    can hold: such a row belongs in quarantine.
+    `listed` are digests of the service's rows in the warehouse's form, None for a row that the
+    warehouse cannot store: such a row belongs in quarantine.
     """
     if key not in listed:
         return "rows_extra" if held is not None and held.gone is None else None
@@ -152,64 +155,68 @@ def difference(
     return None if held.digest == row else "rows_differ"
 
 
-def against_warehouse(
-    tally: Tally,
+def compare_with_warehouse(
+    comparison: Comparison,
     keys: Iterable[Key],
     listed: Mapping[Key, bytes | None],
-    held: Mapping[Key, Held],
+    held: Mapping[Key, StoredRow],
     quarantined: Collection[Key],
-    seen: Mapping[Key, Mark],
+    seen: Mapping[Key, SeenDifference],
     *,
     loaded_at: datetime,
     now: datetime,
 ) -> None:
-    """Compare rows of the service with the warehouse's, and count those that differ.
+    """Compare rows of the service with the warehouse, and count differences.
 
-    A difference may only mean that the row changed since the warehouse read it. So it is pending
-    until the warehouse has read the row again. `seen` are the differences that earlier audits saw:
-    the very same one is a fault if it was seen before the load at `loaded_at`.
+    A difference is pending until the warehouse has read the row again: the row may have changed since
+    the last load. `seen` are the differences of earlier audits. An identical difference is a fault if
+    an audit saw it before the load at `loaded_at`.
     """
     for key in keys:
         stored = held.get(key)
-        code = difference(key, listed, stored, quarantined)
+        code = classify(key, listed, stored, quarantined)
         if code is None:
             continue
         if code == "quarantined":
-            tally.add(code, key)
+            comparison.add(code, key)
             continue
         row = listed.get(key)
-        mark = Mark(row.hex() if row else None, version_of(stored), now.timestamp())
+        difference = SeenDifference(row.hex() if row else None, version_of(stored), now.timestamp())
         before = seen.get(key)
-        if before and before[:2] == mark[:2]:
-            mark = before
-        outlived = mark.seen_at < loaded_at.timestamp()
-        tally.add("warehouse_differs" if outlived else code, key, mark)
+        if before and before[:2] == difference[:2]:
+            difference = before
+        outlived = difference.seen_at < loaded_at.timestamp()
+        comparison.add("warehouse_differs" if outlived else code, key, difference)
 
 
-def settled(rows: OpenRows, held: Mapping[Key, Held], quarantined: Collection[Key]) -> OpenRows:
-    """Return what is left of `rows` after a later load, compared without asking the service.
+def still_open(
+    rows: OpenRows, held: Mapping[Key, StoredRow], quarantined: Collection[Key]
+) -> OpenRows:
+    """Return the `rows` that are still open after a later load, without requests to the service.
 
-    A pending difference is over where the warehouse holds the row that the audit saw, or has
-    another version of it since: the row changed again, and a load has read the change.
+    A pending difference is resolved if the warehouse has the row that the audit saw, or a newer version
+    of the row: the row changed again, and a load has read the change.
     """
     left: OpenRows = {}
     for code, of_code in rows.items():
-        for key, mark in of_code.items():
+        for key, difference in of_code.items():
             if code == "quarantined":
-                over = key not in quarantined
-            elif code in UNSETTLED and mark:
+                resolved = key not in quarantined
+            elif code in UNSETTLED and difference:
                 stored = held.get(key)
                 same = (
-                    stored is not None and stored.gone is None and stored.digest.hex() == mark.row
+                    stored is not None
+                    and stored.gone is None
+                    and stored.digest.hex() == difference.row
                 )
-                over = same or version_of(stored) != mark.version
+                resolved = same or version_of(stored) != difference.version
             else:
-                over = False
-            if not over:
-                left.setdefault(code, {})[key] = mark
+                resolved = False
+            if not resolved:
+                left.setdefault(code, {})[key] = difference
     return left
 
 
-def version_of(stored: Held | None) -> int | None:
-    """Return the version of a stored row, None where there is none."""
+def version_of(stored: StoredRow | None) -> int | None:
+    """Return the version of a stored row, None for a missing row."""
     return stored.version if stored else None

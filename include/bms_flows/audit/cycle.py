@@ -1,4 +1,4 @@
-"""How long the audits take to compare everything once, and the alarm where that is too long."""
+"""Audit cycle: projected days until everything was compared once, with an alarm above the limit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from bms_flows.runtime.step_log import Step
 from bms_warehouse.tables import client_invoice_day, step_run
 
 LATEST = 10
-"""Audits whose pace counts."""
+"""Number of latest audits that the projection uses."""
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What one audit compared in turn, of how much."""
+class CycleProgress:
+    """Number of units that one audit compared in turn, and their total."""
 
     compared: int
     total: int
     unit: str
-    """What is counted: older days, or parts."""
+    """Unit: older days, parts or entities."""
     shortest: int = 1
-    """The least number of daily audits that compare everything once."""
+    """Minimum number of daily audits that compare everything once."""
 
 
 def older_days(connection: Connection, entities: Sequence[int], before: date) -> int:
-    """Return how many days before `before` the audits have to compare, over all entities."""
+    """Return the number of days before `before` to compare, over all entities."""
     day = client_invoice_day.c
     firsts = connection.scalars(
         select(func.min(day.day))
@@ -40,10 +40,10 @@ def older_days(connection: Connection, entities: Sequence[int], before: date) ->
 
 
 def project(
-    connection: Connection, progress: Mapping[str, Progress], step: Step
+    connection: Connection, progress: Mapping[str, CycleProgress], step: Step
 ) -> dict[str, dict[str, Any]]:
-    """Return each resource's progress and the days of a cycle at the pace of the latest audits."""
-    details = step_run.c.details["cycle"]
+    """Return the progress of each resource and its projected days at the rate of the latest audits."""
+    details = run.c.details["cycle"]
     before = [
         *connection.scalars(
             select(details)
@@ -54,19 +54,19 @@ def project(
     ]
     found = {}
     for resource, this in progress.items():
-        paces = [this.compared, *(b[resource]["compared"] for b in before if resource in b)]
-        days = cycle_days(paces, this.total, this.shortest)
+        rates = [this.compared, *(b[resource]["compared"] for b in before if resource in b)]
+        days = cycle_days(rates, this.total, this.shortest)
         found[resource] = {**vars(this), "days": days}
     return found
 
 
-def ring(
+def update_alarm(
     connection: Connection,
     cycle: Mapping[str, Mapping[str, Any]],
     settings: AuditSettings,
     step: Step,
 ) -> None:
-    """Raise an alarm for each resource whose cycle is longer than the setting allows."""
+    """Raise or recover the alarm of each resource by the limit of its cycle."""
     for resource, found in cycle.items():
         subject = f"reconciliation cycle {resource}"
         if found["days"] <= settings.audit_cycle_days:
@@ -85,11 +85,11 @@ def ring(
 
 
 def cycle_days(compared: Sequence[int], total: int, shortest: int) -> int:
-    """Return how many daily audits compare all of `total`, at the pace of the latest audits; pure.
+    """Return the number of daily audits that compare `total` units at the latest rate. Pure.
 
-    `compared` is how much each of these compared in turn; `shortest` is the least number of days.
+    `compared` are the units per audit; `shortest` is the minimum number of days.
     """
     if not total:
         return shortest
-    pace = sum(compared) / len(compared)
-    return max(shortest, -int(-total // pace)) if pace else total
+    rate = sum(compared) / len(compared)
+    return max(shortest, -int(-total // rate)) if rate else total

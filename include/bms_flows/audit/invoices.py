@@ -1,4 +1,4 @@
-"""What two readings of a window tell: which differences stand, on which day, by which code; pure."""
+"""Comparison of invoice readings: contradictions of the service and differences, per day. Pure."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
@@ -7,31 +7,31 @@ from typing import Final
 from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms_flows.audit.compare import (
-    Held,
+    Comparison,
     Key,
-    Tally,
-    against_warehouse,
+    StoredRow,
+    compare_with_warehouse,
+    differences_by_key,
     differing,
-    standing,
-    waiting,
+    persistent_differences,
 )
 from bms_flows.audit.parts import Part
-from bms_flows.audit.readings import Readings, overlapping
+from bms_flows.audit.readings import InvoiceReadings, overlapping
 from bms_flows.runtime.windows import Window
 
 PLAIN_DAYS: Final = ("invoice_date", "due_date")
-"""Dates that name a day; with the others, where the service's day begins is not shown."""
+"""Dates without a time; for the others, the interface does not specify where a day begins."""
 
 
-class InvoiceJudge:
-    """Judges readings of invoices; `range_date` and `zone` say which day a row belongs to."""
+class InvoiceComparer:
+    """Compares readings of invoices; `range_date` and `zone` determine the day of a row."""
 
     def __init__(self, range_date: str, zone: str) -> None:
         self._range_date = range_date
         self._zone = zone
 
-    def suspicious(self, read: Readings) -> bool:
-        """Tell whether anything needs a second look."""
+    def suspicious(self, read: InvoiceReadings) -> bool:
+        """Return whether the responses contradict each other, so that a second reading is needed."""
         return any(
             (
                 differing(read.month.rows, read.by_day),
@@ -43,67 +43,72 @@ class InvoiceJudge:
             )
         )
 
-    def compared(self, read: Readings) -> dict[date, Tally]:
-        """Return a tally of each day, with nothing found yet."""
-        return {day: Tally(compared=len(each.rows)) for day, each in read.days.items()}
+    def empty_comparisons(self, read: InvoiceReadings) -> dict[date, Comparison]:
+        """Return an empty comparison for each day."""
+        return {day: Comparison(compared=len(each.rows)) for day, each in read.days.items()}
 
-    def judge(self, first: Readings, second: Readings, tallies: Mapping[date, Tally]) -> set[Key]:
-        """Count what differed both times alike on its day, and return all keys that ever differed."""
+    def count_differences(
+        self,
+        first: InvoiceReadings,
+        second: InvoiceReadings,
+        comparisons: Mapping[date, Comparison],
+    ) -> set[Key]:
+        """Count differences that both readings share; return all keys that differed in any reading."""
         both = (first, second)
         month = [read.month.rows for read in both]
         days, halves = [read.by_day for read in both], [read.by_half for read in both]
         named = [read.month.nameless for read in both]
         other = [read.other.nameless for read in both]
         found = {
-            "days_differ": standing(month, days),
-            "halves_differ": standing(month, halves)
+            "days_differ": persistent_differences(month, days),
+            "halves_differ": persistent_differences(month, halves)
             | self._unshared(first) & self._unshared(second),
-            "languages_differ": standing(named, other),
+            "languages_differ": persistent_differences(named, other),
             "doubled": _doubled(first) & _doubled(second),
             "outside_day": self._outside(first) & self._outside(second),
         }
-        place = self._places(both)
+        day_of = self._days(both)
         for code, keys in found.items():
             for key in keys:
-                tallies[place[key]].add(code, key)
-        stands = set[Key]().union(*found.values())
+                comparisons[day_of[key]].add(code, key)
+        persistent = set[Key]().union(*found.values())
         ever = set[Key]()
         for read in both:
             ever |= differing(read.month.rows, read.by_day) | differing(
                 read.month.rows, read.by_half
             )
-        for key in ever - stands:
-            tallies[place[key]].changed += 1
-        return ever | stands
+        for key in ever - persistent:
+            comparisons[day_of[key]].changed += 1
+        return ever | persistent
 
-    def against_warehouse(
+    def compare_with_warehouse(
         self,
-        read: Readings,
+        read: InvoiceReadings,
         listed: Mapping[Key, bytes | None],
-        held: Mapping[Key, Held],
+        held: Mapping[Key, StoredRow],
         quarantined: Collection[Key],
         read_at: Mapping[date, datetime],
         known: Mapping[date, Part],
-        tallies: Mapping[date, Tally],
+        comparisons: Mapping[date, Comparison],
         *,
-        aside: Collection[Key],
+        excluded: Collection[Key],
     ) -> None:
-        """Compare the rows of days that the warehouse has read with the warehouse's rows.
+        """Compare rows of the days that the warehouse has loaded with the warehouse.
 
-        `listed` are the service's rows as the warehouse would hold them, None for a row that it
-        can't hold. Rows in `aside` are left out: the service contradicts itself about them.
+        `listed` are digests of the service's rows in the warehouse's form, None for a row that the
+        warehouse cannot store. Rows in `excluded` are skipped: the service contradicts itself there.
         """
-        place = self._places((read,))
-        of_day: dict[date, list[Key]] = {}
-        for key in (listed.keys() | held.keys()).difference(aside):
-            day = place.get(key) or (held[key].day if key in held else None)
+        day_of = self._days((read,))
+        keys_of: dict[date, list[Key]] = {}
+        for key in (listed.keys() | held.keys()).difference(excluded):
+            day = day_of.get(key) or (held[key].day if key in held else None)
             if day is not None and day in read_at:
-                of_day.setdefault(day, []).append(key)
+                keys_of.setdefault(day, []).append(key)
         now = datetime.now(UTC)
-        for day, keys in of_day.items():
-            seen = waiting([known[day].rows]) if day in known else {}
-            against_warehouse(
-                tallies[day],
+        for day, keys in keys_of.items():
+            seen = differences_by_key([known[day].rows]) if day in known else {}
+            compare_with_warehouse(
+                comparisons[day],
                 keys,
                 listed,
                 held,
@@ -115,45 +120,45 @@ class InvoiceJudge:
 
     def never_read(
         self,
-        read: Readings,
+        read: InvoiceReadings,
         read_at: Collection[date],
         history: Window,
-        tallies: Mapping[date, Tally],
+        comparisons: Mapping[date, Comparison],
     ) -> None:
-        """Count the rows of days that the warehouse has not read, within its `history`.
+        """Count the rows of days within the warehouse's `history` that no load has read.
 
-        `history` is the first to the last day that it has: before, nobody wants them here; after,
-        they are to come.
+        `history` spans the first to the last loaded day; earlier days are not requested, later days
+        are not due yet.
         """
-        for key, day in self._places((read,)).items():
+        for key, day in self._days((read,)).items():
             if day in history and day not in read_at:
-                tallies[day].add("never_read", key)
+                comparisons[day].add("never_read", key)
 
     def day(self, record: ClientInvoice) -> date | None:
-        """Return the day under which the service lists a row; None where the row doesn't say."""
+        """Return the day in whose list the service includes a row; None if the row has no such date."""
         try:
             return parse_date(getattr(record, self._range_date), self._zone)
         except ValueError:
             return None
 
-    def _places(self, readings: Collection[Readings]) -> dict[Key, date]:
-        """Return the day on which each row counts: the one it names, else the one that brought it."""
-        place: dict[Key, date] = {}
+    def _days(self, readings: Collection[InvoiceReadings]) -> dict[Key, date]:
+        """Return the day of each row: by its date, otherwise by the request that returned the row."""
+        days: dict[Key, date] = {}
         for read in readings:
             for each in read.all:
-                place |= dict.fromkeys([*each.rows, *each.rejected], read.window.end)
+                days |= dict.fromkeys([*each.rows, *each.rejected], read.window.end)
             for day, each in read.days.items():
-                place |= dict.fromkeys([*each.rows, *each.rejected], day)
+                days |= dict.fromkeys([*each.rows, *each.rejected], day)
         for read in readings:
             for each in read.all:
                 for record in each.records:
                     named = self.day(record)
                     if named is not None and named in read.window:
-                        place[record.key] = named
-        return place
+                        days[record.key] = named
+        return days
 
-    def _outside(self, read: Readings) -> set[Key]:
-        """Return the rows that came with a day, or the window, and belong to another."""
+    def _outside(self, read: InvoiceReadings) -> set[Key]:
+        """Return the rows that belong to another day than the one requested."""
         if self._range_date not in PLAIN_DAYS:
             return set()
         found = {
@@ -166,8 +171,8 @@ class InvoiceJudge:
             record.key for record in read.month.records if self.day(record) not in {*read.window}
         }
 
-    def _unshared(self, read: Readings) -> set[Key]:
-        """Return the rows of the days that both halves have, of which one lacks them."""
+    def _unshared(self, read: InvoiceReadings) -> set[Key]:
+        """Return the rows of days in both halves that only one half contains."""
         first, second = overlapping(read.window)
         if self._range_date not in PLAIN_DAYS:
             return set()
@@ -178,5 +183,5 @@ class InvoiceJudge:
         return shared[0] ^ shared[1]
 
 
-def _doubled(read: Readings) -> set[Key]:
-    return set[Key]().union(*(each.doubled for each in read.all))
+def _doubled(read: InvoiceReadings) -> set[Key]:
+    return set[Key]().union(*(each.repeated for each in read.all))

@@ -1,4 +1,4 @@
-"""A list read on pages of two sizes, and details beside it; each twice where they differ."""
+"""Comparison of a list with itself on pages of two sizes, and with its details."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -12,23 +12,31 @@ from bms.errors import InvalidRecords, NotFound
 from bms.paging import all_pages
 from bms.records import Record
 from bms.responses import Detail, Page
-from bms_flows.audit.compare import Key, Rows, Tally, differing, digest, doubled, standing
-from bms_flows.mirror.resource import Resource
+from bms_flows.audit.compare import (
+    Comparison,
+    Key,
+    Rows,
+    differing,
+    digest,
+    persistent_differences,
+    repeated,
+)
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import rename
 from bms_flows.runtime import quarantine
 
 PageOf = Callable[[int, int], Awaitable[Page[Any]]]
-"""Asks for a page by its number and size."""
+"""Requests a page by number and size."""
 DetailOf = Callable[[Any], Awaitable[Detail[Any]]]
 
 
 PartOf = Callable[[int], int]
-"""Returns the number of the part to read, from 1, by how many parts the list has."""
+"""Returns the number of the part to read, from 1, given the number of parts."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Pages that hold the same rows, large and small, as (number, size)."""
+class PagePlan:
+    """Large and small pages of the same rows, as (number, size)."""
 
     large: Sequence[tuple[int, int]]
     small: Sequence[tuple[int, int]]
@@ -37,22 +45,22 @@ class Plan:
 
     @property
     def whole(self) -> bool:
-        """Whether these are all pages of the list."""
+        """Whether the plan covers the whole list."""
         return self.parts == 1
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Rows of some pages: records by key, digests, what came twice, and the page of each."""
+class ListedRows:
+    """Rows of some pages: records, digests, repeated keys, and the page of each row."""
 
     records: Mapping[Key, Record]
     rows: Rows
-    doubled: frozenset[Key]
+    repeated: frozenset[Key]
     page: Mapping[Key, tuple[int, int]]
     rejected: frozenset[Key]
-    """Keys of rows that no record can hold, as `bms.quarantine` names them."""
+    """Keys of undecodable rows, as in `bms.quarantine`."""
     received: int
-    """Rows of all these pages, readable or not."""
+    """Number of rows on these pages, decodable or not."""
     total_pages: int
 
 
@@ -60,66 +68,69 @@ class Listed:
 class ListAudit:
     """Compares one part of a list with itself and with its details."""
 
-    resource: Resource
+    resource: MirroredResource
     page_of: PageOf
     detail_of: DetailOf
     zone: str
-    tally: Tally = field(default_factory=Tally)
-    plan: Plan = Plan([(1, 1)], [])
-    """The pages that are read."""
+    comparison: Comparison = field(default_factory=Comparison)
+    plan: PagePlan = PagePlan([(1, 1)], [])
+    """Pages to read."""
     detailed: set[Key] = field(default_factory=set)
     """Rows whose detail was compared."""
     unsure: set[Key] = field(default_factory=set)
-    """Rows that changed while pages of both sizes were read."""
-    gone: set[Key] = field(default_factory=set)
+    """Rows that changed during the audit."""
+    removed: set[Key] = field(default_factory=set)
     """Rows that the service no longer has."""
 
-    async def whole(self) -> Listed:
+    async def whole(self) -> ListedRows:
         """Read a list that has no pages."""
         listed = await self._listed([(1, 1)])
-        self.tally.compared = len(listed.rows)
+        self.comparison.compared = len(listed.rows)
         return listed
 
-    async def pages(self, size: int, most: int, part_of: PartOf) -> Listed:
-        """Read the list on pages of `size` rows and of half of it, `most` requests for both.
+    async def pages(self, size: int, most: int, part_of: PartOf) -> ListedRows:
+        """Read the list on pages of `size` and of half that size, with at most `most` requests.
 
-        Of a longer list, read the part that `part_of` chooses. Returns the rows of the large pages.
+        If the list is too long, read only the part that `part_of` returns. Returns the rows of the
+        large pages.
         """
         size = max(2, size - size % 2)
         large, small = await self._both(size, most, part_of)
-        self.tally.compared = len(large.rows)
+        self.comparison.compared = len(large.rows)
         if self.plan.small and _contradict(large, small):
-            # Planned anew: by pages that were counted before, a list that grew would lack its end.
+            # Plan again: with the previous number of pages, the end of a growing list would be missed.
             part = self.plan.part
             larger, smaller = await self._both(size, most, lambda parts: min(part, parts))
-            stands = standing([large.rows, larger.rows], [small.rows, smaller.rows])
-            twice = large.doubled & larger.doubled | small.doubled & smaller.doubled
-            self._count("page_sizes_differ", stands)
-            self._count("doubled", twice - stands)
-            self.unsure = {*large.doubled, *larger.doubled, *small.doubled, *smaller.doubled}
+            persistent = persistent_differences(
+                [large.rows, larger.rows], [small.rows, smaller.rows]
+            )
+            twice = large.repeated & larger.repeated | small.repeated & smaller.repeated
+            self._count("page_sizes_differ", persistent)
+            self._count("doubled", twice - persistent)
+            self.unsure = {*large.repeated, *larger.repeated, *small.repeated, *smaller.repeated}
             for one, other in ((large, small), (larger, smaller)):
                 self.unsure |= differing(one.rows, other.rows)
-            self.unsure -= stands
-            self.tally.changed += len(differing(large.rows, small.rows) - stands)
+            self.unsure -= persistent
+            self.comparison.changed += len(differing(large.rows, small.rows) - persistent)
             large = larger
         return large
 
-    async def _both(self, size: int, most: int, part_of: PartOf) -> tuple[Listed, Listed]:
+    async def _both(self, size: int, most: int, part_of: PartOf) -> tuple[ListedRows, ListedRows]:
         first = [await self._listed([(1, each)]) for each in (size, size // 2)]
         self.plan = plan = planned(size, first, most, part_of)
         if plan.whole:
             return await self._all(size), await self._all(size // 2)
         return await self._listed(plan.large), await self._listed(plan.small)
 
-    async def _all(self, size: int) -> Listed:
-        """Read a list to its end, wherever that has moved meanwhile."""
+    async def _all(self, size: int) -> ListedRows:
+        """Read a list to its current end."""
         pages = all_pages(lambda number: self.page_of(number, size))
         return self._collected([((page.number, size), page) async for page in pages])
 
-    async def details(self, listed: Listed, keys: Sequence[Key]) -> None:
-        """Read details of some rows and compare what they share with their list.
+    async def details(self, listed: ListedRows, keys: Sequence[Key]) -> None:
+        """Read the details of some rows and compare them with the list items.
 
-        Of a row that the list does not have where it was read, learn whether the service has it.
+        If the read part lacks a row, record whether the service still has the row.
         """
         for key in keys:
             item = listed.records.get(key)
@@ -127,18 +138,18 @@ class ListAudit:
                 detail = await self._detail(key)
             except InvalidRecords:
                 self.detailed.add(key)
-                self.tally.add("detail_unreadable", key)
+                self.comparison.add("detail_unreadable", key)
                 continue
             if item is None:
                 if detail is None:
-                    self.gone.add(key)
+                    self.removed.add(key)
                 continue
             if self.shared_differ(item, detail):
                 again = await self._listed([listed.page[key]])
                 second = await self._detail(key)
                 same_item = again.rows.get(key) == listed.rows[key]
                 if not same_item or second != detail:
-                    self.tally.changed += 1
+                    self.comparison.changed += 1
                     continue
                 self._count("detail_differs", {key})
             self.detailed.add(key)
@@ -152,18 +163,18 @@ class ListAudit:
         return msgspec.structs.asdict(found.record)
 
     def shared_differ(self, item: Record, detail: Mapping[str, Any] | None) -> bool:
-        """Tell whether a list item and a detail differ in a field that both have."""
+        """Return whether a list item and a detail differ in a common field."""
         if detail is None:
             return True
         aliases = self.resource.aliases
         for name, value in msgspec.structs.asdict(item).items():
             same = name if name in detail else aliases.get(name, name)
-            if same in detail and not self._alike(value, detail[same]):
+            if same in detail and not self._equal(value, detail[same]):
                 return True
         return False
 
-    def _alike(self, one: Any, other: Any) -> bool:
-        """Tell whether two values are the same, a moment written in two ways included."""
+    def _equal(self, one: Any, other: Any) -> bool:
+        """Return whether two values are equal; formats of the same time count as equal."""
         if one == other:
             return True
         if not isinstance(one, str) or not isinstance(other, str):
@@ -175,43 +186,43 @@ class ListAudit:
 
     def _count(self, code: str, keys: Collection[Key]) -> None:
         for key in keys:
-            self.tally.add(code, key)
+            self.comparison.add(code, key)
 
-    async def _listed(self, pages: Sequence[tuple[int, int]]) -> Listed:
-        answers = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
-        return self._collected([*zip(pages, answers, strict=True)])
+    async def _listed(self, pages: Sequence[tuple[int, int]]) -> ListedRows:
+        responses = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
+        return self._collected([*zip(pages, responses, strict=True)])
 
-    def _collected(self, answers: Sequence[tuple[tuple[int, int], Page[Any]]]) -> Listed:
+    def _collected(self, responses: Sequence[tuple[tuple[int, int], Page[Any]]]) -> ListedRows:
         records: dict[Key, Record] = {}
         page: dict[Key, tuple[int, int]] = {}
         keys: list[Key] = []
         rejected: set[Key] = set()
-        for place, answer in answers:
-            for row in answer.rejected:
+        for number_and_size, response in responses:
+            for row in response.rejected:
                 rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
-            for index, record in enumerate(answer.records):
-                if index in answer.extra:
-                    rename(record, answer.extra[index], self.resource.aliases)
+            for index, record in enumerate(response.records):
+                if index in response.extra:
+                    rename(record, response.extra[index], self.resource.aliases)
                 keys.append(record.key)
                 records[record.key] = record
-                page[record.key] = place
+                page[record.key] = number_and_size
         rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
-        total = max((answer.total_pages for _, answer in answers), default=0)
-        received = len(keys) + sum(len(answer.rejected) for _, answer in answers)
-        return Listed(
-            records, rows, frozenset(doubled(keys)), page, frozenset(rejected), received, total
+        total = max((response.total_pages for _, response in responses), default=0)
+        received = len(keys) + sum(len(response.rejected) for _, response in responses)
+        return ListedRows(
+            records, rows, frozenset(repeated(keys)), page, frozenset(rejected), received, total
         )
 
 
-def planned(size: int, first: Sequence[Listed], most: int, part_of: PartOf) -> Plan:
-    """Return the pages to read, by the first large and the first small one; pure.
+def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) -> PagePlan:
+    """Return the pages to read, given the first page of each size. Pure.
 
-    In parts, pages of two sizes hold the same rows only where the service gives as many rows as
-    it is asked for; where it cuts large pages, the small ones are left out.
+    In parts, pages of two sizes contain the same rows only if the service returns as many rows as
+    requested; if it truncates large pages, the plan omits the small pages.
     """
     large, small = first
     if large.total_pages + small.total_pages <= most:
-        return Plan(
+        return PagePlan(
             [(number, size) for number in range(1, large.total_pages + 1)],
             [(number, size // 2) for number in range(1, small.total_pages + 1)],
         )
@@ -221,7 +232,7 @@ def planned(size: int, first: Sequence[Listed], most: int, part_of: PartOf) -> P
     start, end = length * (part - 1) + 1, min(length * part, large.total_pages)
     full = large.received == size
     small_end = small.total_pages if part == parts else 2 * end
-    return Plan(
+    return PagePlan(
         [(number, size) for number in range(start, end + 1)],
         [(number, size // 2) for number in range(2 * start - 1, small_end + 1)] if full else [],
         part,
@@ -229,5 +240,5 @@ def planned(size: int, first: Sequence[Listed], most: int, part_of: PartOf) -> P
     )
 
 
-def _contradict(large: Listed, small: Listed) -> bool:
-    return bool(differing(large.rows, small.rows) or large.doubled or small.doubled)
+def _contradict(large: ListedRows, small: ListedRows) -> bool:
+    return bool(differing(large.rows, small.rows) or large.repeated or small.repeated)

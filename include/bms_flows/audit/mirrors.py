@@ -1,4 +1,4 @@
-"""One part of a list compared with itself, with its details and with the mirror in the warehouse."""
+"""Comparison of one part of a list with its details and with the mirror in the warehouse."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,33 +13,33 @@ from bms_flows.audit import warehouse
 from bms_flows.audit.compare import (
     DETAIL_CODES,
     PAGE_CODES,
-    Held,
     Key,
     OpenRows,
-    against_warehouse,
-    waiting,
+    StoredRow,
+    compare_with_warehouse,
+    differences_by_key,
 )
-from bms_flows.audit.lists import DetailOf, ListAudit, Listed, PageOf
+from bms_flows.audit.lists import DetailOf, ListAudit, ListedRows, PageOf
 from bms_flows.audit.parts import Part, carried, next_part
 from bms_flows.mirror.consultants import CONSULTANTS
 from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.employees import EMPLOYEES
-from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime import quarantine
 
 
 @dataclass(frozen=True)
-class Source:
-    """A list of the service and its details."""
+class AuditedList:
+    """A list of the service, with its details."""
 
-    resource: Resource
+    resource: MirroredResource
     page: PageOf
     detail: DetailOf
     id_entity: int = 0
-    """The entity whose list it is; 0 for a list that has pages and no entity."""
+    """The entity of the list; 0 for a list of all entities."""
 
 
-def sources(client: Client, entities: Collection[int]) -> list[Source]:
+def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
     """Return every list that an audit of `entities` compares."""
 
     async def contacts(number: int, size: int) -> Page[Any]:
@@ -50,23 +50,23 @@ def sources(client: Client, entities: Collection[int]) -> list[Source]:
 
     def employees(id_entity: int) -> PageOf:
         async def page(number: int, size: int) -> Page[Any]:
-            answer = await client.list_employees(id_entity=id_entity, filter="ALL")
-            return answer.as_page(number, size)
+            response = await client.list_employees(id_entity=id_entity, filter="ALL")
+            return response.as_page(number, size)
 
         return page
 
     return [
-        Source(CONTACTS, contacts, client.read_contact),
-        Source(CONSULTANTS, consultants, client.read_consultant),
-        *(Source(EMPLOYEES, employees(e), client.read_employee, e) for e in entities),
+        AuditedList(CONTACTS, contacts, client.read_contact),
+        AuditedList(CONSULTANTS, consultants, client.read_consultant),
+        *(AuditedList(EMPLOYEES, employees(e), client.read_employee, e) for e in entities),
     ]
 
 
-class Stored(Protocol):
-    """What the warehouse stores of a list."""
+class StoredRows(Protocol):
+    """Rows of a list in the warehouse."""
 
-    def held(self, keys: Collection[Key] | None) -> Mapping[Key, Held]:
-        """Return the mirror's rows of `keys`, or all."""
+    def held(self, keys: Collection[Key] | None) -> Mapping[Key, StoredRow]:
+        """Return the mirror's rows, all or those of `keys`."""
         ...
 
     def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
@@ -79,11 +79,11 @@ class StoredList:
     """The mirror and the quarantine of a list in the warehouse."""
 
     engine: Engine
-    resource: Resource
+    resource: MirroredResource
     id_entity: int
 
-    def held(self, keys: Collection[Key] | None) -> Mapping[Key, Held]:
-        """Return the mirror's rows of `keys`, or all."""
+    def held(self, keys: Collection[Key] | None) -> Mapping[Key, StoredRow]:
+        """Return the mirror's rows, all or those of `keys`."""
         with self.engine.connect() as connection:
             return warehouse.mirrored(connection, self.resource, self.id_entity, keys)
 
@@ -97,21 +97,21 @@ class StoredList:
 
 @dataclass
 class PartAudit:
-    """Compares one part of a list; `known` is what earlier audits found of its parts."""
+    """Compares one part of a list; `known` are the results of earlier audits."""
 
     listing: ListAudit
-    stored: Stored
+    stored: StoredRows
     known: Sequence[Part]
     loaded_at: datetime | None
-    """When the mirror's last complete run began."""
+    """Start of the mirror's last complete run."""
     now: Callable[[], datetime]
     compared: set[Key] = field(default_factory=set)
-    """Rows that were compared in their list and with the mirror."""
+    """Rows that were compared with the mirror."""
     in_turn: bool = False
-    """Whether a part was compared because it was its turn, not because it is due again."""
+    """Whether the part was compared in turn, not because it is due again."""
 
     async def compare_whole(self, sample: int, turn: int) -> None:
-        """Compare a list that has no pages, and `sample` of its details."""
+        """Compare a list without pages, and `sample` of its details."""
         listed = await self.listing.whole()
         self.in_turn = True
         await self._compare(listed, sample, turn)
@@ -119,9 +119,9 @@ class PartAudit:
     async def compare_pages(
         self, size: int, most: int, sample: int, *, turn: int, again: bool, without: Collection[int]
     ) -> None:
-        """Compare a part on pages of `size` rows, with `most` requests, and `sample` of its details.
+        """Compare a part on pages of `size` rows, with at most `most` requests, and `sample` details.
 
-        `again` prefers a part that is due; parts in `without` have had their turn.
+        `again` prefers a due part; parts in `without` have had their turn.
         """
 
         def part_of(parts: int) -> int:
@@ -133,58 +133,58 @@ class PartAudit:
         await self._compare(await self.listing.pages(size, most, part_of), sample, turn)
 
     def left(self) -> dict[int, OpenRows]:
-        """Return the rows of each part that earlier audits found and this one did not close."""
+        """Return the open rows of each part that this audit did not close."""
         plan = self.listing.plan
         return carried(self.known, plan.part, plan.parts, closed=self._closed)
 
-    async def _compare(self, listed: Listed, sample: int, turn: int) -> None:
+    async def _compare(self, listed: ListedRows, sample: int, turn: int) -> None:
         self._against_mirror(listed)
         if sample:
             await self.listing.details(listed, self._chosen(listed, sample, turn))
-            if not self.listing.plan.whole and self.listing.gone:
-                held = self.stored.held(self.listing.gone)
-                self._judge(held, {}, held, ())
+            if not self.listing.plan.whole and self.listing.removed:
+                held = self.stored.held(self.listing.removed)
+                self._compare_rows(held, {}, held, ())
 
-    def _against_mirror(self, listed: Listed) -> None:
-        """Compare listed rows with the mirror's: those of the part, or all where the list is whole."""
+    def _against_mirror(self, listed: ListedRows) -> None:
+        """Compare listed rows with the mirror; with the whole mirror if the list is whole."""
         listing, whole = self.listing, self.listing.plan.whole
         self.compared = {*listed.records, *listed.rejected}
         columns = listing.resource.listed
-        fitting = warehouse.digests([*listed.records.values()], columns, listing.zone)
-        rows = {key: fitting.get(key) for key in self.compared}
+        storable = warehouse.digests([*listed.records.values()], columns, listing.zone)
+        rows = {key: storable.get(key) for key in self.compared}
         held = self.stored.held(None if whole else self.compared) if self.loaded_at else {}
-        unfit = self.stored.quarantined([key for key, row in rows.items() if row is None])
-        self._judge({*rows, *held}, rows, held, unfit)
-        # A row without a key can't be looked for in another part.
+        quarantined = self.stored.quarantined([key for key, row in rows.items() if row is None])
+        self._compare_rows({*rows, *held}, rows, held, quarantined)
+        # A row without a key cannot be found in another part.
         lost = {k for k in self._open() if whole or _keyless(k)}
-        listing.gone |= lost - self.compared
+        listing.removed |= lost - self.compared
         if whole:
             self.compared |= held.keys()
 
-    def _judge(
+    def _compare_rows(
         self,
         keys: Iterable[Key],
         rows: Mapping[Key, bytes | None],
-        held: Mapping[Key, Held],
+        held: Mapping[Key, StoredRow],
         quarantined: Collection[Key],
     ) -> None:
         if self.loaded_at is None:
             return
-        against_warehouse(
-            self.listing.tally,
+        compare_with_warehouse(
+            self.listing.comparison,
             keys,
             rows,
             held,
             quarantined,
-            waiting(part.rows for part in self.known),
+            differences_by_key(part.rows for part in self.known),
             loaded_at=self.loaded_at,
             now=self.now(),
         )
 
-    def _chosen(self, listed: Listed, sample: int, turn: int) -> Sequence[Key]:
-        """Return the rows whose details are read: those open before, then others in turn.
+    def _chosen(self, listed: ListedRows, sample: int, turn: int) -> Sequence[Key]:
+        """Return the rows whose details are read: open rows first, then others in turn.
 
-        The service tells of rows that are no longer in their part whether it still has them.
+        Details of rows that left the part reveal whether the service still has them.
         """
         before = {
             key
@@ -198,7 +198,7 @@ class PartAudit:
         return [*dict.fromkeys([*first, *sampled(listed, sample, turn)])][:sample]
 
     def _open(self) -> set[Key]:
-        """Return the rows that earlier audits left open in the part."""
+        """Return the rows of the part that earlier audits left open."""
         plan = self.listing.plan
         return {
             key
@@ -209,18 +209,18 @@ class PartAudit:
         }
 
     def _closed(self, code: str, key: Key) -> bool:
-        """Return whether a row that was open has been compared again, or is gone."""
+        """Return whether an open row was compared again or no longer exists."""
         if code in DETAIL_CODES:
             done: Collection[Key] = self.listing.detailed
         elif code in PAGE_CODES:
             done = self.compared - self.listing.unsure
         else:
             done = self.compared
-        return key in done or key in self.listing.gone
+        return key in done or key in self.listing.removed
 
 
-def sampled(listed: Listed, size: int, turn: int) -> Sequence[Key]:
-    """Return the rows whose details are read at this turn; each has its turn."""
+def sampled(listed: ListedRows, size: int, turn: int) -> Sequence[Key]:
+    """Return the rows whose details are read in this turn; all rows take turns."""
     keys = sorted(listed.records, key=str)
     if not keys:
         return []

@@ -1,4 +1,4 @@
-"""Parts of a list: which part an audit compares, and what stays open after it; pure."""
+"""Parts of a list: the next part to compare, and the rows that stay open. Pure."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,27 +12,26 @@ class Part:
     """State of one part of a list, or of one day of invoices, after its latest comparison."""
 
     number: int
-    """From 1; a list that is short enough has one part."""
+    """From 1; a short list has one part."""
     rows: OpenRows
     checked_at: datetime
-    """When the part was last compared."""
+    """Time of the last comparison."""
     tried_at: datetime | None
-    """When an audit last began to compare the part, whether it could or not."""
+    """Start of the last attempt to compare, successful or not."""
 
     def due(self, loaded_at: datetime | None) -> bool:
-        """Return whether the part is worth comparing again soon.
+        """Return whether the part should be compared again soon.
 
-        That is a part with a contradiction, or with a difference from the warehouse that the load
-        at `loaded_at` has not settled.
+        It should if it has a fault, or a difference that the load at `loaded_at` has not resolved.
         """
         if self.rows.keys() - {*PENDING}:
             return True
         if loaded_at is None:
             return False
         return any(
-            mark is not None and mark.seen_at < loaded_at.timestamp()
+            difference is not None and difference.seen_at < loaded_at.timestamp()
             for code in UNSETTLED
-            for mark in self.rows.get(code, {}).values()
+            for difference in self.rows.get(code, {}).values()
         )
 
 
@@ -43,10 +42,10 @@ def next_part(
     due: Collection[int] = (),
     without: Collection[int] = (),
 ) -> int:
-    """Return the number of the part to compare: among those that are `due`, else among all.
+    """Return the number of the part to compare: among the `due` parts, otherwise among all.
 
-    The part that was never tried, or not for the longest time, has its turn; parts in `without`
-    have had it. A list may have fewer parts than before: its last one stands for those.
+    Selects the part whose last attempt is oldest or missing, except parts in `without`. If the list has
+    fewer parts than before, its last part replaces the former ones.
     """
     tried = {min(each.number, parts): each.tried_at.timestamp() for each in known if each.tried_at}
     numbers = [n for n in range(1, parts + 1) if n not in without] or [*range(1, parts + 1)]
@@ -57,17 +56,17 @@ def next_part(
 def carried(
     known: Sequence[Part], number: int, parts: int, *, closed: Callable[[str, Key], bool]
 ) -> dict[int, OpenRows]:
-    """Return the rows that are left open in every part once part `number` of `parts` was compared.
+    """Return the open rows of every part after the comparison of part `number` of `parts`.
 
-    `closed` returns whether a row that was open under a code has been compared again, or is gone.
-    Other rows of the compared part have moved: they are looked for in the next part.
+    `closed` returns whether an open row of a code was compared again or no longer exists. Other rows of
+    the compared part have moved; they are expected in the next part.
     """
     left: dict[int, OpenRows] = {}
     for part in known:
         here = min(part.number, parts)
         there = here % parts + 1 if here == number else here
         for code, rows in part.rows.items():
-            for key, mark in rows.items():
+            for key, difference in rows.items():
                 if not closed(code, key):
-                    left.setdefault(there, {}).setdefault(code, {})[key] = mark
+                    left.setdefault(there, {}).setdefault(code, {})[key] = difference
     return left

@@ -1,4 +1,4 @@
-"""What one audit compares: entities, days of invoices and parts of lists take turns; pure."""
+"""Planning of one audit: entities, windows of invoices and parts of lists take turns. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,30 +9,30 @@ from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import DAY, Window
 
 INVOICE_SHARE = 0.6
-"""Of the requests, for invoices; half of it is reserved for a second reading."""
+"""Share of the requests for invoices; half of it is reserved for a second reading."""
 LIST_SHARE = 0.15
-"""Of the requests, for the pages of one list, likewise."""
+"""Share of the requests for the pages of one list; half of it is reserved likewise."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class ServiceRecord:
-    """What the warehouse knows of an entity's days."""
+class InvoiceHistory:
+    """Loaded days of an entity in the warehouse."""
 
     first: date | None
-    """The first day that was ever read."""
+    """First loaded day."""
     due: date | None
-    """The first day to compare again: not reconciled, or still different after a load."""
+    """First day to compare again: not reconciled, or still different after a load."""
     rows: int = 0
-    """Invoices of a busy day."""
+    """Number of invoices on a busy day."""
     tried: Mapping[date, datetime] = field(default_factory=dict)
-    """When an audit last began to compare each day."""
+    """Start of the last attempt to compare each day."""
 
 
-def days_of(settings: AuditSettings, known: ServiceRecord) -> int:
-    """Return how many days one window can have within the audit's requests and rows."""
-    reads = int(INVOICE_SHARE * settings.audit_requests) // 2
-    by_requests = reads - (requests(0))
+def days_of(settings: AuditSettings, known: InvoiceHistory) -> int:
+    """Return the number of days of one window within the limits of requests and rows."""
+    budget = int(INVOICE_SHARE * settings.audit_requests) // 2
+    by_requests = budget - requests(0)
     by_rows = settings.audit_rows // known.rows if known.rows else settings.audit_days
     return max(1, min(settings.audit_days, by_requests, by_rows))
 
@@ -42,8 +42,8 @@ def latest_of(days: int, today: date) -> Window:
     return Window(today - days * DAY, today - DAY)
 
 
-def window_of(known: ServiceRecord, days: int, *, today: date, turn: int) -> Window:
-    """Return the first window of an audit: in turn the latest days, days that are due, and older ones."""
+def window_of(known: InvoiceHistory, days: int, *, today: date, turn: int) -> Window:
+    """Return the first window of an audit; latest, due and older days take turns."""
     latest = latest_of(days, today)
     kind = turn % 3
     if kind == 1 and known.due is not None:
@@ -55,12 +55,12 @@ def window_of(known: ServiceRecord, days: int, *, today: date, turn: int) -> Win
 
 
 def older_window(
-    known: ServiceRecord, days: int, *, before: date, without: Collection[date] = ()
+    known: InvoiceHistory, days: int, *, before: date, without: Collection[date] = ()
 ) -> Window | None:
-    """Return the window that ends with the day that was not compared for the longest time.
+    """Return the window that ends with the day whose last attempt is oldest or missing.
 
-    Only days from the first that was ever read up to `before`, except those in `without`, have a
-    turn; None where there is no such day. Among days that were never compared the latest go first.
+    Candidates are the days from the first loaded day up to `before`, except those in `without`; None if
+    there are none. Among days without an attempt, the latest is first.
     """
     if known.first is None or known.first >= before:
         return None
@@ -74,5 +74,5 @@ def older_window(
 
 
 def entity_of(entities: Sequence[int], ordinal: int) -> tuple[int, int]:
-    """Return the entity whose turn it is on a day, and how often it was before."""
+    """Return the entity whose turn it is on a day, and the number of its earlier turns."""
     return entities[ordinal % len(entities)], ordinal // len(entities)

@@ -1,4 +1,4 @@
-"""The settings of the self-audit: how much of the service's time it may take."""
+"""Settings of the self-audit."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from bms_flows.runtime.settings import FlowSettings
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings(FlowSettings):
-    """What the self-audit may be told, beside what all flows are."""
+    """Settings of the self-audit, in addition to those of all flows."""
 
     audit_requests: int = 150
-    """Requests of one audit at most; what they don't reach is not_checked."""
+    """Maximum number of requests per audit; anything beyond them is `not_checked`."""
     audit_days: int = 31
-    """Days of invoices that one audit compares at most, of one entity: others follow in turn."""
+    """Maximum number of invoice days that one audit compares; other days follow in turn."""
     audit_rows: int = 20_000
-    """Invoices that one audit compares at most, by what the warehouse holds; then fewer days."""
+    """Maximum number of invoices that one audit compares, estimated from the warehouse."""
     audit_cycle_days: int = 366
-    """Days in which the audits must have compared everything once, as projected; more is an alarm."""
+    """Limit in days of the projected audit cycle, which compares everything once; beyond it, an alarm is raised."""
     audit_sample: int = 5
-    """Details of each kind of record that one audit reads; others follow in turn."""
+    """Number of details per resource that one audit reads; other details follow in turn."""

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, case, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.audit.compare import Key, Mark, OpenRows, Tally
+from bms_flows.audit.compare import Comparison, Key, OpenRows, SeenDifference
 from bms_flows.audit.parts import Part
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import Extent
@@ -30,16 +30,16 @@ class Result:
     resource: str
     id_entity: int
     day: date
-    tally: Tally
-    step_run_id: int
+    comparison: Comparison
+    run_id: int
     tried_at: datetime | None
-    """When the audit began to compare it; None where rows of another part have moved here."""
+    """Start of the comparison; None if only rows of another part moved here."""
     part: int = 1
     parts: int = 1
 
 
 def days(connection: Connection, id_entity: int, window: Window) -> dict[date, Part]:
-    """Return what earlier audits found of the days of `window`, of those that they compared."""
+    """Return the results of earlier audits for the compared days of `window`."""
     found = _compared(INVOICES, id_entity).where(_RESULT.day.between(window.start, window.end))
     return {row["day"]: _part(row) for row in connection.execute(found).mappings()}
 
@@ -51,7 +51,7 @@ def open_days(connection: Connection, id_entity: int) -> dict[date, Part]:
 
 
 def tried(connection: Connection, id_entity: int) -> dict[date, datetime]:
-    """Return when an audit last began to compare each day of an entity."""
+    """Return the start of the last attempt to compare each day of an entity."""
     found = select(_RESULT.day, _RESULT.tried_at).where(
         _RESULT.resource == INVOICES,
         _RESULT.id_entity == id_entity,
@@ -61,32 +61,32 @@ def tried(connection: Connection, id_entity: int) -> dict[date, datetime]:
 
 
 def parts(connection: Connection, resource: str, id_entity: int) -> list[Part]:
-    """Return what earlier audits found of the parts of a list, of those that they compared."""
+    """Return the results of earlier audits for the compared parts of a list."""
     found = connection.execute(_compared(resource, id_entity).order_by(_RESULT.part))
     return [_part(row) for row in found.mappings()]
 
 
-def keep(connection: Connection, result: Result) -> None:
+def save(connection: Connection, result: Result) -> None:
     """Store the result of a day or part within the caller's transaction.
 
-    What could not be compared keeps the result of an earlier audit that could.
+    If the comparison failed, the result of an earlier audit stays.
     """
-    tally = result.tally
+    comparison = result.comparison
     row = insert(reconciliation).values(
         resource=result.resource,
         id_entity=result.id_entity,
         day=result.day,
         part=result.part,
         parts=result.parts,
-        **_summary(tally),
-        rows_compared=tally.compared,
-        changed_meanwhile=tally.changed,
+        **_summary(comparison),
+        rows_compared=comparison.compared,
+        changed_meanwhile=comparison.changed,
         checked_at=datetime.now(UTC),
         tried_at=result.tried_at,
         step_run_id=result.step_run_id,
     )
     key = [column.name for column in reconciliation.primary_key]
-    if tally.state == "not_checked":
+    if comparison.state == "not_checked":
         stale = _RESULT.state == "not_checked"
         renewed: dict[str, Any] = {
             "tried_at": result.tried_at,
@@ -97,41 +97,43 @@ def keep(connection: Connection, result: Result) -> None:
     connection.execute(row.on_conflict_do_update(index_elements=key, set_=renewed))
 
 
-def keep_part(
+def save_part(
     connection: Connection,
     result: Result,
     known: Sequence[Part],
     left: Mapping[int, OpenRows],
 ) -> None:
-    """Store the result of one part of a list, and the rows `left` open in the parts `known` before.
+    """Store the result of one part of a list, and the rows `left` open in all `known` parts.
 
-    `left` is what `parts.carried` returned. A part that could not be compared changes no other.
+    `left` is the result of `parts.carried`. A failed comparison changes no other part.
     """
-    tally, part = result.tally, result.part
+    comparison, part = result.comparison, result.part
     of_list = (_RESULT.resource == result.resource) & (_RESULT.id_entity == result.id_entity)
-    if tally.state == "not_checked":
+    if comparison.state == "not_checked":
         stored = connection.scalar(select(_RESULT.day).where(of_list, _RESULT.part == part))
-        keep(connection, replace(result, day=stored or result.day))
+        save(connection, replace(result, day=stored or result.day))
         return
     for code, rows in left.get(part, {}).items():
-        tally.rows[code] = rows | tally.rows.get(code, {})
+        comparison.rows[code] = rows | comparison.rows.get(code, {})
     outdated = (_RESULT.part == part) & (_RESULT.day != result.day)
     connection.execute(
         delete(reconciliation).where(of_list, outdated | (_RESULT.part > result.parts))
     )
-    keep(connection, result)
+    save(connection, result)
     before = {each.number: each for each in known if each.number <= result.parts}
     for number in (before.keys() | left.keys()) - {part}:
         open_rows = left.get(number, {})
         if number in before:
-            renew(connection, result.resource, result.id_entity, before[number], open_rows)
+            update_open_rows(
+                connection, result.resource, result.id_entity, before[number], open_rows
+            )
         else:
-            moved = Tally(rows=open_rows)
-            keep(connection, replace(result, part=number, tally=moved, tried_at=None))
+            moved = Comparison(rows=open_rows)
+            save(connection, replace(result, part=number, comparison=moved, tried_at=None))
     connection.execute(update(reconciliation).where(of_list).values(parts=result.parts))
 
 
-def renew(
+def update_open_rows(
     connection: Connection,
     resource: str,
     id_entity: int,
@@ -139,7 +141,7 @@ def renew(
     rows: OpenRows,
     day: date | None = None,
 ) -> None:
-    """Store other open rows for a part, or for a `day`, that was not compared again."""
+    """Update the open rows of a part, or of a `day`, that was not compared again."""
     if rows == part.rows:
         return
     of_part = (_RESULT.resource == resource) & (_RESULT.id_entity == id_entity)
@@ -147,12 +149,12 @@ def renew(
     connection.execute(
         update(reconciliation)
         .where(of_part, _RESULT.state != "not_checked")
-        .values(**_summary(Tally(rows=rows)))
+        .values(**_summary(Comparison(rows=rows)))
     )
 
 
-def ring(connection: Connection, resource: str, id_entity: int, step: Step) -> None:
-    """Raise the alarm of days or parts that are not reconciled; recover it when none is left."""
+def update_alarm(connection: Connection, resource: str, id_entity: int, step: Step) -> None:
+    """Raise the alarm of days or parts that are not reconciled; recover the alarm if there are none."""
     query = (
         select(_RESULT.day, _RESULT.part, _RESULT.parts, _RESULT.found)
         .where(_RESULT.resource == resource, _RESULT.id_entity == id_entity)
@@ -184,9 +186,9 @@ def ring(connection: Connection, resource: str, id_entity: int, step: Step) -> N
 
 
 def close_removed(connection: Connection, entities: Collection[int]) -> None:
-    """Close the alarms of entities that are not among `entities`, those of the connection.
+    """Close the alarms of entities that the connection no longer lists; `entities` are the listed ones.
 
-    No audit compares such an entity again; what was found of its days stays stored.
+    No audit compares a removed entity again; its stored results stay.
     """
     for each in alarms.open_alarms(connection):
         found = _OF_ENTITY.fullmatch(each.subject)
@@ -209,20 +211,23 @@ def _part(row: RowMapping) -> Part:
     return Part(row["part"], _rows(row["rows"]), row["checked_at"], row["tried_at"])
 
 
-def _summary(tally: Tally) -> dict[str, Any]:
+def _summary(comparison: Comparison) -> dict[str, Any]:
     return {
-        "state": tally.state,
-        "reasons": tally.reasons,
-        "found": tally.found,
-        "pending": tally.pending,
-        "rows": tally.rows,
+        "state": comparison.state,
+        "because": comparison.because,
+        "found": comparison.found,
+        "pending": comparison.pending,
+        "rows": comparison.rows,
     }
 
 
 def _rows(stored: Mapping[str, Mapping[str, Sequence[Any] | None]]) -> OpenRows:
-    """Return open rows as they were stored: JSON writes every key as text."""
+    """Return open rows from their stored form, in which JSON has turned every key into text."""
     return {
-        code: {_key(key): Mark(*mark) if mark else None for key, mark in rows.items()}
+        code: {
+            _key(key): SeenDifference(*difference) if difference else None
+            for key, difference in rows.items()
+        }
         for code, rows in stored.items()
     }
 

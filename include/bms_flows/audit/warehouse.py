@@ -1,4 +1,4 @@
-"""What the warehouse holds, as values that can be held against the service's; and when it read them."""
+"""Rows of the warehouse in a form comparable with the service, and the times of their loads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -10,8 +10,9 @@ from sqlalchemy import ARRAY, Column, ColumnElement, Connection, any_, case, fun
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.records import Record
-from bms_flows.audit.compare import Held, Key, digest
-from bms_flows.mirror.resource import Resource
+from bms_flows.audit.compare import Key, StoredRow, digest
+from bms_flows.catalog import LOADED_BY
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.columns import typed_records
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import (
@@ -21,37 +22,30 @@ from bms_warehouse.tables import (
     step_run,
 )
 
-NAMES = ("invoice_type_name", "payment_mode_name", "status_name")
-"""Fields that name a code in some language."""
+CODE_LABELS = ("invoice_type_name", "payment_mode_name", "status_name")
+"""Fields with the label of a code in one language."""
 
 INVOICE_COLUMNS = [
     client_invoice.columns[name]
     for name in CLIENT_INVOICE_FIELDS
-    if name not in NAMES and name != "id_entity"
+    if name not in CODE_LABELS and name != "id_entity"
 ]
-
-FLOWS = {
-    "contact": "contact_sync",
-    "consultant": "consultant_sync",
-    "employee": "employee_directory",
-}
-"""The flow that fills each mirror."""
 
 
 def digests(
     records: Sequence[Record], columns: Mapping[str, Column[Any]], zone: str
 ) -> dict[Key, bytes]:
-    """Return the service's records as digests of what the warehouse would hold of them.
+    """Return digests of the service's records in the warehouse's form, by key.
 
-    `columns` are named by the records' fields. Rows that no table can hold are left out: they
-    stand in bms.quarantine.
+    `columns` are named by the records' fields. Rows that the warehouse cannot store are omitted: they
+    belong in `bms.quarantine`.
     """
     if not records:
         return {}
     framed = typed_records(
         records, [Column(name, each.type) for name, each in columns.items()], zone
     )
-    kept = [records[place].key for place in framed.kept]
+    kept = [records[index].key for index in framed.kept]
     rows = framed.rows.select(list(columns)).to_pylist()
     for name in (name for name, column in columns.items() if isinstance(column.type, JSONB)):
         for row in rows:
@@ -64,8 +58,8 @@ def invoices(
     id_entity: int,
     window: Window | None = None,
     keys: Collection[Key] | None = None,
-) -> dict[Key, Held]:
-    """Return the current invoices of an entity, of the days of `window` or those of `keys`."""
+) -> dict[Key, StoredRow]:
+    """Return the current invoices of an entity, limited to `window` or `keys`."""
     table = client_invoice.c
     query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
         table.id_entity == id_entity, table["_missing_since"].is_(None)
@@ -75,11 +69,13 @@ def invoices(
     if keys is not None:
         query = query.where(_among(table.id_invoice, keys))
     found = connection.execute(query)
-    return {row.id_invoice: Held(digest(_plain(list(row[2:]))), row[0], row[1]) for row in found}
+    return {
+        row.id_invoice: StoredRow(digest(_plain(list(row[2:]))), row[0], row[1]) for row in found
+    }
 
 
 def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date, datetime]:
-    """Return when each day of `window` was last read completely."""
+    """Return the time of the last complete load of each day of `window`."""
     day = client_invoice_day.c
     found = connection.execute(
         select(day.day, day.read_at).where(
@@ -90,14 +86,14 @@ def read_at(connection: Connection, id_entity: int, window: Window) -> dict[date
 
 
 def busy_rows(connection: Connection, id_entity: int) -> int:
-    """Return how many invoices a busy day of an entity has."""
+    """Return the number of invoices on a busy day of an entity (90th percentile)."""
     day = client_invoice_day.c
     busy = func.percentile_cont(0.9).within_group(day.invoices)
     return int(connection.scalar(select(busy).where(day.id_entity == id_entity)) or 0)
 
 
 def history(connection: Connection, id_entity: int) -> Window | None:
-    """Return the first to the last day that was ever read of an entity, None where none was."""
+    """Return the first to the last loaded day of an entity, None without one."""
     day = client_invoice_day.c
     bounds = select(func.min(day.day), func.max(day.day)).where(day.id_entity == id_entity)
     first, last = connection.execute(bounds).one()
@@ -106,13 +102,13 @@ def history(connection: Connection, id_entity: int) -> Window | None:
 
 def mirrored(
     connection: Connection,
-    resource: Resource,
+    resource: MirroredResource,
     id_entity: int,
     keys: Collection[Key] | None = None,
-) -> dict[Key, Held]:
-    """Return the rows of a mirror by what lists say of them: those of `keys`, or all.
+) -> dict[Key, StoredRow]:
+    """Return the list columns of a mirror's rows as digests, all rows or those of `keys`.
 
-    `id_entity` is 0 where the mirror's list is not that of an entity.
+    `id_entity` is 0 if the mirror's list is not per entity.
     """
     table = resource.table
     unlisted = case((table.c["_list_hash"].is_(None), "unlisted"))
@@ -127,16 +123,18 @@ def mirrored(
     if keys is not None:
         query = query.where(_among(table.c[resource.key], keys))
     return {
-        row[0]: Held(digest(_plain(list(row[3:]))), row[1], gone=row[2])
+        row[0]: StoredRow(digest(_plain(list(row[3:]))), row[1], gone=row[2])
         for row in connection.execute(query)
     }
 
 
-def mirrored_at(connection: Connection, resource: Resource, id_entity: int) -> datetime | None:
-    """Return when the last complete run that read all of a list began, or None without one."""
-    whole = func.coalesce(step_run.c.details["whole"].as_boolean(), True)
-    begun = select(func.max(step_run.c.started_at)).where(
-        step_run.c.flow == FLOWS[resource.name], step_run.c.state == "complete", whole
+def mirrored_at(
+    connection: Connection, resource: MirroredResource, id_entity: int
+) -> datetime | None:
+    """Return the start of the last complete run that read the whole list, None without one."""
+    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
+    begun = select(func.max(run.c.started_at)).where(
+        run.c.flow == LOADED_BY[resource.name].dag_id, run.c.state == "complete", whole
     )
     if id_entity:
         begun = begun.where(step_run.c.id_entity == id_entity)
@@ -145,13 +143,13 @@ def mirrored_at(connection: Connection, resource: Resource, id_entity: int) -> d
 
 
 def _among(column: Column[Any], keys: Collection[Key]) -> ColumnElement[bool]:
-    """Return the condition that a row's key is one of `keys`; keys of another type match none."""
+    """Return the condition that a row's key is one of `keys`; keys of another type never match."""
     fitting = [key for key in keys if isinstance(key, column.type.python_type)]
     return column == any_(literal(fitting, ARRAY(column.type)))
 
 
 def _plain(values: list[Any]) -> list[Any]:
-    """Return values that are written alike wherever they come from: 12.50 and 12.5 are one amount."""
+    """Return values in canonical form: 12.50 and 12.5 are the same amount."""
     return [
         f"{value.normalize():f}"
         if isinstance(value, Decimal)

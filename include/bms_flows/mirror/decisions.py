@@ -1,4 +1,4 @@
-"""What a run decides, as pure functions: which details to read, who is gone, when to ask a person."""
+"""Decisions of a mirror run: details to read, missing rows, removals to confirm. Pure."""
 
 import hashlib
 import heapq
@@ -11,109 +11,109 @@ import msgspec
 from bms_flows.runtime.coverage import Key
 
 Flags = tuple[bool | None, ...]
-"""A row's flags, in the order of the resource's columns; None where no list that was read says."""
+"""Flags of a row, in the order of the resource's columns; None if the run reads no list that determines it."""
 
 
-class ServiceRecord(msgspec.Struct, frozen=True, gc=False):
-    """A row as it stands in the mirror; there may be very many."""
+class MirrorRow(msgspec.Struct, frozen=True, gc=False):
+    """State of a row in the mirror; kept small, since a mirror may have many rows."""
 
     list_hash: bytes | None
     detailed: bool
-    gone: str | None
+    removal: str | None
+    """Reason why the row is marked as removed; None for a current row."""
     flags: Flags = ()
     scope: int | None = None
-    """The entity whose list had it, where lists are those of entities."""
+    """The entity whose list contained the row, if lists are per entity."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """Every detail is read again once in so many runs, changed or not; this is one of these runs.
+    """Rotation in which every detail is read again once within `runs` runs, changed or not.
 
-    The rows stand on a ring. Each run goes on where the one before has stopped, so that rows which
-    come and go move nobody out of turn, and a run that reads fewer than its share delays the others
-    and passes over none: of `n` rows, all are read within `runs`, or n / budget runs if that is more.
+    Hashes order the rows on a ring. Each run continues where the previous run stopped. So new and
+    removed rows do not change the order, and a run that reads less than its share delays rows but skips
+    none: all `n` rows are read within `runs` runs, or n / budget runs if that is more.
     """
 
     runs: int
     turn: int
     reached: str | None = None
-    """The place on the ring up to which the runs before have read."""
+    """Ring position up to which earlier runs have read."""
 
     def due(self, keys: Collection[Key]) -> list[Key]:
-        """Return whose turn it is of `keys`, in the order of the ring."""
+        """Return those of `keys` whose details are due in this run, in ring order."""
         share = (self.turn + 1) * len(keys) // self.runs - self.turn * len(keys) // self.runs
         return heapq.nsmallest(share, keys, key=self._distance)
 
     def after(self, read: Sequence[Key]) -> dict[str, Any]:
-        """Return what the next run needs to go on, when `read`, the first of those due, were read."""
-        return {"turn": self.turn, "reached": place_of(read[-1]) if read else self.reached}
+        """Return the state from which the next run continues, once `read`, the first due rows, were read."""
+        return {"turn": self.turn, "reached": ring_position(read[-1]) if read else self.reached}
 
     def _distance(self, key: Key) -> tuple[bool, str]:
-        place = place_of(key)
-        return self.reached is not None and place <= self.reached, place
+        position = ring_position(key)
+        return self.reached is not None and position <= self.reached, position
 
 
-def in_rotation(known: Mapping[Key, ServiceRecord], scope: int | None) -> list[Key]:
-    """Return the rows whose details take turns: those that were read and are not gone."""
+def in_rotation(known: Mapping[Key, MirrorRow], scope: int | None) -> list[Key]:
+    """Return the rows in rotation: those with a detail, except missing rows."""
     return [
         key
         for key, row in known.items()
-        if row.detailed and row.gone != "missing" and row.scope == scope
+        if row.detailed and row.removal != "vanished" and row.scope == scope
     ]
 
 
-def place_of(key: Key) -> str:
-    """Return a row's place on the ring; it tells nothing of the row."""
+def ring_position(key: Key) -> str:
+    """Return a row's ring position, a hash without information about the row."""
     return hashlib.blake2b(str(key).encode(), digest_size=8).hexdigest()
 
 
 def details_to_read(
     *, changed: Sequence[Key], incomplete: Sequence[Key], due: Sequence[Key], budget: int
 ) -> tuple[list[Key], list[Key]]:
-    """Return whose details a run reads: the changed and new and then those still to be read; those due.
+    """Return the rows whose details a run reads: new, changed and incomplete rows; then due rows.
 
-    More than `budget` are left for the next runs.
+    Rows beyond `budget` are left to the next runs.
     """
     first = list(dict.fromkeys([*changed, *incomplete]))[:budget]
     return first, list(due[: budget - len(first)])
 
 
-def absent(
-    known: Mapping[Key, ServiceRecord], seen: Collection[Key], scope: int | None
+def missing_rows(
+    known: Mapping[Key, MirrorRow], seen: Collection[Key], scope: int | None
 ) -> list[Key]:
-    """Return the rows that stand here as present and that no list had."""
+    """Return current rows of the mirror that no list contained."""
     return [
         key
         for key, row in known.items()
-        if row.gone is None and row.scope == scope and key not in seen
+        if row.removal is None and row.scope == scope and key not in seen
     ]
 
 
-def no_longer_listed(known: Mapping[Key, ServiceRecord], gone: Sequence[Key]) -> list[Key]:
-    """Return, of absent rows, those that a list had until now.
+def newly_missing(known: Mapping[Key, MirrorRow], missing: Sequence[Key]) -> list[Key]:
+    """Return missing rows that a list contained before this run.
 
-    Of the others it is known that lists leave them out and that the service has them all the same.
+    The others are known to be missing from lists but present in the service.
     """
-    return [key for key in gone if known[key].list_hash is not None]
+    return [key for key in missing if known[key].list_hash is not None]
 
 
-def to_confirm(
-    known: Mapping[Key, ServiceRecord], gone: Sequence[Key], *, rotates: bool
+def details_to_confirm(
+    known: Mapping[Key, MirrorRow], missing: Sequence[Key], *, rotates: bool
 ) -> list[Key]:
-    """Return, of absent rows, those whose details a run asks for: all, unless details take turns.
+    """Return missing rows whose details a run reads: all, unless details rotate.
 
-    Then just those that a list had until now, or whose detail is still to be read; the others wait
-    for their turn.
+    With rotation: newly missing rows and rows without a detail; the others wait for their turn.
     """
-    news = {*no_longer_listed(known, gone)}
-    return [key for key in gone if not rotates or key in news or not known[key].detailed]
+    new = {*newly_missing(known, missing)}
+    return [key for key in missing if not rotates or key in new or not known[key].detailed]
 
 
-def too_many(gone: int, present: int, *, rows: int, percent: int) -> bool:
-    """Tell whether so many gone at once, of those `present`, are a person's business."""
-    return gone > max(rows, present * percent / 100)
+def exceeds_limit(missing: int, current: int, *, rows: int, percent: int) -> bool:
+    """Return whether an operator must confirm that `missing` rows of `current` are removed."""
+    return missing > max(rows, current * percent / 100)
 
 
-def carried(known: Mapping[Key, ServiceRecord], flag: int) -> set[Key]:
-    """Return the present rows for which flag number `flag` is true so far."""
-    return {key for key, row in known.items() if row.flags[flag] and row.gone is None}
+def rows_with_flag(known: Mapping[Key, MirrorRow], flag: int) -> set[Key]:
+    """Return the current rows for which flag number `flag` is true so far."""
+    return {key for key, row in known.items() if row.flags[flag] and row.removal is None}

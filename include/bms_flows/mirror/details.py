@@ -1,4 +1,4 @@
-"""Details read several at a time, no more, in the order asked for, and staged."""
+"""Concurrent reading of details, in the requested order, and their staging."""
 
 import asyncio
 import logging
@@ -11,53 +11,53 @@ from typing import Any
 
 from bms.errors import InvalidRecords, Refused
 from bms.responses import Detail
-from bms_flows.mirror.decisions import ServiceRecord
-from bms_flows.mirror.diff import Intake
-from bms_flows.mirror.resource import Resource
-from bms_flows.mirror.responses import Answers, only
-from bms_flows.mirror.rows import Detailed, rename
-from bms_flows.mirror.staging import Staging, Unfit
+from bms_flows.mirror.decisions import MirrorRow
+from bms_flows.mirror.diff import ListDiff
+from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.responses import ResponseFiles, only
+from bms_flows.mirror.rows import DetailItem, rename
+from bms_flows.mirror.staging import Staging, UnstorableRow
 from bms_flows.runtime.coverage import Key
 
 LOG = logging.getLogger(__name__)
 
 CHUNK = 1_000
-"""Details staged at once; as often the log says how far a run is."""
+"""Details staged at once; the progress is logged at the same interval."""
 
-Found = Detail[Any] | InvalidRecords | None
-"""A detail, what is wrong with it, or nothing: the service has no such row."""
+Response = Detail[Any] | InvalidRecords | None
+"""A detail, the error of an invalid detail, or None if the service has no such row."""
 
 
 @dataclass
 class Details:
-    """Reads details beside what the lists say, and stages them."""
+    """Reads details, combines them with their list items and stages them."""
 
-    resource: Resource
+    resource: MirroredResource
     fetch: Callable[[Any], Awaitable[Detail[Any]]]
-    intake: Intake
-    known: Mapping[Key, ServiceRecord]
+    diff: ListDiff
+    known: Mapping[Key, MirrorRow]
     staging: Staging
-    answers: Answers
-    apart: Answers | None
-    """Where that part of answers goes that is kept apart; None where nothing of it is kept."""
+    responses: ResponseFiles
+    private_responses: ResponseFiles | None
+    """Storage of the private part of responses; None if the run does not store private fields."""
     read: int = 0
     missing: list[Key] = field(default_factory=list)
-    """Rows that the service says it doesn't have."""
+    """Rows that the service does not have."""
 
-    async def take(self, keys: Sequence[Key], ahead: int) -> None:
-        """Read the details of `keys`; one that can't be loaded leaves the row as it is listed."""
-        waiting: list[Detailed] = []
+    async def load(self, keys: Sequence[Key], concurrency: int) -> None:
+        """Read and stage the details of `keys`; a row with an invalid detail stays without a detail."""
+        waiting: list[DetailItem] = []
         started = time.monotonic()
-        async for key, found in read_each(keys, self.fetch, ahead):
+        async for key, found in read_each(keys, self.fetch, concurrency):
             self.read += 1
             if found is None:
                 self.missing.append(key)
             elif isinstance(found, Detail):
-                waiting.append(self._beside_its_list(key, found))
-                self._keep(key, found)
+                waiting.append(self._with_list_state(key, found))
+                self._store(key, found)
             else:
                 _, name, code = found.rejected[0]
-                self.intake.refuse(Unfit(key, "detail", code, name, b"{}"))
+                self.diff.reject(UnstorableRow(key, "detail", code, name, b"{}"))
             if len(waiting) >= CHUNK:
                 await self.staging.detailed(waiting)
                 waiting = []
@@ -67,53 +67,58 @@ class Details:
         if waiting:
             await self.staging.detailed(waiting)
 
-    def _beside_its_list(self, key: Key, found: Detail[Any]) -> Detailed:
+    def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
         extra = rename(found.record, found.extra, self.resource.aliases)
-        said = self.intake.said(key)
-        if said is None:  # no list had it
+        listed = self.diff.list_state(key)
+        if listed is None:
             flags = self.known[key].flags
-            return Detailed(found.record, extra, None, None, flags, deleted=False)
-        unsaid = getattr(found.record, "deleted", None) is None
-        return Detailed(
-            found.record, extra, said.extra, said.digest, said.flags, said.deleted and unsaid
+            return DetailItem(found.record, extra, None, None, flags, deleted=False)
+        without_flag = getattr(found.record, "deleted", None) is None
+        return DetailItem(
+            found.record,
+            extra,
+            listed.extra,
+            listed.digest,
+            listed.flags,
+            listed.deleted and without_flag,
         )
 
-    def _keep(self, key: Key, found: Detail[Any]) -> None:
-        """Keep an answer as it came, if it may bring something."""
-        if self.intake.stands(key):
+    def _store(self, key: Key, found: Detail[Any]) -> None:
+        """Store the response if the row is new or changed."""
+        if self.diff.is_unchanged(key):
             return
-        self.answers.keep("details", self.resource.public_detail(found.body))
-        if self.apart and self.resource.private:
+        self.responses.append("details", self.resource.public_detail(found.body))
+        if self.private_responses and self.resource.private:
             fields = self.resource.private.fields | {self.resource.key}
-            self.apart.keep("details", only(found.body, fields))
+            self.private_responses.append("details", only(found.body, fields))
 
 
 async def read_each(
-    keys: Iterable[Key], read: Callable[[Any], Awaitable[Detail[Any]]], ahead: int
-) -> AsyncIterator[tuple[Key, Found]]:
-    """Yield each key with what the service answers for it, `ahead` requests under way at most."""
+    keys: Iterable[Key], read: Callable[[Any], Awaitable[Detail[Any]]], concurrency: int
+) -> AsyncIterator[tuple[Key, Response]]:
+    """Yield each key with its response; send at most `concurrency` requests at the same time."""
     todo = iter(keys)
-    under_way: deque[asyncio.Task[tuple[Key, Found]]] = deque()
+    in_flight: deque[asyncio.Task[tuple[Key, Response]]] = deque()
     try:
         while True:
-            while len(under_way) < ahead and (key := next(todo, None)) is not None:
-                under_way.append(asyncio.create_task(_read(key, read)))
-            if not under_way:
+            while len(in_flight) < concurrency and (key := next(todo, None)) is not None:
+                in_flight.append(asyncio.create_task(_read(key, read)))
+            if not in_flight:
                 return
-            yield await under_way.popleft()
+            yield await in_flight.popleft()
     finally:
-        for task in under_way:
+        for task in in_flight:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*in_flight, return_exceptions=True)
 
 
-async def _read(key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]) -> tuple[Key, Found]:
+async def _read(key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]) -> tuple[Key, Response]:
     try:
         return key, await read(key)
     except InvalidRecords as error:
         return key, error
     except Refused as error:
-        # How a row that is gone is answered isn't shown by the interface: our assumption.
+        # The interface does not specify the response for a removed row: our assumption.
         if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             return key, None
         raise

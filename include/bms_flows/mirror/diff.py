@@ -1,4 +1,4 @@
-"""Pages taken in: each row held against the mirror; what is new or differs goes on to staging."""
+"""Diff of the lists against the mirror: new and changed rows are staged, responses stored."""
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,23 +8,23 @@ from operator import attrgetter
 from typing import Any
 
 from bms.responses import Page
-from bms_flows.mirror.decisions import Flags, ServiceRecord
+from bms_flows.mirror.decisions import Flags, MirrorRow
 from bms_flows.mirror.flags import Flag
-from bms_flows.mirror.resource import Resource, Source
-from bms_flows.mirror.responses import Answers
-from bms_flows.mirror.rows import Extra, Listed, digest_of, rename
-from bms_flows.mirror.staging import Unfit
+from bms_flows.mirror.resource import MirroredResource, MirrorSource
+from bms_flows.mirror.responses import ResponseFiles
+from bms_flows.mirror.rows import Extra, ListItem, digest_of, rename
+from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import KeyedRows
 from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
-"""Items handed on to staging at once."""
+"""Items staged at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the lists say of a row beside its fields."""
+class ListState:
+    """What the lists reveal about a row in addition to its fields."""
 
     flags: Flags
     deleted: bool
@@ -33,76 +33,78 @@ class Said:
 
 
 @dataclass
-class Intake:
-    """What the lists of a run hold, beside what stands."""
+class ListDiff:
+    """Rows of the lists of a run, compared with the mirror."""
 
-    resource: Resource
-    source: Source
-    known: Mapping[Key, ServiceRecord]
+    resource: MirroredResource
+    source: MirrorSource
+    known: Mapping[Key, MirrorRow]
     flags: Mapping[str, Flag]
-    """By flag's column, what tells a row's flag."""
+    """By flag column, the function that returns the flag of a row."""
     details: bool
     """Whether details are read."""
-    turns: Container[Key]
-    """The rows whose details are read again though nothing about them changed."""
+    rotation: Container[Key]
+    """Rows whose details are read again although the rows are unchanged."""
     day: date
-    answers: Answers
-    stage: Callable[[Sequence[Listed]], Awaitable[None]]
-    """Takes rows that are new or differ, a chunk at a time; the latest state of each counts."""
-    bad: set[Key] = field(default_factory=set)
-    """Of the rows seen, those that can't be loaded."""
-    unread: set[Key] = field(default_factory=set)
-    """Rows whose details were read and can't be loaded."""
-    aside: dict[str, InvalidRow] = field(default_factory=dict)
-    """What is set aside, by the row's key, or its digest where it has no key."""
+    responses: ResponseFiles
+    stage: Callable[[Sequence[ListItem]], Awaitable[None]]
+    """Stages a chunk of new or changed rows; a later state of a row replaces an earlier one."""
+    invalid: set[Key] = field(default_factory=set)
+    """Rows of the lists that the mirror cannot store."""
+    invalid_details: set[Key] = field(default_factory=set)
+    """Rows whose details the mirror cannot store."""
+    quarantined: dict[str, InvalidRow] = field(default_factory=dict)
+    """Rows for quarantine, by key; by digest if the key is unreadable."""
     changed: dict[Key, None] = field(default_factory=dict)
-    """New or different rows, in the order they came."""
+    """New or changed rows, in the order of the lists."""
     incomplete: dict[Key, None] = field(default_factory=dict)
+    """Unchanged rows whose details have not been read yet."""
     due: dict[Key, None] = field(default_factory=dict)
+    """Unchanged rows in the rotation."""
     any_deleted: bool = False
     _digests: dict[Key, bytes] = field(default_factory=dict)
-    """Of every row that could be read, in its latest state."""
+    """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
-    _waiting: dict[Key, Listed] = field(default_factory=dict)
+    _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
-    async def take(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:
-        """Take a page in; return the key and digest of each row that can be read."""
+    async def add(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:
+        """Compare the rows of a page; return the key and digest of each readable row."""
         rows: list[tuple[Key, bytes]] = []
-        news = bool(page.rejected)
+        relevant = bool(page.rejected)
         for rejected in page.rejected:
             self._reject(rejected.key, rejected.code, rejected.field, rejected.raw)
         key_of = attrgetter(self.resource.key)
         members = [self.flags[name] for name in self.resource.flags]
         constants = tuple(self.source.constants.values())
-        for place, record in enumerate(page.records):
-            extra = page.extra.get(place)
+        for index, record in enumerate(page.records):
+            extra = page.extra.get(index)
             if extra:
                 extra = self.resource.unknown(rename(record, extra, self.resource.aliases)) or None
             key = key_of(record)
             flags = tuple([each(key) for each in members])
-            said = getattr(record, "deleted", None)
-            gone = deleted if said is None else said  # its own word goes before its list's
-            digest = digest_of(record, extra, _said(flags, gone, constants))
+            own = getattr(record, "deleted", None)
+            removed = deleted if own is None else own  # the row's own field precedes its list
+            digest = digest_of(record, extra, _list_digest(flags, removed, constants))
             rows.append((key, digest))
-            # A reading is taken in twice: what it says again was held against the mirror already.
+            # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:
-                news |= self._compare(key, Listed(record, digest, extra, flags, gone))
+                relevant |= self._compare(key, ListItem(record, digest, extra, flags, removed))
         if len(self._waiting) >= CHUNK:
-            await self._hand_on()
-        if news:
-            self.answers.keep("pages", self.resource.public(page.body))
+            await self.flush()
+        if relevant:
+            self.responses.append("pages", self.resource.public(page.body))
         return rows
 
-    def _compare(self, key: Key, item: Listed) -> bool:
-        """Hold a row against what stands, unless it came differently before; tell if it differs."""
+    def _compare(self, key: Key, item: ListItem) -> bool:
+        """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""
         known = None if key in self._digests else self.known.get(key)
         self._digests[key] = item.digest
         self.any_deleted |= item.deleted
-        if known and known.list_hash == item.digest and known.gone != "missing":
+        if known and known.list_hash == item.digest and known.removal != "vanished":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
-            elif key in self.turns:
+            elif key in self.rotation:
                 self.due[key] = None
             else:
                 return False
@@ -113,8 +115,8 @@ class Intake:
         self.changed[key] = None
         return True
 
-    def _remember(self, key: Key, item: Listed) -> None:
-        """Keep what a detail of the row will be seen beside."""
+    def _remember(self, key: Key, item: ListItem) -> None:
+        """Remember the values of the row that its detail lacks."""
         if item.extra:
             self._extras[key] = item.extra
         else:
@@ -124,63 +126,60 @@ class Intake:
         else:
             self._deleted.discard(key)
 
-    async def _hand_on(self) -> None:
-        items = list(self._waiting.values())
-        self._waiting.clear()
-        await self.stage(items)
-
-    async def end(self) -> None:
-        """Hand on what is left."""
+    async def flush(self) -> None:
+        """Stage the rows that are still waiting."""
         if self._waiting:
-            await self._hand_on()
+            items = list(self._waiting.values())
+            self._waiting.clear()
+            await self.stage(items)
 
     def _reject(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
         if key is not None:
-            self.bad.add(key)
-        self._set_aside(key, code, name, raw)
+            self.invalid.add(key)
+        self._quarantine(key, code, name, raw)
 
-    def _set_aside(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
-        """Put what can't be loaded, a whole row or its detail, among what goes to quarantine."""
+    def _quarantine(self, key: Key | None, code: str, name: str | None, raw: bytes) -> None:
+        """Collect a row or detail for quarantine."""
         bad = InvalidRow.of(key, code, name, self.resource.public(raw), self.day)
-        self.aside[bad.row_key] = bad
+        self.quarantined[bad.row_key] = bad
 
-    def refuse(self, unfit: Unfit) -> None:
-        """Set aside what can't be loaded: a row, or a part of it that is then still to be read."""
-        if unfit.part:
-            self.unread.add(unfit.key)
-            self._set_aside(f"{unfit.key} {unfit.part}", unfit.code, unfit.field, unfit.raw)
+    def reject(self, row: UnstorableRow) -> None:
+        """Quarantine a row that the mirror cannot store, or only a part of the row."""
+        if row.part:
+            self.invalid_details.add(row.key)
+            self._quarantine(f"{row.key} {row.part}", row.code, row.field, row.raw)
         else:
-            self._reject(unfit.key, unfit.code, unfit.field, unfit.raw)
+            self._reject(row.key, row.code, row.field, row.raw)
 
     @property
     def seen(self) -> set[Key]:
-        """Every row that a list had, whether it can be loaded or not."""
-        return self._digests.keys() | self.bad
+        """Every row of the lists, valid or not."""
+        return self._digests.keys() | self.invalid
 
     @property
     def keyless(self) -> int:
-        """Rows that have no key that can be read."""
-        return sum(row_key.startswith("sha256:") for row_key in self.aside)
+        """Number of rows without a readable key."""
+        return sum(row_key.startswith("sha256:") for row_key in self.quarantined)
 
-    def said(self, key: Key) -> Said | None:
-        """Return what the lists say of a row whose detail may be read; None if they lack it."""
+    def list_state(self, key: Key) -> ListState | None:
+        """Return the state of a row whose detail may be read; None if the lists lack the row."""
         digest = self._digests.get(key)
         if digest is None:
             return None
         flags = tuple([self.flags[name](key) for name in self.resource.flags])
-        return Said(flags, key in self._deleted, digest, self._extras.get(key))
+        return ListState(flags, key in self._deleted, digest, self._extras.get(key))
 
-    def stands(self, key: Key) -> bool:
-        """Tell whether a list had the row just as it stands here, detail and all."""
+    def is_unchanged(self, key: Key) -> bool:
+        """Return whether the mirror already has the row of the list and its detail."""
         return key in self._digests and key not in self.changed and key not in self.incomplete
 
-    def good(self) -> list[Key]:
-        """Return the new and different rows that can be loaded, those that stand here first."""
-        latest = [key for key in self.changed if key not in self.bad]
+    def storable(self) -> list[Key]:
+        """Return new and changed rows that the mirror can store; changed rows first."""
+        latest = [key for key in self.changed if key not in self.invalid]
         return sorted(latest, key=lambda key: key not in self.known)
 
 
 @cache
-def _said(flags: Flags, deleted: bool, constants: tuple[Any, ...]) -> bytes:
-    """Return what a list says of a row as its digest takes it in."""
+def _list_digest(flags: Flags, deleted: bool, constants: tuple[Any, ...]) -> bytes:
+    """Return the part of a row's digest that depends on its lists."""
     return repr((flags, deleted, *constants)).encode()

@@ -1,9 +1,9 @@
-"""Employees for the mirror: interface, "Employee list item" and "Employee detail", by entity."""
+"""Description of mirrored employees: interface, "Employee list item" and "Employee detail"."""
 
 from bms.client import Client, EmployeeFilter
 from bms.records import Employee, EmployeeItem
 from bms.responses import Page
-from bms_flows.mirror.resource import Private, Resource, Source
+from bms_flows.mirror.resource import MirroredResource, MirrorSource, PrivateFields
 from bms_flows.runtime.list_reader import FetchPage
 from bms_warehouse.tables import (
     EMPLOYEE_PRIVATE_FIELDS,
@@ -13,14 +13,14 @@ from bms_warehouse.tables import (
     employee_version,
 )
 
-EMPLOYEES = Resource(
+EMPLOYEES = MirroredResource(
     table=employee,
     versions=employee_version,
     item=EmployeeItem,
     detail=Employee,
     flags=("_standby", "_former"),
     constants=("_entity", "id_entity"),
-    private=Private(
+    private=PrivateFields(
         table=employee_private,
         versions=employee_private_version,
         fields=frozenset(EMPLOYEE_PRIVATE_FIELDS),
@@ -28,17 +28,17 @@ EMPLOYEES = Resource(
 )
 
 
-def employees(client: Client, *, id_entity: int) -> Source:
-    """Return where the employees of an entity are read: a bare array is a list of one page."""
+def employees(client: Client, *, id_entity: int) -> MirrorSource:
+    """Return the source of an entity's employees; their list is an array without pages."""
 
     def listed(state: EmployeeFilter) -> FetchPage:
         async def rows(number: int, size: int) -> Page[EmployeeItem]:
-            answer = await client.list_employees(id_entity=id_entity, filter=state)
-            return answer.as_page(number, size)
+            response = await client.list_employees(id_entity=id_entity, filter=state)
+            return response.as_page(number, size)
 
         return rows
 
-    return Source(
+    return MirrorSource(
         rows=listed("ALL"),
         members={"_standby": listed("STANDBY"), "_former": listed("FORMER")},
         detail=client.read_employee,

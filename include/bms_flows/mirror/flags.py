@@ -1,4 +1,4 @@
-"""Flags of rows: whether a filtered list has a row, as far as a run can tell."""
+"""Flags of rows: whether a filtered list contains a row, as far as a run can prove it."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -10,30 +10,30 @@ from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import FetchPage, KeyedRows, ListReader
 
 Flag = Callable[[Key], bool | None]
-"""Returns a row's flag; None where no list was read that says."""
+"""Returns the flag of a row; None if the run reads no list that determines it."""
 
 
 def always(_: Key) -> bool:
-    """Return true: the run reads the list of the rows for which the flag is true."""
+    """Return true: the main list contains only rows for which the flag is true."""
     return True
 
 
 @dataclass
 class FlagList:
-    """A filtered list: the rows that it has carry the flag."""
+    """A filtered list; the flag is true for its rows."""
 
     reading: ListReader
-    had: Collection[Key]
-    """The present rows that carried the flag before this run."""
+    before: Collection[Key]
+    """Current rows whose flag was true before this run."""
     seen: set[Key] = field(default_factory=set)
     proven: bool = False
-    """Whether `seen` is known to be all of the list."""
+    """Whether `seen` is known to be the whole list."""
     corrected: set[Key] = field(default_factory=set)
-    """Rows whose flag was another before the list was proven."""
+    """Rows whose flag changed when the list was proven."""
 
     @classmethod
-    def of(cls, fetch: FetchPage, size: int, name: str, had: Collection[Key]) -> "FlagList":
-        """Return the list that `fetch` asks for, on pages of `size` rows, before it is read."""
+    def of(cls, fetch: FetchPage, size: int, name: str, before: Collection[Key]) -> "FlagList":
+        """Return an unread list that `fetch` requests on pages of `size` rows."""
         seen: set[Key] = set()
 
         async def take(page: Page[Any]) -> KeyedRows:
@@ -41,30 +41,30 @@ class FlagList:
             seen.update(key for key, _ in rows)
             return rows
 
-        return cls(ListReader(fetch, take, size, name, least=1), had, seen)
+        return cls(ListReader(fetch, take, size, name, least=1), before, seen)
 
     def __call__(self, key: Key) -> bool:
-        """Return a row's flag; a row keeps its flag while nothing proves that the list lacks the row."""
-        return key in self.seen or (not self.proven and key in self.had)
+        """Return a row's flag; a true flag stays true until the list is proven to lack the row."""
+        return key in self.seen or (not self.proven and key in self.before)
 
-    def tells(self, changed: Iterable[Key]) -> bool:
-        """Return whether the list says of every row whether it has the row.
+    def determines_all(self, changed: Iterable[Key]) -> bool:
+        """Return whether the list determines the flag of every row.
 
-        One pass may have missed rows, unless all of the list is one page. Then it can't tell the flag of
-        a row that had it before, or that is new or `changed`; others keep the flag that they have.
+        A pass over several pages may miss rows. Such a pass leaves the flag undetermined for missed rows
+        whose flag was true before, or that are new or `changed`; the flags of all others stay.
         """
         if self.reading.agreed:
             return True
-        return self.seen.issuperset(self.had) and self.seen.issuperset(changed)
+        return self.seen.issuperset(self.before) and self.seen.issuperset(changed)
 
     async def prove(self, changed: Iterable[Key], passes: int) -> None:
-        """Read the list again until passes agree, where it can't tell the flag of every row."""
-        before = self._flagged
-        if not self.tells(changed):
+        """Read the list again until passes agree, if it does not determine the flag of every row."""
+        flagged = self._flagged
+        if not self.determines_all(changed):
             await self.reading.until_agreed(passes)
-        self.proven = self.tells(changed)
-        self.corrected |= before ^ self._flagged
+        self.proven = self.determines_all(changed)
+        self.corrected |= flagged ^ self._flagged
 
     @property
     def _flagged(self) -> set[Key]:
-        return set(self.seen) if self.proven else self.seen.union(self.had)
+        return set(self.seen) if self.proven else self.seen.union(self.before)

@@ -1,76 +1,83 @@
-"""The lists of a run, each read until it is proven whole, or its passes are spent."""
+"""List reading: each list of a run is read until passes agree or the pass limit is reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bms_flows.mirror.diff import Intake
+from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.flags import FlagList
-from bms_flows.mirror.resource import Source
+from bms_flows.mirror.resource import MirrorSource
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
 
 @dataclass(frozen=True)
-class Lists:
-    """How the lists of a run were read."""
+class ListReadings:
+    """Summary of the list reading of a run."""
 
     agreed: bool
-    """Whether every list is proven to have been read whole."""
+    """Whether every list is proven to be complete."""
     passes: int
     """Passes over the main list."""
     calls: int
-    """Requests for the main list and that of deleted rows."""
+    """Requests for the main list and the list of deleted rows."""
 
 
-async def read_lists(source: Source, intake: Intake, passes: int, name: str) -> Lists:
-    """Read the main list, the lists of flags and, where it is needed, that of deleted rows.
+async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: str) -> ListReadings:
+    """Read the main list, the filtered lists and, if needed, the list of deleted rows.
 
-    A flag's list is read before the main list, and proven between the passes over the main list: then
-    it is known which rows are new or changed, and the next pass takes their proven flags in.
+    Each filtered list is read before the main list and proven between two passes over the main list:
+    by then new and changed rows are known, and the next pass applies their proven flags.
     """
-    deleted = source.given.get("deleted", False)
-    take = partial(intake.take, deleted=deleted)
-    reading = ListReader(source.rows, take, source.page_size, f"{name}, list")
-    flags = [flag for flag in intake.flags.values() if isinstance(flag, FlagList)]
+    deleted = source.implied.get("deleted", False)
+    add = partial(diff.add, deleted=deleted)
+    reading = ListReader(source.rows, add, source.page_size, f"{name}, list")
+    flags = [flag for flag in diff.flags.values() if isinstance(flag, FlagList)]
     for flag in flags:
         await flag.reading.one_pass()
     await reading.one_pass()
-    proven_at = await _prove(flags, intake, passes, reading)
+    proven_at = await _prove(flags, diff, passes, reading)
     await reading.until_agreed(passes)
-    # A later pass may bring rows that are new or changed, or lack rows whose flag was corrected.
-    while not (told := _told(flags, intake, reading, proven_at)) and len(reading.passes) <= passes:
-        proven_at = await _prove(flags, intake, passes, reading)
+    # A later pass may return new or changed rows, or miss rows whose flag was corrected.
+    while (
+        not (proven := _all_flags_proven(flags, diff, reading, proven_at))
+        and len(reading.passes) <= passes
+    ):
+        proven_at = await _prove(flags, diff, passes, reading)
         await reading.one_pass()
     readings = [reading]
-    if source.deleted and not intake.any_deleted:
-        # The service leaves deleted rows out of ALL, or there are none.
-        take = partial(intake.take, deleted=True)
+    if source.deleted and not diff.any_deleted:
+        # The main list omits deleted rows, or there are none.
+        add = partial(diff.add, deleted=True)
         label = f"{name}, list of deleted"
-        others = ListReader(source.deleted, take, source.page_size, label, least=1)
-        await others.until_agreed(passes)
-        readings.append(others)
-    await intake.end()
-    return Lists(
-        agreed=told and all(each.agreed for each in readings),
+        deletions = ListReader(source.deleted, add, source.page_size, label, least=1)
+        await deletions.until_agreed(passes)
+        readings.append(deletions)
+    await diff.flush()
+    return ListReadings(
+        agreed=proven and all(each.agreed for each in readings),
         passes=len(reading.passes),
         calls=sum(each.calls for each in readings),
     )
 
 
 async def _prove(
-    flags: Sequence[FlagList], intake: Intake, passes: int, reading: ListReader
+    flags: Sequence[FlagList], diff: ListDiff, passes: int, reading: ListReader
 ) -> int:
-    """Prove the flags' lists; return from which pass over the main list on rows have proven flags."""
+    """Prove the filtered lists; return the first pass over the main list that applies proven flags."""
     for flag in flags:
-        await flag.prove(intake.changed, passes)
+        await flag.prove(diff.changed, passes)
     return len(reading.passes)
 
 
-def _told(flags: Sequence[FlagList], intake: Intake, reading: ListReader, proven_at: int) -> bool:
-    """Return whether every row was taken in with the flags that the lists prove."""
-    taken = set[Key]().union(*(each.keys for each in reading.passes[proven_at:]))
+def _all_flags_proven(
+    flags: Sequence[FlagList], diff: ListDiff, reading: ListReader, proven_at: int
+) -> bool:
+    """Return whether the diff contains every row with proven flags."""
+    updated = set[Key]().union(*(each.keys for each in reading.passes[proven_at:]))
     return all(
-        flag.proven and flag.tells(intake.changed) and not (flag.corrected & intake.seen) - taken
+        flag.proven
+        and flag.determines_all(diff.changed)
+        and not (flag.corrected & diff.seen) - updated
         for flag in flags
     )

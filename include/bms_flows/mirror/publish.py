@@ -1,4 +1,4 @@
-"""Publishing a run of a mirror: rows, versions, who is gone, quarantine, in one transaction."""
+"""Publication of a mirror run in one transaction: rows, versions, removals and quarantine."""
 
 from dataclasses import dataclass, field
 from datetime import date
@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bms.counters import Counters
-from bms_flows.mirror.diff import Intake
-from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.diff import ListDiff
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime import quarantine, step_log
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.reasons import MIRROR_REASONS
@@ -16,25 +16,25 @@ from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
 
-EVER = (date(1, 1, 1), date(9999, 12, 31))
+ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
 
-class NotBalanced(RuntimeError):
-    """Rows read and rows accounted for differ: another writer was at work; nothing was published."""
+class ControlTotalMismatch(RuntimeError):
+    """Read and published rows differ: another process wrote to the tables; nothing was published."""
 
 
 @dataclass(kw_only=True)
-class Outcome:
-    """What a run has staged, and what it knows of rows that are gone."""
+class MirrorOutcome:
+    """Result of a run before its publication: staged rows and removed rows."""
 
-    resource: Resource
-    step_run_id: int
-    intake: Intake
+    resource: MirroredResource
+    run_id: int
+    diff: ListDiff
     staged: set[Key]
-    missing: list[Key]
+    removed: list[Key]
     agreed: bool
-    asks: int
-    """Rows that are gone and too many to be marked without asking."""
+    excess: int
+    """Number of missing rows if an operator must accept the removals, otherwise 0."""
     whole: bool
     private: bool
     details: dict[str, Any]
@@ -42,50 +42,45 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """How the run ends: complete, unstable, or suspect."""
+        """State of the step: complete, unstable or suspect."""
         if not self.agreed:
             return "unstable"
-        return "suspect" if self.asks else "complete"
+        return "suspect" if self.excess else "complete"
 
     @property
-    def told(self) -> str | None:
-        """What a person reads of a run that isn't complete."""
+    def reason(self) -> str | None:
+        """Meaning and remedy of an incomplete run; None if the run is complete."""
         if self.state == "complete":
             return None
-        reason = MIRROR_REASONS["unstable" if not self.agreed else "many_gone"]
-        many = f" Gone: {self.asks}." if self.asks else ""
-        return f"{reason.meaning}{many} {reason.remedy}"
+        message = MIRROR_REASONS["unstable" if not self.agreed else "many_gone"]
+        many = f" Missing: {self.excess}." if self.excess else ""
+        return f"{message.meaning}{many} {message.remedy}"
 
     @property
     def summary(self) -> str:
-        """What the log says of a run at its end."""
+        """State and counts for the log."""
         counts = ", ".join(f"{name} {count}" for name, count in vars(self.counts).items())
         return f"{self.state}; {counts}".replace("rows_read", "read")
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Return what goes into the XCom: state, numbers, where the answers are."""
-        return {
-            "step_run_id": self.step_run_id,
-            "state": self.state,
-            **vars(self.counts),
-            **self.details,
-        }
+        """Manifest for XCom: state, counts and the folder of responses."""
+        return {"run_id": self.run_id, "state": self.state, **vars(self.counts), **self.details}
 
 
-def publish(connection: Connection, outcome: Outcome, counters: Counters) -> None:
-    """Write all of a run within the caller's transaction, seen now, and record its step.
+def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) -> None:
+    """Write a run to the tables and finish its step, within the caller's transaction.
 
-    Runs of other entities write the same tables; they take turns.
+    A lock serialises runs of different entities, which write to the same tables.
     """
-    resource, intake = outcome.resource, outcome.intake
+    resource, diff = outcome.resource, outcome.diff
     mirrors.take_turns(connection, resource.table)
     at = clock(connection)
-    id_entity = intake.source.constants.get("_entity", 0)
+    id_entity = diff.source.constants.get("_entity", 0)
     if "_entity" in resource.constants:
         mirrors.leave_to_others(connection, resource.table, "_entity")
     mirrors.complete_staged(connection, resource.table, resource.only_read)
-    mirrors.leave_unread(connection, resource.table, [*intake.unread])
+    mirrors.leave_unread(connection, resource.table, [*diff.invalid_details])
     merged = loads.merge(
         connection,
         resource.table,
@@ -107,14 +102,14 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
         connection,
         resource.table,
         resource.versions,
-        outcome.missing,
-        step_run_id=outcome.step_run_id,
+        outcome.removed,
+        run_id=outcome.run_id,
         observed_at=at,
     )
     outcome.counts = counts
     quarantine.save(
         connection,
-        intake.aside.values(),
+        diff.quarantined.values(),
         resource=resource.name,
         id_entity=id_entity,
         step_run_id=outcome.step_run_id,
@@ -125,8 +120,8 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
             connection,
             resource=resource.name,
             id_entity=id_entity,
-            days=EVER,
-            step_run_id=outcome.step_run_id,
+            days=ALL_DAYS,
+            run_id=outcome.run_id,
         )
     step_log.finish(
         connection,
@@ -134,21 +129,23 @@ def publish(connection: Connection, outcome: Outcome, counters: Counters) -> Non
         state=outcome.state,
         counts=counts,
         service=counters,
-        reason=outcome.told,
+        reason=outcome.reason,
         details=outcome.details,
         at=at,
     )
 
 
-def _counts(outcome: Outcome, inserted: int, changed: int) -> RowCounts:
-    """Count rows: each that a list or a detail returned is loaded, as it stood, or set aside."""
-    intake = outcome.intake
-    lost = intake.changed.keys() - outcome.staged - intake.bad
+def _counts(outcome: MirrorOutcome, inserted: int, changed: int) -> RowCounts:
+    """Count the rows of lists and details: loaded, unchanged or quarantined."""
+    diff = outcome.diff
+    lost = diff.changed.keys() - outcome.staged - diff.invalid
     if lost or inserted + changed > len(outcome.staged):
-        raise NotBalanced(f"{outcome.resource.name}: {len(lost)} rows read and not loaded")
-    returned = intake.seen | outcome.staged
-    quarantined = len(intake.bad) + intake.keyless
-    read = len(returned) + intake.keyless
+        raise ControlTotalMismatch(
+            f"{outcome.resource.name}: {len(lost)} rows were read but not loaded"
+        )
+    returned = diff.seen | outcome.staged
+    quarantined = len(diff.invalid) + diff.keyless
+    read = len(returned) + diff.keyless
     return RowCounts(
         rows_read=read,
         inserted=inserted,

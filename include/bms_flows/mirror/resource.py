@@ -1,4 +1,4 @@
-"""What a resource is for the mirror: its tables, its records, which field is which column."""
+"""Descriptions of mirrored resources: tables, records, columns, and where a run reads them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,25 +15,25 @@ from bms_flows.runtime.list_reader import FetchPage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource:
-    """A resource mirrored from a list and from details."""
+class MirroredResource:
+    """A resource that is mirrored from a list and from details."""
 
     table: Table
     versions: Table
     item: type[Record]
     detail: type[Record]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names under which a field comes too; the first is the list's own where it differs."""
+    """Column of each field whose name differs from its column, alternative names included."""
     flags: tuple[str, ...] = ()
-    """Columns that say whether a filtered list has the row."""
+    """Columns that record whether a filtered list contains the row."""
     constants: tuple[str, ...] = ()
-    """Columns with one value for a whole list, as the entity asked for."""
-    private: "Private | None" = None
-    """What of the detail is kept apart."""
+    """Columns with one value for the whole list, such as the requested entity."""
+    private: "PrivateFields | None" = None
+    """Private fields of the detail."""
 
     @property
     def name(self) -> str:
-        """The resource by its table's name, as quarantine and files know it."""
+        """The table's name, which also names the resource in quarantine and in folders."""
         return self.table.name
 
     @property
@@ -43,37 +43,37 @@ class Resource:
 
     @cached_property
     def listed(self) -> dict[str, Column[Any]]:
-        """The list's columns, by the record's fields."""
+        """Columns of the list, by field of the record."""
         return self._columns(self.item)
 
     @cached_property
     def read(self) -> dict[str, Column[Any]]:
-        """The detail's columns, by the record's fields."""
+        """Columns of the detail, by field of the record."""
         return self._columns(self.detail)
 
     @cached_property
     def only_read(self) -> list[str]:
-        """Columns that only the detail fills, in their order."""
+        """Columns that only the detail fills, in order."""
         listed = {column.name for column in self.listed.values()} | {*self.constants}
         return [column.name for column in self.read.values() if column.name not in listed]
 
     def public(self, body: bytes) -> bytes:
-        """Return an answer as it may be kept with the others: without what is kept apart."""
+        """Return a response without private fields."""
         return without(body, self.private.fields) if self.private else body
 
     def public_detail(self, body: bytes) -> bytes:
-        """Return a detail as it may be kept: with something kept apart, nothing unknown is left.
+        """Return a detail without private fields.
 
-        Nobody can tell whether an unknown field may be shown.
+        If the resource has private fields, unknown fields are removed too: they may be private.
         """
         if self.private is None:
             return body
         return only(body, frozenset(self.detail.__struct_fields__) - self.private.fields)
 
     def unknown(self, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a list item's unknown fields, but for what is kept apart wherever it comes."""
-        apart = self.private.fields if self.private else ()
-        return {name: value for name, value in extra.items() if name not in apart}
+        """Return the unknown fields of a list item without private fields."""
+        private = self.private.fields if self.private else ()
+        return {name: value for name, value in extra.items() if name not in private}
 
     def _columns(self, record: type[Record]) -> dict[str, Column[Any]]:
         names = [each.name for each in msgspec.structs.fields(record)]
@@ -86,8 +86,8 @@ class Resource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Private:
-    """Fields of a detail that are kept in tables of their own, or not at all."""
+class PrivateFields:
+    """Fields of a detail that are stored in separate tables, or not at all."""
 
     table: Table
     versions: Table
@@ -95,34 +95,34 @@ class Private:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where a run reads a resource: its lists and its details."""
+class MirrorSource:
+    """Lists and details from which a run reads a resource."""
 
     rows: FetchPage
-    """The list of all rows that the run is asked for."""
+    """Main list: all rows that the run covers."""
     members: Mapping[str, FetchPage] = field(default_factory=dict)
-    """By flag's column, the list that has the rows it is true for."""
+    """By flag column, the filtered list of the rows for which the flag is true."""
     deleted: FetchPage | None = None
-    """The list of deleted rows, for a service that leaves them out of the other."""
+    """List of deleted rows, in case the main list omits them."""
     detail: Callable[[Any], Awaitable[Detail[Any]]]
     page_size: int = 100
-    given: Mapping[str, bool] = field(default_factory=dict)
-    """What is true of every row of the list, by its being there: a flag, or `deleted`."""
+    implied: Mapping[str, bool] = field(default_factory=dict)
+    """Flags, or `deleted`, that are true for every row of the main list."""
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Values of the resource's `constants`."""
     whole: bool = True
-    """Whether the list has all rows: only then is a row that it lacks gone."""
+    """Whether the main list is unrestricted: only then can a run detect removed rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a run is asked for beside its source."""
+class RunOptions:
+    """Options of a run."""
 
     details: bool = True
-    """Whether details are read; without, only those that confirm that a row is gone."""
+    """Whether details are read; if not, only those of missing rows, to confirm the removal."""
     full: bool = False
-    """Whether the detail of every row is read anew."""
+    """Whether the detail of every row is read again."""
     accept_gone: bool = False
-    """Whether rows are marked as gone however many they are; a person found it right."""
+    """Whether an operator has accepted more removals than the settings allow."""
     private: bool = False
-    """Whether what is kept apart is kept."""
+    """Whether private fields are stored."""

@@ -1,4 +1,4 @@
-"""Answers as they came, of those that brought something; private fields apart or left out."""
+"""Storage of responses with new or changed rows, without private fields."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,37 +15,34 @@ _READ = msgspec.json.Decoder(float_hook=exact)
 _WRITE = msgspec.json.Encoder(decimal_format="number")
 
 
-class Answers:
-    """Files of answers, one after another, a line break between; a file is there once it has one."""
+class ResponseFiles:
+    """Files of responses, separated by line breaks; the first response creates a file."""
 
     def __init__(self, folder: UPath, stack: ExitStack) -> None:
         self.folder = folder
-        self.kept = 0
+        self.count = 0
         self._stack = stack
         self._streams: dict[str, Any] = {}
 
-    def keep(self, name: str, body: bytes) -> None:
-        """Append an answer to file `name`."""
+    def append(self, name: str, body: bytes) -> None:
+        """Append a response to file `name`."""
         if name not in self._streams:
             file = self._stack.enter_context(atomic_file(self.folder / f"{name}.json.zst"))
             packed = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
             self._streams[name] = self._stack.enter_context(packed)
         self._streams[name].write(body.strip() + b"\n")
-        self.kept += 1
+        self.count += 1
 
 
 @contextmanager
-def answers(folder: UPath) -> Iterator[Answers]:
-    """Yield what keeps answers in `folder`; its files appear when the block ends well."""
+def store_responses(folder: UPath) -> Iterator[ResponseFiles]:
+    """Yield the storage of responses in `folder`; its files appear if the block succeeds."""
     with ExitStack() as stack:
-        yield Answers(folder, stack)
+        yield ResponseFiles(folder, stack)
 
 
 def without(body: bytes, fields: frozenset[str]) -> bytes:
-    """Return an answer without `fields`, wherever in it they are.
-
-    Of one nested too deep to be looked through nothing is left.
-    """
+    """Return a response without `fields` at any depth; `null` if it is nested too deeply to parse."""
     try:
         return _WRITE.encode(_without(_READ.decode(body.removeprefix(b"\xef\xbb\xbf")), fields))
     except RecursionError:
@@ -53,7 +50,7 @@ def without(body: bytes, fields: frozenset[str]) -> bytes:
 
 
 def only(body: bytes, fields: frozenset[str]) -> bytes:
-    """Return an answer, a JSON object, with nothing but `fields`."""
+    """Return a response, a JSON object, reduced to `fields`."""
     content = _READ.decode(body.removeprefix(b"\xef\xbb\xbf"))
     return _WRITE.encode({name: value for name, value in content.items() if name in fields})
 

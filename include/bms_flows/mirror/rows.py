@@ -1,4 +1,4 @@
-"""Records become rows of the mirror: one column for each field whatever its name, digests, flags."""
+"""Conversion of records to rows of the mirror: columns, digests and flags."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from sqlalchemy import Boolean, Column
 from bms.field_values import field_value
 from bms.records import Record
 from bms_flows.mirror.decisions import Flags
-from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.columns import InvalidCell, row_hashes, typed_records
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
@@ -23,8 +23,8 @@ Extra = Mapping[str, Any]
 
 
 @dataclass
-class Listed:
-    """A list item that is new or differs, with what its list says of it."""
+class ListItem:
+    """A new or changed list item, with its flags and deletion state."""
 
     record: Record
     digest: bytes
@@ -34,8 +34,8 @@ class Listed:
 
 
 @dataclass
-class Detailed:
-    """A detail, with what the list said of the same row."""
+class DetailItem:
+    """A detail, with the list state of the same row."""
 
     record: Record
     extra: Extra
@@ -46,8 +46,8 @@ class Detailed:
 
 
 @dataclass(frozen=True)
-class Framed:
-    """Rows ready for staging, and the cells that kept others from it."""
+class RowBatch:
+    """Rows for staging, and the cells that made other rows unstorable."""
 
     rows: pa.Table
     kept: Sequence[int]
@@ -55,7 +55,7 @@ class Framed:
 
 
 def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Put what came under another name into the record's field; return what is left as unknown."""
+    """Move fields with alternative names into the record; return the remaining unknown fields."""
     left = dict(extra)
     types = {each.name: each.type for each in msgspec.structs.fields(type(record))}
     for name in extra.keys() & aliases.keys():
@@ -70,25 +70,25 @@ def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) ->
     return left
 
 
-def digest_of(record: Record, extra: Extra | None, said: bytes) -> bytes:
-    """Return 16 bytes that differ when a list item, its unknown fields or what its list says do."""
+def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
+    """Return a 16-byte digest of a list item, its unknown fields and its list state."""
     line = _WIRE.encode(record)
     if extra:
         line += _SORTED.encode(extra)
-    return hashlib.blake2b(line + said, digest_size=16).digest()
+    return hashlib.blake2b(line + list_digest, digest_size=16).digest()
 
 
-def as_it_came(record: Record, extra: Extra | None) -> bytes:
-    """Return a record written as JSON again, with what was unknown in it."""
+def as_json(record: Record, extra: Extra | None) -> bytes:
+    """Return a record as JSON, unknown fields included."""
     return _WIRE.encode(msgspec.structs.asdict(record) | dict(extra or {}))
 
 
 def listed_rows(
-    resource: Resource, items: Sequence[Listed], zone: str, constants: Mapping[str, Any]
-) -> Framed:
-    """Return list items as rows; what only the detail has stays open."""
+    resource: MirroredResource, items: Sequence[ListItem], zone: str, constants: Mapping[str, Any]
+) -> RowBatch:
+    """Return list items as rows without the columns that only the detail fills."""
     framed = _frame([item.record for item in items], resource.listed, zone)
-    kept = [items[place] for place in framed.kept]
+    kept = [items[index] for index in framed.kept]
     rows = _with_constants(framed.rows, resource, constants)
     rows = _with_flags(rows, resource, kept)
     extras = [item.extra for item in kept]
@@ -97,15 +97,18 @@ def listed_rows(
     rows = rows.append_column("_row_hash", first)
     rows = rows.append_column("_list_hash", pa.array([item.digest for item in kept], pa.binary()))
     rows = rows.append_column("_detailed", pa.repeat(False, rows.num_rows))
-    return Framed(rows, framed.kept, framed.bad)
+    return RowBatch(rows, framed.kept, framed.bad)
 
 
 def detailed_rows(
-    resource: Resource, details: Sequence[Detailed], zone: str, constants: Mapping[str, Any]
-) -> Framed:
-    """Return details as rows; where the list said something else, the detail is the later."""
+    resource: MirroredResource,
+    details: Sequence[DetailItem],
+    zone: str,
+    constants: Mapping[str, Any],
+) -> RowBatch:
+    """Return details as rows; on contradiction, the detail precedes its list item."""
     framed = _frame([each.record for each in details], resource.read, zone)
-    kept = [details[place] for place in framed.kept]
+    kept = [details[index] for index in framed.kept]
     rows = _with_constants(framed.rows, resource, constants)
     rows = _with_flags(rows, resource, kept)
     listed = rows.append_column("_extra", _jsons([each.list_extra for each in kept]))
@@ -119,48 +122,52 @@ def detailed_rows(
         "_list_hash", pa.array([each.list_hash for each in kept], pa.binary())
     )
     rows = rows.append_column("_detailed", pa.repeat(True, rows.num_rows))
-    return Framed(rows, framed.kept, framed.bad)
+    return RowBatch(rows, framed.kept, framed.bad)
 
 
 def private_rows(
-    resource: Resource, details: Sequence[Detailed], zone: str
+    resource: MirroredResource, details: Sequence[DetailItem], zone: str
 ) -> tuple[pa.Table, Sequence[InvalidCell]]:
-    """Return what of details is kept apart, unknown fields included."""
+    """Return the private columns of details, unknown fields included."""
     private = resource.private
     if private is None:
-        raise ValueError(f"{resource.name} has nothing to keep apart")
+        raise ValueError(f"{resource.name} has no private fields")
     columns = {name: column for name, column in private.table.columns.items() if name[0] != "_"}
     framed = _frame([each.record for each in details], columns, zone)
-    extras = [details[place].extra for place in framed.kept]
+    extras = [details[index].extra for index in framed.kept]
     rows = framed.rows.append_column("_extra", _jsons(extras))
     first = row_hashes(rows, [*columns, "_extra"])
     return rows.append_column("_row_hash", first), framed.bad
 
 
-def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str) -> Framed:
+def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str) -> RowBatch:
     read = [Column(name, column.type) for name, column in columns.items()]
     if records and "deleted" in records[0].__struct_fields__:
         read.append(Column("deleted", Boolean()))
     framed = typed_records(records, read, zone)
     names = [columns[name].name if name in columns else name for name in framed.rows.column_names]
-    return Framed(framed.rows.rename_columns(names), framed.kept, framed.bad)
+    return RowBatch(framed.rows.rename_columns(names), framed.kept, framed.bad)
 
 
-def _with_constants(rows: pa.Table, resource: Resource, constants: Mapping[str, Any]) -> pa.Table:
+def _with_constants(
+    rows: pa.Table, resource: MirroredResource, constants: Mapping[str, Any]
+) -> pa.Table:
     for name in resource.constants:
         filler = pa.scalar(constants[name], pa.int64())
         if name in rows.column_names:
-            place = rows.schema.get_field_index(name)
-            rows = rows.set_column(place, name, pc.fill_null(rows.column(name), filler))
+            index = rows.schema.get_field_index(name)
+            rows = rows.set_column(index, name, pc.fill_null(rows.column(name), filler))
         else:
             rows = rows.append_column(name, pa.repeat(filler, rows.num_rows))
     return rows
 
 
-def _with_flags(rows: pa.Table, resource: Resource, said: Sequence[Listed | Detailed]) -> pa.Table:
-    for place, name in enumerate(resource.flags):
-        rows = rows.append_column(name, pa.array([each.flags[place] for each in said], pa.bool_()))
-    deleted = pa.array([each.deleted for each in said], pa.bool_())
+def _with_flags(
+    rows: pa.Table, resource: MirroredResource, items: Sequence[ListItem | DetailItem]
+) -> pa.Table:
+    for index, name in enumerate(resource.flags):
+        rows = rows.append_column(name, pa.array([each.flags[index] for each in items], pa.bool_()))
+    deleted = pa.array([each.deleted for each in items], pa.bool_())
     if "deleted" in rows.column_names:
         own = pc.fill_null(rows.column("deleted").combine_chunks(), False)
         deleted = pc.or_(own, deleted)
@@ -170,7 +177,7 @@ def _with_flags(rows: pa.Table, resource: Resource, said: Sequence[Listed | Deta
     return rows.append_column("_removal_reason", reason)
 
 
-def _shared(resource: Resource) -> list[str]:
+def _shared(resource: MirroredResource) -> list[str]:
     listed = [column.name for column in resource.listed.values()]
     more = [name for name in resource.constants if name not in listed]
     return [*listed, *more, *resource.flags, "deleted"]

@@ -1,10 +1,11 @@
-"""A run of a mirror: lists, details, and what comes of them in one transaction."""
+"""Run of a mirror: reads lists and details, stages differences and publishes them in one transaction."""
 
 import logging
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,22 +13,23 @@ from sqlalchemy import Connection
 from bms.client import Client
 from bms_flows.mirror import store
 from bms_flows.mirror.decisions import (
-    ServiceRecord,
-    absent,
-    carried,
+    MirrorRow,
+    Rotation,
+    details_to_confirm,
     details_to_read,
+    exceeds_limit,
     in_rotation,
-    no_longer_listed,
-    to_confirm,
-    too_many,
+    missing_rows,
+    newly_missing,
+    rows_with_flag,
 )
 from bms_flows.mirror.details import Details
-from bms_flows.mirror.diff import Intake
+from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.flags import Flag, FlagList, always
 from bms_flows.mirror.lists import read_lists
-from bms_flows.mirror.publish import Outcome, publish
-from bms_flows.mirror.resource import Asked, Resource, Source
-from bms_flows.mirror.responses import Answers, answers
+from bms_flows.mirror.publish import MirrorOutcome, publish
+from bms_flows.mirror.resource import MirroredResource, MirrorSource, RunOptions
+from bms_flows.mirror.responses import ResponseFiles, store_responses
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -36,9 +38,11 @@ from bms_flows.runtime.landing import Landing
 
 LOG = logging.getLogger(__name__)
 
+Rows = Mapping[Key, MirrorRow]
 
-class ManyGone(RuntimeError):
-    """More rows than usual are gone; none was marked, a person is asked."""
+
+class TooManyRemovals(RuntimeError):
+    """More rows are missing than the settings allow; none was marked: an operator must accept them."""
 
     retriable = False
 
@@ -46,20 +50,20 @@ class ManyGone(RuntimeError):
 async def sync(
     client: Client,
     flow: FlowContext,
-    resource: Resource,
-    source: Source,
-    asked: Asked,
+    resource: MirroredResource,
+    source: MirrorSource,
+    options: RunOptions,
     step: step_log.Step,
 ) -> dict[str, Any]:
-    """Bring the mirror of `resource` up to date and return a manifest without a row in it.
+    """Synchronise the mirror of `resource` and return a manifest without personal data.
 
-    The caller has entered `client`. Raises `ManyGone` after all else is committed, `MirrorTaken`
-    where another run is at work, and the client's and the warehouse's errors.
+    The caller has entered `client`. Raises `TooManyRemovals` after the other changes are committed,
+    `MirrorBusy` if another run writes to the mirror, and errors of the client and the warehouse.
     """
     with (
         recorded_step(flow, step, client.counters) as step_run_id,
         flow.warehouse.connect() as connection,
-        store.held(connection, resource, source.constants.get("_entity")),
+        store.locked(connection, resource, source.constants.get("_entity")),
         ExitStack() as files,
     ):
         staging = files.enter_context(
@@ -68,159 +72,179 @@ async def sync(
                 resource,
                 client.settings.time_zone,
                 source.constants,
-                resource.private if asked.private else None,
+                resource.private if options.private else None,
             )
         )
-        mirroring = _Mirroring(
-            client, flow, resource, source, asked, step, step_run_id, connection, staging
+        run = _MirrorRun(
+            client, flow, resource, source, options, step, run_id, connection, staging, files
         )
-        outcome = await mirroring.outcome(files)
-        files.close()  # the answers are there before the step is complete
+        outcome = await run.stage()
+        files.close()  # the files of responses must exist before the step is complete
         with connection.begin():
             publish(connection, outcome, client.counters)
     LOG.info("%s: %s", resource.name, outcome.summary)
     if outcome.state == "suspect":
-        raise ManyGone(outcome.told)
+        raise TooManyRemovals(outcome.reason)
     return outcome.manifest
 
 
 @dataclass
-class _Mirroring:
+class _MirrorRun:
     client: Client
     flow: FlowContext
-    resource: Resource
-    source: Source
-    asked: Asked
+    resource: MirroredResource
+    source: MirrorSource
+    options: RunOptions
     step: step_log.Step
     step_run_id: int
     connection: Connection
     staging: Staging
+    files: ExitStack
 
-    async def outcome(self, files: ExitStack) -> Outcome:
-        """Read all there is to read and stage what differs; nothing of the mirror is written yet."""
-        scope = self.source.constants.get("_entity")
-        known = store.known(
-            self.connection,
-            self.resource,
-            "_entity" if scope is not None else None,
-            private=self.asked.private,
-        )
-        present = sum(row.gone is None and row.scope == scope for row in known.values())
-        LOG.info("%s: %d rows stand here, none of them gone", self.resource.name, present)
-        day = datetime.now(UTC).date()
-        landing = Landing(self.flow.data_root, self.resource.name, day, self.step_run_id)
-        kept = files.enter_context(answers(landing.raw))
-        flags = {name: self._flag(name, known) for name in self.resource.flags}
-        rotation = store.rotation(
-            self.connection,
-            *(self.step.flow, self.step.name, self.step.id_entity),
-            self.flow.settings.mirror_rotation,
-        )
-        rotates = self.asked.details and self.source.whole and not self.asked.full
-        due = rotation.due(in_rotation(known, scope)) if rotates else []
-        intake = Intake(
-            self.resource,
-            self.source,
-            known,
-            flags,
-            self.asked.details,
-            Everybody() if self.asked.full and self.asked.details else {*due},
-            day,
-            kept,
-            self.staging.listed,
-        )
+    async def stage(self) -> MirrorOutcome:
+        """Read lists and details, and stage the differences; the mirror itself stays unchanged."""
+        rows, rotation = self._stored_rows(), self._rotation()
+        current = sum(row.removal is None and row.scope == self.scope for row in rows.values())
+        LOG.info("%s: the mirror has %d current rows", self.resource.name, current)
+        due = rotation.due(in_rotation(rows, self.scope)) if self.rotates else []
+        responses = self._responses(self.resource.name)
+        diff = self._diff(rows, due, responses)
         lists = await read_lists(
-            self.source, intake, self.flow.settings.mirror_passes, self.resource.name
+            self.source, diff, self.flow.settings.mirror_passes, self.resource.name
         )
-        await self._settle(intake)
-        gone = absent(known, intake.seen, scope) if self.source.whole and lists.agreed else []
-        asks = self._too_many(len(no_longer_listed(known, gone)), present)
-        if asks:
-            gone = []
-        details = Details(
-            self.resource,
-            self.source.detail,
-            intake,
-            known,
-            self.staging,
-            kept,
-            self._apart(files, day),
-        )
-        first, due = self._chosen(intake, due)
-        in_turn = intake.due.keys() | {*gone}
-        again = [key for key in due if key in in_turn]
-        keys = dict.fromkeys([*to_confirm(known, gone, rotates=rotates), *first, *again])
-        await details.take([*keys], 2 * self.client.settings.concurrency)
-        await self._settle(intake)
-        self.staging.withdraw(intake.bad)
-        missing = sorted({*details.missing} & {*gone}, key=str)
-        asks = asks or self._too_many(len(missing), present)
-        return Outcome(
+        await self._finish_staging(diff)
+        complete = self.source.whole and lists.agreed
+        missing = missing_rows(rows, diff.seen, self.scope) if complete else []
+        excess = self._excess(len(newly_missing(rows, missing)), current)
+        if excess:
+            missing = []
+        details = self._details(rows, diff, responses)
+        loaded_due = await self._load_details(details, missing, due)
+        removed = sorted({*details.missing} & {*missing}, key=str)
+        excess = excess or self._excess(len(removed), current)
+        return MirrorOutcome(
             resource=self.resource,
-            step_run_id=self.step_run_id,
-            intake=intake,
+            run_id=self.run_id,
+            diff=diff,
             staged=self.staging.staged,
-            missing=[] if asks else missing,
+            removed=[] if excess else removed,
             agreed=lists.agreed,
-            asks=asks,
+            excess=excess,
             whole=self.source.whole,
-            private=self.asked.private,
+            private=self.options.private,
             details={
                 "whole": self.source.whole,
-                **(rotation.after(due) if rotates else {}),
+                **(rotation.after(loaded_due) if self.rotates else {}),
                 "passes": lists.passes,
                 "list_calls": lists.calls,
                 "details_read": details.read,
-                "raw": self.flow.name(landing.raw) if kept.kept else None,
+                "raw": self.flow.name(responses.folder) if responses.count else None,
             },
         )
 
-    def _too_many(self, gone: int, present: int) -> int:
-        """Return how many are gone if a person is to be asked about them, else 0."""
-        settings = self.flow.settings
-        limits = {"rows": settings.mirror_gone_rows, "percent": settings.mirror_gone_percent}
-        return 0 if self.asked.accept_gone or not too_many(gone, present, **limits) else gone
+    @property
+    def scope(self) -> int | None:
+        """The entity of the run, if lists are per entity."""
+        return self.source.constants.get("_entity")
 
-    def _apart(self, files: ExitStack, day: date) -> Answers | None:
-        """Return where answers go that are kept apart, if this run keeps any."""
-        if not self.staging.private:
-            return None
-        landing = Landing(
-            self.flow.data_root, self.staging.private.table.name, day, self.step_run_id
+    @property
+    def rotates(self) -> bool:
+        """Whether the run reads details in rotation."""
+        return self.options.details and self.source.whole and not self.options.full
+
+    @cached_property
+    def day(self) -> date:
+        """Day of the run in UTC, which names folders."""
+        return datetime.now(UTC).date()
+
+    def _stored_rows(self) -> Rows:
+        scope = "_entity" if self.scope is not None else None
+        return store.rows(self.connection, self.resource, scope, private=self.options.private)
+
+    def _rotation(self) -> Rotation:
+        runs = self.flow.settings.mirror_rotation
+        step = self.step
+        return store.rotation(self.connection, step.flow, step.name, step.id_entity, runs)
+
+    def _responses(self, table: str) -> ResponseFiles:
+        landing = Landing(self.flow.data_root, table, self.day, self.run_id)
+        return self.files.enter_context(store_responses(landing.raw))
+
+    def _diff(self, rows: Rows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
+        return ListDiff(
+            self.resource,
+            self.source,
+            rows,
+            {name: self._flag(name, rows) for name in self.resource.flags},
+            self.options.details,
+            AllKeys() if self.options.full and self.options.details else {*due},
+            self.day,
+            responses,
+            self.staging.listed,
         )
-        return files.enter_context(answers(landing.raw))
 
-    async def _settle(self, intake: Intake) -> None:
-        """Wait until all rows are staged; set aside those that can't be."""
-        await self.staging.settle()
-        for unfit in self.staging.unfit:
-            intake.refuse(unfit)
-        self.staging.unfit.clear()
-
-    def _flag(self, name: str, known: Mapping[Key, ServiceRecord]) -> Flag:
-        """Return what tells the flag `name` of each row."""
-        number = self.resource.flags.index(name)
-        if name in self.source.given:
+    def _flag(self, name: str, rows: Rows) -> Flag:
+        """Return the function that determines flag `name` of each row."""
+        index = self.resource.flags.index(name)
+        if name in self.source.implied:
             return always
         if name in self.source.members:
             label, size = f"{self.resource.name}, list of {name}", self.source.page_size
-            had = carried(known, number)
-            return FlagList.of(self.source.members[name], size, label, had)
-        return lambda key: known[key].flags[number] if key in known else None
+            return FlagList.of(self.source.members[name], size, label, rows_with_flag(rows, index))
+        return lambda key: rows[key].flags[index] if key in rows else None
 
-    def _chosen(self, intake: Intake, due: Sequence[Key]) -> tuple[list[Key], list[Key]]:
-        """Return whose details are read: the changed and those still to be read; of those due."""
-        if not self.asked.details:
-            return [], []
-        return details_to_read(
-            changed=intake.good(),
-            incomplete=[*intake.incomplete],
-            due=[*intake.due] if self.asked.full else due,
-            budget=len(intake.seen) if self.asked.full else self.flow.settings.mirror_details,
+    def _details(self, rows: Rows, diff: ListDiff, responses: ResponseFiles) -> Details:
+        private = self.staging.private
+        return Details(
+            self.resource,
+            self.source.detail,
+            diff,
+            rows,
+            self.staging,
+            responses,
+            self._responses(private.table.name) if private else None,
         )
 
+    async def _load_details(
+        self, details: Details, missing: Sequence[Key], due: Sequence[Key]
+    ) -> Sequence[Key]:
+        """Load the details of missing, changed and due rows; return the due rows within the budget."""
+        diff, rows = details.diff, details.known
+        first: Sequence[Key] = []
+        if self.options.details:
+            first, due = details_to_read(
+                changed=diff.storable(),
+                incomplete=[*diff.incomplete],
+                due=[*diff.due] if self.options.full else due,
+                budget=len(diff.seen) if self.options.full else self.flow.settings.mirror_details,
+            )
+        else:
+            due = []
+        present = diff.due.keys() | {*missing}
+        again = [key for key in due if key in present]
+        confirm = details_to_confirm(rows, missing, rotates=self.rotates)
+        keys = dict.fromkeys([*confirm, *first, *again])
+        await details.load([*keys], 2 * self.client.settings.concurrency)
+        await self._finish_staging(diff)
+        self.staging.withdraw(diff.invalid)
+        return due
 
-class Everybody(Container[Key]):
+    async def _finish_staging(self, diff: ListDiff) -> None:
+        """Wait until all rows are staged; quarantine the rows that the mirror cannot store."""
+        await self.staging.finish()
+        for row in self.staging.unstorable:
+            diff.reject(row)
+        self.staging.unstorable.clear()
+
+    def _excess(self, missing: int, current: int) -> int:
+        """Return `missing` if an operator must accept that number of removals, otherwise 0."""
+        settings = self.flow.settings
+        limits = {"rows": settings.mirror_gone_rows, "percent": settings.mirror_gone_percent}
+        accepted = self.options.accept_gone or not exceeds_limit(missing, current, **limits)
+        return 0 if accepted else missing
+
+
+class AllKeys(Container[Key]):
     """A container that holds every key."""
 
     def __contains__(self, key: object) -> bool:

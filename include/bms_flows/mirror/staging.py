@@ -1,4 +1,4 @@
-"""Rows on their way into the staging tables: turned to columns and copied by a thread of their own."""
+"""Staging of rows: a background thread converts them to columns and copies them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from bms_flows.mirror.resource import Private, Resource
+from bms_flows.mirror.resource import MirroredResource, PrivateFields
 from bms_flows.mirror.rows import (
-    Detailed,
-    Framed,
-    Listed,
-    as_it_came,
+    DetailItem,
+    ListItem,
+    RowBatch,
+    as_json,
     detailed_rows,
     listed_rows,
     private_rows,
@@ -23,12 +23,12 @@ from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads, mirrors
 
 
-class Unfit(NamedTuple):
-    """A cell that doesn't fit its column, and the row it kept from being loaded."""
+class UnstorableRow(NamedTuple):
+    """A row that the mirror cannot store because a value does not fit its column."""
 
     key: Key
     part: str
-    """Empty for the row itself; else what of it can't be loaded: its detail, what is private."""
+    """Unstorable part: `detail` or `private`; empty for the row itself."""
     code: str
     field: str | None
     raw: bytes
@@ -36,71 +36,73 @@ class Unfit(NamedTuple):
 
 @dataclass
 class Staging:
-    """The staging tables of a run; a row that comes again takes the place of its earlier state.
+    """Staging tables of a run; a later state of a row replaces an earlier one.
 
-    While the thread works, nobody else may use `connection`: `settle` first.
+    The thread uses `connection`: callers must `finish` before they use the connection.
     """
 
     connection: Connection
-    resource: Resource
+    resource: MirroredResource
     zone: str
     constants: Mapping[str, Any]
-    private: Private | None
-    """What is kept apart, where this run keeps it."""
-    lane: BackgroundWriter
+    private: PrivateFields | None
+    """Private fields, if this run stores them."""
+    writer: BackgroundWriter
     staged: set[Key] = field(default_factory=set)
-    unfit: list[Unfit] = field(default_factory=list)
+    unstorable: list[UnstorableRow] = field(default_factory=list)
 
-    async def listed(self, items: Sequence[Listed]) -> None:
-        """Stage list items; what only the detail has stays open."""
-        await self.lane.put(self._listed, items)
+    async def listed(self, items: Sequence[ListItem]) -> None:
+        """Stage list items without the columns that only the detail fills."""
+        await self.writer.put(self._listed, items)
 
-    async def detailed(self, items: Sequence[Detailed]) -> None:
-        """Stage details, in the place of what is staged of the same rows."""
-        await self.lane.put(self._detailed, items)
+    async def detailed(self, items: Sequence[DetailItem]) -> None:
+        """Stage details; they replace staged list items of the same rows."""
+        await self.writer.put(self._detailed, items)
 
-    async def settle(self) -> None:
-        """Wait until all is staged; raise what went wrong."""
-        await self.lane.done()
+    async def finish(self) -> None:
+        """Wait until all rows are staged; raise the errors of the thread."""
+        await self.writer.done()
 
     def withdraw(self, keys: Collection[Key]) -> None:
-        """Take rows out again."""
-        again = self.staged.intersection(keys)
-        if again:
-            mirrors.unstage(self.connection, self.resource.table, list(again))
+        """Remove rows from the staging tables."""
+        staged = self.staged.intersection(keys)
+        if staged:
+            mirrors.unstage(self.connection, self.resource.table, list(staged))
             self.connection.commit()
-            self.staged -= again
+            self.staged -= staged
 
-    def _listed(self, items: Sequence[Listed]) -> None:
+    def _listed(self, items: Sequence[ListItem]) -> None:
         framed = listed_rows(self.resource, items, self.zone, self.constants)
         for cell in framed.bad:
             item = items[cell.index]
-            raw = as_it_came(item.record, item.extra)
-            self.unfit.append(Unfit(item.record.key, "", cell.code, cell.field, raw))
+            raw = as_json(item.record, item.extra)
+            self.unstorable.append(UnstorableRow(item.record.key, "", cell.code, cell.field, raw))
         self._copy(framed)
 
-    def _detailed(self, items: Sequence[Detailed]) -> None:
+    def _detailed(self, items: Sequence[DetailItem]) -> None:
         if self.resource.private:
             if self.private:
                 self._copy_private(self.private, items)
             for each in items:
-                each.extra = {}  # nobody can tell whether an unknown field may be shown
+                each.extra = {}  # unknown fields may be private
         framed = detailed_rows(self.resource, items, self.zone, self.constants)
         for cell in framed.bad:
             item = items[cell.index]
-            raw = as_it_came(item.record, item.extra)
-            self.unfit.append(Unfit(item.record.key, "detail", cell.code, cell.field, raw))
+            raw = as_json(item.record, item.extra)
+            self.unstorable.append(
+                UnstorableRow(item.record.key, "detail", cell.code, cell.field, raw)
+            )
         self._copy(framed)
 
-    def _copy_private(self, private: Private, items: Sequence[Detailed]) -> None:
+    def _copy_private(self, private: PrivateFields, items: Sequence[DetailItem]) -> None:
         rows, bad = private_rows(self.resource, items, self.zone)
-        self.unfit += [
-            Unfit(items[cell.index].record.key, "private", cell.code, cell.field, b"{}")
+        self.unstorable += [
+            UnstorableRow(items[cell.index].record.key, "private", cell.code, cell.field, b"{}")
             for cell in bad
         ]
         loads.stage(self.connection, private.table, loads.copy_buffer(rows))
 
-    def _copy(self, framed: Framed) -> None:
+    def _copy(self, framed: RowBatch) -> None:
         rows: pa.Table = framed.rows
         keys = rows.column(self.resource.key).to_pylist()
         self.withdraw(keys)
@@ -112,14 +114,14 @@ class Staging:
 @contextmanager
 def staging_tables(
     connection: Connection,
-    resource: Resource,
+    resource: MirroredResource,
     zone: str,
     constants: Mapping[str, Any],
-    private: Private | None,
+    private: PrivateFields | None,
 ) -> Iterator[Staging]:
-    """Yield empty staging tables on `connection` for the block."""
+    """Create staging tables on `connection` for the block."""
     for table in (resource.table, *([private.table] if private else ())):
         loads.create_staging(connection, table)
     connection.commit()
-    with BackgroundWriter(waiting=1) as lane:
-        yield Staging(connection, resource, zone, constants, private, lane)
+    with BackgroundWriter(waiting=1) as writer:
+        yield Staging(connection, resource, zone, constants, private, writer)

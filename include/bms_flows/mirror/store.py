@@ -1,43 +1,45 @@
-"""What stands in the mirror, and the hold that a run has on it."""
+"""Stored state of a mirror: rows, rotation, and the lock of a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, select, text
 
-from bms_flows.mirror.decisions import Flags, Rotation, ServiceRecord
-from bms_flows.mirror.resource import Resource
+from bms_flows.mirror.decisions import Flags, MirrorRow, Rotation
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads
 from bms_warehouse.tables import step_run
 
 ROTATED = ("complete", "unstable", "suspect")
-"""Ends of a step that has read the details whose turn it was."""
-
-
+"""States of steps that have read the details of their rotation."""
 BLOCK = 5_000
-"""Rows taken over from the database at once."""
+"""Rows fetched from the database at once."""
 
 
-class MirrorTaken(Exception):
-    """Another run works on this mirror; waiting helps."""
+class MirrorBusy(Exception):
+    """Another run is writing to this mirror; a retry can succeed."""
 
     retriable = True
     retry_after = 60.0
 
 
 @contextmanager
-def held(connection: Connection, resource: Resource, id_entity: int | None) -> Iterator[None]:
-    """Hold the mirror of `resource`, of an entity where lists are those of entities, for the block.
+def locked(
+    connection: Connection, resource: MirroredResource, id_entity: int | None
+) -> Iterator[None]:
+    """Lock the mirror of `resource`, or of one entity, for the block.
 
-    Raises `MirrorTaken` where another run holds it. The database lets go of it when the connection
-    ends, however it ends; what the block has still to commit ends with it.
+    Raises `MirrorBusy` if another run holds the lock. The database releases the lock when the connection
+    closes. The end of the block rolls back uncommitted changes.
     """
     key = {"key": f"mirror of {resource.name} {id_entity}"}
-    taken = connection.scalar(text("select pg_try_advisory_lock(hashtextextended(:key, 0))"), key)
+    acquired = connection.scalar(
+        text("select pg_try_advisory_lock(hashtextextended(:key, 0))"), key
+    )
     connection.commit()
-    if not taken:
-        raise MirrorTaken(f"another run works on the mirror of {resource.name}")
+    if not acquired:
+        raise MirrorBusy(f"another run is writing to the mirror of {resource.name}")
     try:
         yield
     finally:
@@ -46,12 +48,12 @@ def held(connection: Connection, resource: Resource, id_entity: int | None) -> I
         connection.commit()
 
 
-def known(
-    connection: Connection, resource: Resource, scope: str | None, *, private: bool
-) -> dict[Key, ServiceRecord]:
-    """Return every row of the mirror by its key; `scope` is the column of the entity, if any.
+def rows(
+    connection: Connection, resource: MirroredResource, scope: str | None, *, private: bool
+) -> dict[Key, MirrorRow]:
+    """Return every row of the mirror by key; `scope` is the column of the entity, if any.
 
-    With `private`, a row counts as detailed only where what is kept apart was kept too.
+    With `private`, a row counts as detailed only if its private fields are stored.
     """
     table = resource.table
     flags = "".join(f', t."{name}"' for name in resource.flags)
@@ -63,15 +65,15 @@ def known(
         f'select t."{resource.key}", t._list_hash, {detailed}, t._removal_reason, '  # noqa: S608 - our own names
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"
     )
-    found: dict[Key, ServiceRecord] = {}
+    found: dict[Key, MirrorRow] = {}
     shared: dict[Flags, Flags] = {}
     with loads.driver(connection).cursor(binary=True) as cursor:
         cursor.execute(statement.encode())
-        while rows := cursor.fetchmany(BLOCK):
-            for key, digest, whole, gone, entity, *row in rows:
-                said = tuple(row)
-                found[key] = ServiceRecord(
-                    digest, whole, gone, shared.setdefault(said, said), entity
+        while block := cursor.fetchmany(BLOCK):
+            for key, digest, detailed_row, removal, entity, *row in block:
+                values = tuple(row)
+                found[key] = MirrorRow(
+                    digest, detailed_row, removal, shared.setdefault(values, values), entity
                 )
     connection.commit()
     return found
@@ -80,7 +82,7 @@ def known(
 def rotation(
     connection: Connection, flow: str, step: str, id_entity: int | None, runs: int
 ) -> Rotation:
-    """Return where the rotation of details over `runs` runs of a step stands."""
+    """Return the current state of the rotation of details over `runs` runs of a step."""
     last = connection.scalar(
         select(step_run.c.details)
         .where(

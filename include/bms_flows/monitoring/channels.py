@@ -1,4 +1,4 @@
-"""Notification channels that need no Airflow: a webhook and a mail server, named by the settings."""
+"""Notification channels without Airflow: a webhook and a mail server, as configured."""
 
 import json
 import smtplib
@@ -13,29 +13,29 @@ from bms_flows.runtime.notice import ChannelError, Notice, Send
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 TIMEOUT = 10
-"""Seconds that a channel may take."""
+"""Timeout of a channel in seconds."""
 PORTS = {"smtp": 587, "smtps": 465}
 PLAIN_TEXT = "tls=off"
 """Query of `BMS_NOTICE_SMTP` that allows a mail server without TLS."""
 
 
 def channels(settings: FlowSettings) -> dict[str, Send]:
-    """Return the channels that the settings name; raise `InvalidSetting` for an incomplete one."""
+    """Return the configured channels; raise `InvalidSetting` for an incomplete one."""
     found: dict[str, Send] = {}
     if settings.notice_webhook:
         if urlsplit(settings.notice_webhook).scheme not in ("http", "https"):
-            raise InvalidSetting("BMS_NOTICE_WEBHOOK takes an address, http://… or https://…")
+            raise InvalidSetting("BMS_NOTICE_WEBHOOK must be an address, http://… or https://…")
         found["webhook"] = lambda notice: post(settings.notice_webhook, notice)
     if settings.notice_smtp:
         parts = urlsplit(settings.notice_smtp)
         if parts.scheme not in PORTS:
-            raise InvalidSetting("BMS_NOTICE_SMTP takes smtp://user:password@host:587 or smtps://…")
-        if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
-            raise InvalidSetting(f"BMS_NOTICE_SMTP takes one option: ?{PLAIN_TEXT}, with smtp://")
-        if not (settings.notice_to and settings.notice_from):
             raise InvalidSetting(
-                "BMS_NOTICE_SMTP needs BMS_NOTICE_TO and BMS_NOTICE_FROM beside it"
+                "BMS_NOTICE_SMTP must be smtp://user:password@host:587 or smtps://…"
             )
+        if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
+            raise InvalidSetting(f"BMS_NOTICE_SMTP accepts one option: ?{PLAIN_TEXT}, with smtp://")
+        if not (settings.notice_to and settings.notice_from):
+            raise InvalidSetting("BMS_NOTICE_SMTP also needs BMS_NOTICE_TO and BMS_NOTICE_FROM")
         found["mail"] = lambda notice: mail(settings, notice)
     return found
 
@@ -46,11 +46,11 @@ def payload(notice: Notice) -> dict[str, str]:
 
 
 def require_accepted(status: int) -> None:
-    """Raise `ChannelError` unless a webhook's status says that it accepted the notice."""
+    """Raise `ChannelError` unless the status of a webhook response means acceptance."""
     if 300 <= status < 400:  # noqa: PLR2004 - the class of statuses that redirect
-        raise ChannelError(f"answered {status}, a redirect, which is not followed")
+        raise ChannelError(f"responded with {status}, a redirect, which is not followed")
     if not 200 <= status < 300:  # noqa: PLR2004 - the class of statuses that accept
-        raise ChannelError(f"answered {status}")
+        raise ChannelError(f"responded with {status}")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -66,7 +66,7 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 def post(url: str, notice: Notice) -> None:
     """Post a notice to a webhook.
 
-    Raises `ChannelError` for every answer but a 2xx of this address, `OSError` where none arrives.
+    Raises `ChannelError` for every response except a 2xx of this address, `OSError` without a response.
     """
     request = urllib.request.Request(  # noqa: S310 - `channels` accepts http and https alone
         url,
@@ -83,10 +83,10 @@ def post(url: str, notice: Notice) -> None:
 
 
 def mail(settings: FlowSettings, notice: Notice) -> None:
-    """Mail a notice over TLS with a verified certificate, or in plain text where the setting allows it.
+    """Mail a notice over TLS with a verified certificate, or in plain text if the setting allows it.
 
-    Raises `ChannelError` where the server offers no TLS, before a password or the notice is sent;
-    `OSError` where the certificate is not trusted or the server refuses the mail.
+    Raises `ChannelError` before any password or notice is sent if the server offers no TLS; `OSError`
+    if the certificate is not trusted or the server refuses the mail.
     """
     message = EmailMessage()
     message["Subject"] = notice.title

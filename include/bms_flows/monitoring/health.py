@@ -1,8 +1,8 @@
-"""Say whether every flow keeps its promise: `python -m bms_flows.monitoring.health`.
+"""Health command that checks all freshness targets: `python -m bms_flows.monitoring.health`.
 
-It reads the warehouse alone, so it is right while Airflow is down or a DAG is paused. Prints JSON
-without personal data; ends with 0 when all is well, 1 when something is not, 2 when it can't tell.
-With --notify, run every few minutes by cron or a container, it also raises, tells and recovers.
+Reads only the warehouse, so the result is valid while Airflow is down or a DAG is paused. Prints JSON
+without personal data. Exit status: 0 all flows healthy, 1 alarm, 2 unknown. With --notify, run every few
+minutes by cron or a container, the command also raises, notifies and recovers alarms.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from bms_warehouse import database
 from bms_warehouse.__main__ import URL_VARIABLE
 from bms_warehouse.errors import WarehouseError
 
-WELL, ALARM, UNKNOWN = 0, 1, 2
+HEALTHY, ALARM, UNKNOWN = 0, 1, 2
 UNREACHABLE = "warehouse_unreachable"
 
 
@@ -44,10 +44,10 @@ def report(
 def _report(
     found: Mapping[str, Freshness], connection: Connection, now: datetime
 ) -> dict[str, Any]:
-    standing = alarms.open_alarms(connection)
-    wrong = bool(standing) or any(each.alarming for each in found.values())
+    open_alarms = alarms.open_alarms(connection)
+    alarming = bool(open_alarms) or any(each.alarming for each in found.values())
     return {
-        "state": "alarm" if wrong else "well",
+        "state": "alarm" if alarming else "well",
         "at": _iso(now),
         "flows": {flow: _flow(each) for flow, each in found.items()},
         "alarms": [
@@ -59,7 +59,7 @@ def _report(
                 "since": _iso(alarm.since),
                 "notified_at": _iso(alarm.notified_at),
             }
-            for alarm in standing
+            for alarm in open_alarms
         ],
     }
 
@@ -83,14 +83,14 @@ def _seconds(length: timedelta | None) -> int | None:
     return None if length is None else int(length.total_seconds())
 
 
-class Memory:
-    """Whether people were told that the warehouse is out of reach: no table can keep that."""
+class OutageFile:
+    """File that records that an unreachable warehouse was notified: no table can store that."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def lost(self, send: Send, links: Links, now: datetime) -> None:
-        """Tell it, once."""
+    def notify_outage(self, send: Send, links: Links, now: datetime) -> None:
+        """Notify the outage once."""
         if self._file.exists():
             return
         reason = ALARMS[UNREACHABLE]
@@ -104,8 +104,8 @@ class Memory:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(now.isoformat())
 
-    def found(self, send: Send, links: Links, now: datetime) -> None:
-        """Tell that it is back where it was told to be lost."""
+    def notify_recovery(self, send: Send, links: Links, now: datetime) -> None:
+        """Notify the recovery if the outage was notified."""
         if not self._file.exists():
             return
         since = datetime.fromisoformat(self._file.read_text())
@@ -115,7 +115,7 @@ class Memory:
 
 
 def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[dict[str, Any], int]:
-    """Return the report and the exit code; with `notify`, raise and recover what it says."""
+    """Return the report and the exit status; with `notify`, raise and recover alarms."""
     now = datetime.now(UTC)
     try:
         with warehouse.begin() as connection:
@@ -126,27 +126,29 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
             answer = _report(found, connection, now)
     except WarehouseError as error:
         return {"state": "unknown", "at": _iso(now), "reason": str(error)}, UNKNOWN
-    return answer, WELL if answer["state"] == "well" else ALARM
+    return answer, HEALTHY if answer["state"] == "well" else ALARM
 
 
-def tell(warehouse: Engine, settings: FlowSettings, send: Send, memory: Memory, code: int) -> None:
-    """Tell what is to be told after a check that ended with `code`; raise what `send` raises."""
+def deliver(
+    warehouse: Engine, settings: FlowSettings, send: Send, outage: OutageFile, code: int
+) -> None:
+    """Send due messages after a check that returned `code`; raise the errors of `send`."""
     now, links = datetime.now(UTC), Links.of(settings)
     if code == UNKNOWN:
-        memory.lost(send, links, now)
+        outage.notify_outage(send, links, now)
     else:
-        memory.found(send, links, now)
+        outage.notify_recovery(send, links, now)
         alarms.deliver(warehouse, send, links)
 
 
 def state_file(environment: Mapping[str, str]) -> Path:
-    """Return where a memory is kept by default, as the XDG base directories have it."""
+    """Return the default outage file, according to the XDG base directories."""
     home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME') or '~'}/.local/state"
     return Path(home).expanduser() / "bms" / "warehouse_unreachable"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return 0, 1 or 2."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m bms_flows.monitoring.health",
         description=__doc__,
@@ -160,13 +162,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--notify",
         action="store_true",
-        help="raise and recover alarms, and tell of them through BMS_NOTICE_WEBHOOK and _SMTP",
+        help="raise and recover alarms, and notify through BMS_NOTICE_WEBHOOK and _SMTP",
     )
     parser.add_argument(
         "--memory",
         type=Path,
         default=state_file(os.environ),
-        help="file that keeps that the warehouse was told to be out of reach (%(default)s)",
+        help="file that records a notified outage of the warehouse (%(default)s)",
     )
     options = parser.parse_args(arguments)
     try:
@@ -178,33 +180,33 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if not options.url:
-        raise InvalidSetting(f"name the warehouse: --url postgresql://… or {URL_VARIABLE}")
+        raise InvalidSetting(f"specify the warehouse: --url postgresql://… or {URL_VARIABLE}")
     settings = FlowSettings.from_environment()
-    ways = channels(settings)
-    if options.notify and not ways:
+    configured = channels(settings)
+    if options.notify and not configured:
         raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
     engine = database.connect(_address(options.url))
     try:
         answer, code = check(engine, settings, notify=options.notify)
         print(json.dumps(answer, indent=2))  # noqa: T201
         if options.notify:
-            tell(engine, settings, broadcast(ways), Memory(options.memory), code)
+            deliver(engine, settings, broadcast(configured), OutageFile(options.memory), code)
     finally:
         engine.dispose()
     return code
 
 
 def _address(given: str) -> str:
-    """Return a URI whose server has ten seconds to take a connection, unless it says otherwise."""
+    """Return the URI with a connection timeout of ten seconds unless the URI sets one."""
     try:
         url = make_url(given)
     except (ArgumentError, ValueError):
-        # Without its cause: SQLAlchemy's text quotes what it read, a password perhaps.
+        # Without the cause: SQLAlchemy's message quotes the URI, which may contain a password.
         raise InvalidSetting(
-            "the URI of the warehouse can't be read: give postgresql://user:password@host:port/database"
+            "the URI of the warehouse is invalid: use postgresql://user:password@host:port/database"
         ) from None
-    patient = url.set(query={"connect_timeout": "10", **url.query})
-    return patient.render_as_string(hide_password=False)
+    with_timeout = url.set(query={"connect_timeout": "10", **url.query})
+    return with_timeout.render_as_string(hide_password=False)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from bms_flows.mirror import run
 from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bms.client import Client
-    from bms_flows.mirror.resource import Resource, Source
+    from bms_flows.mirror.resource import MirroredResource, MirrorSource
 
 
 def sync_contacts() -> dict[str, Any]:
@@ -46,24 +46,26 @@ def entities() -> list[int]:
 def sync_employees(id_entity: int) -> dict[str, Any]:
     """Update the employees of an entity in `bms.employee`; return the manifest of the load."""
     params = get_current_context()["params"]
-    level = params["employee_details"] or FlowSettings.from_environment().employee_details
-    asked = Asked(
-        details=level != "off",
-        private=level == "full",
+    kept = params["employee_details"] or FlowSettings.from_environment().employee_details
+    asked = RunOptions(
+        details=kept != "off",
+        private=kept == "full",
         full=params["full"],
         accept_gone=params["accept_gone"],
     )
     return _sync(EMPLOYEES, lambda client: employees(client, id_entity=id_entity), asked, id_entity)
 
 
-def _asked(params: Any) -> Asked:
-    return Asked(details=params["details"], full=params["full"], accept_gone=params["accept_gone"])
+def _asked(params: Any) -> RunOptions:
+    return RunOptions(
+        details=params["details"], full=params["full"], accept_gone=params["accept_gone"]
+    )
 
 
 def _sync(
-    resource: Resource,
-    source_of: Callable[[Client], Source],
-    asked: Asked,
+    resource: MirroredResource,
+    source_of: Callable[[Client], MirrorSource],
+    asked: RunOptions,
     id_entity: int | None = None,
 ) -> dict[str, Any]:
     """Run a mirror once and report its load."""

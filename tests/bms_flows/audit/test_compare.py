@@ -4,16 +4,16 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from bms_flows.audit.compare import (
-    Held,
+    Comparison,
     Key,
-    Tally,
-    against_warehouse,
-    doubled,
-    settled,
-    standing,
-    waiting,
+    StoredRow,
+    compare_with_warehouse,
+    differences_by_key,
+    persistent_differences,
+    repeated,
+    still_open,
 )
-from bms_flows.audit.lists import Listed, planned
+from bms_flows.audit.lists import ListedRows, planned
 
 A, B, C = b"a", b"b", b"c"
 LOADED = datetime(2026, 3, 31, 12, tzinfo=UTC)
@@ -21,98 +21,100 @@ HOUR = timedelta(hours=1)
 
 
 def test_a_difference_stands_where_neither_side_changed() -> None:
-    assert standing([{1: A, 2: A}, {1: A, 2: A}], [{1: B}, {1: B}]) == {1, 2}
+    assert persistent_differences([{1: A, 2: A}, {1: A, 2: A}], [{1: B}, {1: B}]) == {1, 2}
 
 
 def test_what_came_went_or_changed_between_two_readings_does_not_stand() -> None:
-    came = standing([{}, {1: A}], [{1: A}, {1: A}])
-    went = standing([{1: A}, {1: A}], [{1: A}, {}])
-    changed = standing([{1: A}, {1: B}], [{1: B}, {1: B}])
-    changed_twice = standing([{1: A}, {1: B}], [{1: B}, {1: C}])
+    came = persistent_differences([{}, {1: A}], [{1: A}, {1: A}])
+    went = persistent_differences([{1: A}, {1: A}], [{1: A}, {}])
+    changed = persistent_differences([{1: A}, {1: B}], [{1: B}, {1: B}])
+    changed_twice = persistent_differences([{1: A}, {1: B}], [{1: B}, {1: C}])
     assert came | went | changed | changed_twice == set()
 
 
 def compared(
     listed: dict[Key, bytes | None],
-    held: dict[Key, Held],
-    seen: Tally | None = None,
+    held: dict[Key, StoredRow],
+    seen: Comparison | None = None,
     quarantined: Collection[Key] = (),
     loaded_at: datetime = LOADED,
-) -> Tally:
-    tally = Tally()
-    marks = waiting([seen.rows]) if seen else {}
+) -> Comparison:
+    comparison = Comparison()
+    marks = differences_by_key([seen.rows]) if seen else {}
     now = loaded_at + HOUR
-    against_warehouse(
-        tally, {*listed, *held}, listed, held, quarantined, marks, loaded_at=loaded_at, now=now
+    compare_with_warehouse(
+        comparison, {*listed, *held}, listed, held, quarantined, marks, loaded_at=loaded_at, now=now
     )
-    return tally
+    return comparison
 
 
 def test_a_difference_from_the_warehouse_is_a_fault_once_it_outlived_a_load() -> None:
-    first = compared({1: A, 2: B}, {1: Held(B, 4)})
+    first = compared({1: A, 2: B}, {1: StoredRow(B, 4)})
     assert first.pending == {"rows_differ": 1, "rows_missing": 1}
     assert first.state == "pending"
-    assert compared({1: A, 2: B}, {1: Held(B, 4)}, first).found == {}  # no load since
+    assert compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first).found == {}  # no load since
     later = LOADED + 2 * HOUR
-    again = compared({1: A, 2: B}, {1: Held(B, 4)}, first, loaded_at=later)
+    again = compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first, loaded_at=later)
     assert (again.found, again.pending) == ({"warehouse_differs": 2}, {})
-    still = compared({1: A, 2: B}, {1: Held(B, 4)}, again, loaded_at=later)
+    still = compared({1: A, 2: B}, {1: StoredRow(B, 4)}, again, loaded_at=later)
     assert still.found == {"warehouse_differs": 2}  # another audit before the next load
-    changed = compared({1: C, 2: B}, {1: Held(B, 4), 2: Held(B, 1)}, first, loaded_at=later)
+    changed = compared(
+        {1: C, 2: B}, {1: StoredRow(B, 4), 2: StoredRow(B, 1)}, first, loaded_at=later
+    )
     assert (changed.found, changed.pending) == ({}, {"rows_differ": 1})
-    loaded = compared({1: A, 2: C}, {1: Held(B, 5)}, first, loaded_at=later)
+    loaded = compared({1: A, 2: C}, {1: StoredRow(B, 5)}, first, loaded_at=later)
     assert (loaded.found, loaded.pending) == ({}, {"rows_differ": 1, "rows_missing": 1})
-    assert doubled([1, 2, 1]) == {1}
+    assert repeated([1, 2, 1]) == {1}
 
 
 def test_a_load_settles_the_differences_that_it_repaired_or_changed() -> None:
     listed: dict[Key, bytes | None] = {1: A, 2: B, 3: C, 5: None}
-    held = {1: Held(B, 4), 3: Held(A, 1), 4: Held(A, 1)}
+    held = {1: StoredRow(B, 4), 3: StoredRow(A, 1), 4: StoredRow(A, 1)}
     rows = compared(listed, held, quarantined={5}).rows
-    assert settled(rows, held, {5}) == rows
-    after: dict[Key, Held] = {
-        1: Held(A, 5),
-        2: Held(B, 1),
-        3: Held(B, 2),
-        4: Held(A, 2, gone="missing"),
+    assert still_open(rows, held, {5}) == rows
+    after: dict[Key, StoredRow] = {
+        1: StoredRow(A, 5),
+        2: StoredRow(B, 1),
+        3: StoredRow(B, 2),
+        4: StoredRow(A, 2, gone="vanished"),
     }
-    assert settled(rows, after, {}) == {}
-    assert settled({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
+    assert still_open(rows, after, {}) == {}
+    assert still_open({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
 
 
 def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
     assert compared({1: None}, {}, quarantined={1}).pending == {"quarantined": 1}
-    assert compared({1: None}, {1: Held(A, 1)}, quarantined={1}).pending == {"quarantined": 1}
+    assert compared({1: None}, {1: StoredRow(A, 1)}, quarantined={1}).pending == {"quarantined": 1}
     assert compared({1: None}, {}).pending == {"rows_missing": 1}
-    assert compared({1: None}, {1: Held(A, 1)}).pending == {"rows_differ": 1}
-    assert waiting([compared({1: None}, {}, quarantined={1}).rows]) == {}
+    assert compared({1: None}, {1: StoredRow(A, 1)}).pending == {"rows_differ": 1}
+    assert differences_by_key([compared({1: None}, {}, quarantined={1}).rows]) == {}
 
 
 def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
-    tally = Tally()
-    assert (tally.state, tally.reasons) == ("reconciled", [])
-    tally.unasked.add("budget_spent")
-    assert tally.state == "not_checked"
-    tally.add("quarantined", 1)
-    assert tally.state == "pending"
-    tally.add("doubled", 1)
-    assert (tally.state, tally.reasons) == (
+    comparison = Comparison()
+    assert (comparison.state, comparison.because) == ("reconciled", [])
+    comparison.not_compared.add("budget_spent")
+    assert comparison.state == "not_checked"
+    comparison.add("quarantined", 1)
+    assert comparison.state == "pending"
+    comparison.add("doubled", 1)
+    assert (comparison.state, comparison.because) == (
         "not_reconciled",
         ["budget_spent", "doubled", "quarantined"],
     )
 
 
 def test_a_mirror_may_hold_what_is_gone() -> None:
-    held: dict[Key, Held] = {
-        1: Held(A, 1),
-        2: Held(B, 7, gone="flagged"),
-        4: Held(C, 1, gone="missing"),
+    held: dict[Key, StoredRow] = {
+        1: StoredRow(A, 1),
+        2: StoredRow(B, 7, gone="flagged"),
+        4: StoredRow(C, 1, gone="vanished"),
     }
     assert compared({1: A, 2: B}, held).pending == {}
 
 
 def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
-    held: dict[Key, Held] = {2: Held(B, 1, gone="missing"), 4: Held(C, 1)}
+    held: dict[Key, StoredRow] = {2: StoredRow(B, 1, gone="vanished"), 4: StoredRow(C, 1)}
     first = compared({1: A, 2: B}, held)
     assert first.pending == {"rows_missing": 2, "rows_extra": 1}
     later = LOADED + 2 * HOUR
@@ -120,8 +122,8 @@ def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
     assert again.found == {"warehouse_differs": 3}
 
 
-def page(rows: int, total_pages: int) -> Listed:
-    return Listed(
+def page(rows: int, total_pages: int) -> ListedRows:
+    return ListedRows(
         {}, dict.fromkeys(range(rows), A), frozenset(), {}, frozenset(), rows, total_pages
     )
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from bms_flows.audit.cycle import cycle_days
-from bms_flows.audit.planning import ServiceRecord, days_of, entity_of, older_window, window_of
+from bms_flows.audit.planning import InvoiceHistory, days_of, entity_of, older_window, window_of
 from bms_flows.audit.readings import overlapping, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
@@ -34,12 +34,12 @@ def test_entities_take_turns_and_each_counts_its_own() -> None:
 def test_days_are_as_many_as_requests_and_rows_allow(
     settings: AuditSettings, rows: int, days: int
 ) -> None:
-    found = days_of(settings, ServiceRecord(date(2025, 1, 1), None, rows))
+    found = days_of(settings, InvoiceHistory(date(2025, 1, 1), None, rows))
     assert found == days
     assert found == 1 or 2 * requests(found) <= settings.audit_requests
 
 
-def windows(known: ServiceRecord, turns: int) -> list[Window]:
+def windows(known: InvoiceHistory, turns: int) -> list[Window]:
     """Play daily audits of one entity; each remembers what it tried."""
     tried, found = dict(known.tried), []
     for turn in range(turns):
@@ -50,7 +50,7 @@ def windows(known: ServiceRecord, turns: int) -> list[Window]:
 
 
 def test_the_latest_days_come_every_third_time_and_older_ones_all_in_turn() -> None:
-    found = windows(ServiceRecord(TODAY - timedelta(days=400), None), 60)
+    found = windows(InvoiceHistory(TODAY - timedelta(days=400), None), 60)
     assert found[::3] == [LATEST] * 20
     older = [window for window in found if window != LATEST]
     seen = {day for window in older[:13] for day in window}
@@ -58,18 +58,18 @@ def test_the_latest_days_come_every_third_time_and_older_ones_all_in_turn() -> N
 
 
 def test_what_an_audit_left_open_is_looked_at_again() -> None:
-    known = ServiceRecord(date(2025, 1, 1), date(2025, 6, 10))
+    known = InvoiceHistory(date(2025, 1, 1), date(2025, 6, 10))
     assert windows(known, 3)[1] == Window(date(2025, 6, 10), date(2025, 7, 9))
-    assert windows(ServiceRecord(date(2025, 1, 1), date(2026, 3, 10)), 3)[1] == LATEST
+    assert windows(InvoiceHistory(date(2025, 1, 1), date(2026, 3, 10)), 3)[1] == LATEST
 
 
 def test_with_nothing_older_the_latest_days_come_every_time() -> None:
-    assert windows(ServiceRecord(None, None), 6) == [LATEST] * 6
-    assert windows(ServiceRecord(LATEST.start, None), 6) == [LATEST] * 6
+    assert windows(InvoiceHistory(None, None), 6) == [LATEST] * 6
+    assert windows(InvoiceHistory(LATEST.start, None), 6) == [LATEST] * 6
 
 
 def test_a_window_of_older_days_ends_before_the_latest_and_begins_with_the_history() -> None:
-    known = ServiceRecord(date(2026, 2, 20), None)
+    known = InvoiceHistory(date(2026, 2, 20), None)
     assert windows(known, 2)[1] == Window(date(2026, 2, 20), date(2026, 2, 28))
     before = LATEST.start
     assert older_window(known, 30, before=before, without={*Window(known.first, before)}) is None  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from bms.errors import ServiceUnavailable
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.invoices.run import LoadHeld
-from bms_flows.mirror.run import ManyGone
+from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
@@ -304,7 +304,7 @@ def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
     )
     with pytest.raises(LoadHeld):
         auditor.extract(str(auditor.window.start), str(auditor.window.end))
-    with pytest.raises(ManyGone):
+    with pytest.raises(TooManyRemovals):
         auditor.mirror.run("contact", page_size=100)
     auditor.run()
     assert auditor.latest("client_invoice") == ("pending", {"quarantined": 5})

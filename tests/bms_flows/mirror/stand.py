@@ -15,13 +15,13 @@ from bms.settings import ClientSettings
 from bms_flows.mirror.consultants import CONSULTANTS, consultants
 from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.employees import EMPLOYEES, employees
-from bms_flows.mirror.resource import Asked, Resource, Source
+from bms_flows.mirror.resource import MirroredResource, MirrorSource, RunOptions
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 
-KINDS: dict[str, tuple[Resource, Callable[..., Source]]] = {
+KINDS: dict[str, tuple[MirroredResource, Callable[..., MirrorSource]]] = {
     "contact": (CONTACTS, contacts),
     "consultant": (CONSULTANTS, consultants),
     "employee": (EMPLOYEES, employees),
@@ -48,7 +48,7 @@ class Mirror:
         *,
         page_size: int = 10,
         concurrency: int = 8,
-        asked: Asked | None = None,
+        asked: RunOptions | None = None,
         **given: Any,
     ) -> dict[str, Any]:
         """Run once; `given` restricts the list. Returns the manifest."""
@@ -62,7 +62,7 @@ class Mirror:
             step = Step(f"{name}_sync", f"run {self.runs}", "sync", given.get("id_entity"))
             async with Client(settings, counters=self.counters) as client:
                 return await sync(
-                    client, flow, resource, source(client, **given), asked or Asked(), step
+                    client, flow, resource, source(client, **given), asked or RunOptions(), step
                 )
 
         return asyncio.run(once())

@@ -8,23 +8,23 @@ import pytest
 from msgspec.structs import replace
 
 from bms_flows.mirror.decisions import (
+    MirrorRow,
     Rotation,
-    ServiceRecord,
-    absent,
-    carried,
+    details_to_confirm,
     details_to_read,
+    exceeds_limit,
     in_rotation,
-    no_longer_listed,
-    place_of,
-    to_confirm,
-    too_many,
+    missing_rows,
+    newly_missing,
+    ring_position,
+    rows_with_flag,
 )
 from bms_flows.mirror.flags import FlagList
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
-THERE = ServiceRecord(b"", detailed=True, gone=None, flags=(True,))
-GONE = replace(THERE, gone="missing")
+THERE = MirrorRow(b"", detailed=True, removal=None, flags=(True,))
+GONE = replace(THERE, removal="vanished")
 
 
 def runs_of(
@@ -76,25 +76,25 @@ def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
     keys: set[Key] = {*range(10)}
     due = Rotation(2, 1).due(keys)
     after = Rotation(2, 1).after(due[:2])
-    assert after == {"turn": 1, "reached": place_of(due[1])}
+    assert after == {"turn": 1, "reached": ring_position(due[1])}
     reached = after["reached"]
     assert Rotation(2, 2, reached).due(keys)[:3] == due[2:]
     assert Rotation(2, 1, "ab").after([])["reached"] == "ab"
 
 
 def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:
-    known: dict[Key, ServiceRecord] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
-    assert absent(known, {1}, None) == [2]
-    assert absent(known, {1}, 7) == [4]
+    known: dict[Key, MirrorRow] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
+    assert missing_rows(known, {1}, None) == [2]
+    assert missing_rows(known, {1}, 7) == [4]
 
 
 def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged() -> None:
-    known: dict[Key, ServiceRecord] = {
+    known: dict[Key, MirrorRow] = {
         1: THERE,
         2: GONE,
         3: replace(THERE, detailed=False),
         4: replace(THERE, scope=7),
-        5: replace(THERE, gone="flagged"),
+        5: replace(THERE, removal="flagged"),
     }
     assert in_rotation(known, None) == [1, 5]
     assert in_rotation(known, 7) == [4]
@@ -102,8 +102,8 @@ def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged()
 
 def test_the_place_of_a_row_stays_the_same_from_release_to_release() -> None:
     """A run stores the place that it reached, and the next one goes on from there."""
-    assert place_of(1001) == "41cf3c54b6edb00d"
-    assert place_of("1001") == place_of(1001)
+    assert ring_position(1001) == "41cf3c54b6edb00d"
+    assert ring_position("1001") == ring_position(1001)
 
 
 UNLISTED = replace(THERE, list_hash=None)
@@ -111,10 +111,10 @@ UNREAD = replace(UNLISTED, detailed=False)
 
 
 def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
-    known: dict[Key, ServiceRecord] = {1: THERE, 2: UNLISTED, 3: UNREAD}
-    assert no_longer_listed(known, [1, 2, 3]) == [1]
-    assert to_confirm(known, [1, 2, 3], rotates=False) == [1, 2, 3]
-    assert to_confirm(known, [1, 2, 3], rotates=True) == [1, 3]
+    known: dict[Key, MirrorRow] = {1: THERE, 2: UNLISTED, 3: UNREAD}
+    assert newly_missing(known, [1, 2, 3]) == [1]
+    assert details_to_confirm(known, [1, 2, 3], rotates=False) == [1, 2, 3]
+    assert details_to_confirm(known, [1, 2, 3], rotates=True) == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
     [(10, 20, False), (11, 20, True), (50, 1000, False), (51, 1000, True)],
 )
 def test_beyond_a_count_and_a_share_a_person_is_asked(gone: int, present: int, asks: bool) -> None:
-    assert too_many(gone, present, rows=10, percent=5) == asks
+    assert exceeds_limit(gone, present, rows=10, percent=5) == asks
 
 
 def test_a_flag_stays_where_its_list_is_not_proven() -> None:
-    known: dict[Key, ServiceRecord] = {1: THERE, 2: THERE, 4: GONE}
-    flag = FlagList(ListReader(never, never, 10), carried(known, 0), seen={1, 3})
+    known: dict[Key, MirrorRow] = {1: THERE, 2: THERE, 4: GONE}
+    flag = FlagList(ListReader(never, never, 10), rows_with_flag(known, 0), seen={1, 3})
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, True, True, False]
     flag.proven = True
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, False, True, False]

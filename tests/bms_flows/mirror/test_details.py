@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
@@ -37,8 +37,8 @@ def test_a_run_without_details_leaves_those_of_changed_rows_to_the_next_with_the
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     sandbox.edit("contacts", 1003, city="Brest", notes="seen with it")
-    mirror.run(asked=Asked(details=False))
-    assert mirror.run(asked=Asked(details=False))["changed"] == 0
+    mirror.run(asked=RunOptions(details=False))
+    assert mirror.run(asked=RunOptions(details=False))["changed"] == 0
     assert mirror.run()["changed"] == 1
     assert mirror.requests("read_contact") == 1
     assert mirror.rows("bms.contact", "id = 1003")[0]["notes"] == "seen with it"
@@ -65,7 +65,7 @@ def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
     true = {row["id"]: row for row in sandbox.rows("contacts")}
     sandbox.edit("contacts", 1003, city="Brest", notes="a\0b")
     sandbox.edit("contacts", 1004, notes="a\0b", modified_on=true[1004]["modified_on"])
-    mirror.run(asked=Asked(full=True))
+    mirror.run(asked=RunOptions(full=True))
     for _ in range(2):
         assert aside() == [("1003 detail", "bad_text"), ("1004 detail", "bad_text")]
         written = mirror.places()

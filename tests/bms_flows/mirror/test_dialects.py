@@ -8,7 +8,7 @@ import pytest
 from bms.client import Client
 from bms.errors import Refused
 from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.resource import Asked, Source
+from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
@@ -87,7 +87,7 @@ def test_a_list_of_deleted_ones_that_shows_all_of_them_marks_nobody(
 ) -> None:
     """A service may not know `filter`: a row that says of itself that it is there, is."""
 
-    def unfiltered(client: Client) -> Source:
+    def unfiltered(client: Client) -> MirrorSource:
         source = contacts(client)
         return replace(source, deleted=source.rows)
 
@@ -96,9 +96,9 @@ def test_a_list_of_deleted_ones_that_shows_all_of_them_marks_nobody(
     for row in sandbox.rows("contacts"):
         if row["deleted"]:
             sandbox.delete("contacts", row["id"])
-    mirror.run(asked=Asked(details=False))
+    mirror.run(asked=RunOptions(details=False))
     assert not mirror.rows("bms.contact", "deleted")
-    assert mirror.run(asked=Asked(details=False))["changed"] == 0
+    assert mirror.run(asked=RunOptions(details=False))["changed"] == 0
 
 
 @pytest.mark.parametrize("all_includes_deleted", [True, False])

@@ -9,10 +9,10 @@ from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.records import EmployeeItem
 from bms.responses import Page
-from bms_flows.mirror.diff import Intake
+from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.employees import EMPLOYEES
-from bms_flows.mirror.resource import Source
-from bms_flows.mirror.rows import Listed
+from bms_flows.mirror.resource import MirrorSource
+from bms_flows.mirror.rows import ListItem
 
 ENDPOINT = BY_NAME["list_employees"]
 CANARY = "2 94 05 01 053 777 42"
@@ -21,8 +21,8 @@ CANARY = "2 94 05 01 053 777 42"
 class Kept(list[bytes]):
     """Stands in for the files of answers."""
 
-    def keep(self, _: str, body: bytes) -> None:
-        self.append(body)
+    def append(self, _: str, body: bytes) -> None:  # type: ignore[override]
+        super().append(body)
 
 
 async def unasked(*_: Any) -> Any:
@@ -46,24 +46,24 @@ async def test_a_private_field_that_a_list_shows_unasked_is_kept_nowhere() -> No
         total_pages=1,
     )
     assert page.extra[0]["social_security_number"] == CANARY
-    kept, staged = Kept(), list[Listed]()
+    kept, staged = Kept(), list[ListItem]()
 
-    async def stage(items: Sequence[Listed]) -> None:
+    async def stage(items: Sequence[ListItem]) -> None:
         staged.extend(items)
 
-    intake = Intake(
+    diff = ListDiff(
         EMPLOYEES,
-        Source(rows=unasked, detail=unasked, constants={"_entity": 1}),
+        MirrorSource(rows=unasked, detail=unasked, constants={"_entity": 1}),
         known={},
         flags={name: lambda _: False for name in EMPLOYEES.flags},
         details=False,
-        turns=(),
+        rotation=(),
         day=date(2026, 3, 31),
-        answers=kept,  # type: ignore[arg-type]  # files of answers, as much of them as is asked
+        responses=kept,  # type: ignore[arg-type]  # files of answers, as much of them as is asked
         stage=stage,
     )
-    await intake.take(page)
-    await intake.end()
+    await diff.add(page)
+    await diff.flush()
     [answer] = kept
     del row["social_security_number"]
     assert json.loads(answer) == [row]

@@ -14,14 +14,14 @@ from sqlalchemy import Engine, text
 
 from bms.client import Client
 from bms_flows.mirror.employees import EMPLOYEES, employees
-from bms_flows.mirror.resource import Asked, Source
+from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
 
-OFF = Asked(details=False)
-FULL = Asked(private=True)
+OFF = RunOptions(details=False)
+FULL = RunOptions(private=True)
 SECRETS = {name: f"secret-{name}" for name in EMPLOYEE_PRIVATE_FIELDS} | {
     "resident_permit_expiration_date": "2031-03-07"
 }
@@ -99,7 +99,7 @@ def test_entities_do_not_miss_each_other_s_employees(mirror: Mirror) -> None:
 def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever entity 1 asks for a detail, the whole run of entity 2 comes in between."""
 
-    def slower(client: Client, *, id_entity: int) -> Source:
+    def slower(client: Client, *, id_entity: int) -> MirrorSource:
         source = employees(client, id_entity=id_entity)
 
         async def detail(key: Any) -> Any:
@@ -154,9 +154,9 @@ def test_leaving_is_a_change_and_vanishing_is_not_leaving(
     assert (row["deleted"], row["_removal_reason"]) == (True, "missing")
 
 
-@pytest.mark.parametrize("asked", [OFF, Asked()], ids=["off", "directory"])
+@pytest.mark.parametrize("asked", [OFF, RunOptions()], ids=["off", "directory"])
 def test_private_data_is_written_nowhere(
-    sandbox: Sandbox, mirror: Mirror, guid: str, asked: Asked
+    sandbox: Sandbox, mirror: Mirror, guid: str, asked: RunOptions
 ) -> None:
     """Not in rows, versions, unknown fields, raw answers or quarantine; not when the run ends badly."""
     mirror.run("employee", id_entity=1, asked=asked)

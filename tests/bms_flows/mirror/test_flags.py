@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import Mirror
 
-LIST_ONLY = Asked(details=False, accept_gone=True)
+LIST_ONLY = RunOptions(details=False, accept_gone=True)
 
 
 def shifted(

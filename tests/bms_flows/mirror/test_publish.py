@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from bms_flows.mirror.resource import Asked
+from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import mirrors
 from bms_warehouse.tables import contact, contact_version
 from tests.bms_flows.mirror.stand import Mirror
 
-LIST_ONLY = Asked(details=False)
+LIST_ONLY = RunOptions(details=False)
 UNREADABLE = "Ly\x00on"
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 

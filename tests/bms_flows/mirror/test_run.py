@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from bms_flows.mirror.resource import Asked
-from bms_flows.mirror.run import ManyGone
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import NEVER, Mirror
 
-DETAILS_LATER = Asked(details=False)
+DETAILS_LATER = RunOptions(details=False)
 
 
 def last_run(mirror: Mirror) -> dict[str, Any]:
@@ -107,8 +107,10 @@ def test_a_flagged_contact_and_one_that_vanished_are_both_deleted(
     assert (again["changed"], again["missing"]) == (0, 0)
 
 
-@pytest.mark.parametrize("asked", [Asked(), DETAILS_LATER], ids=["details", "list only"])
-def test_one_that_comes_back_is_a_version(sandbox: Sandbox, mirror: Mirror, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [RunOptions(), DETAILS_LATER], ids=["details", "list only"])
+def test_one_that_comes_back_is_a_version(
+    sandbox: Sandbox, mirror: Mirror, asked: RunOptions
+) -> None:
     sandbox.fill(contacts=30)
     mirror.run(asked=asked)
     true = next(row for row in sandbox.rows("contacts") if row["id"] == 1004)
@@ -128,16 +130,16 @@ def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mir
     for number in range(1001, 1021):
         sandbox.delete("contacts", number)
     sandbox.edit("contacts", 1030, city="Nantes")
-    with pytest.raises(ManyGone, match="accept_gone") as asks:
+    with pytest.raises(TooManyRemovals, match="accept_gone") as asks:
         mirror.run()
     assert not asks.value.retriable
     assert mirror.requests("read_contact") <= 3  # nobody asked for those gone
     recorded = last_run(mirror)
-    assert (recorded["state"], recorded["missing"]) == ("suspect", 0)
-    assert "Gone: 19" in recorded["reason"]  # one of the twenty had been flagged before
+    assert (recorded["state"], recorded["vanished"]) == ("suspect", 0)
+    assert "Missing: 19" in recorded["reason"]  # one of the twenty had been flagged before
     assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"
-    accepted = mirror.run(asked=Asked(accept_gone=True))
-    assert (accepted["state"], accepted["missing"]) == ("complete", 19)
+    accepted = mirror.run(asked=RunOptions(accept_gone=True))
+    assert (accepted["state"], accepted["vanished"]) == ("complete", 19)
 
 
 def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirror) -> None:
@@ -176,7 +178,7 @@ def test_without_details_what_only_they_have_stays(sandbox: Sandbox, mirror: Mir
 def test_in_full_every_detail_is_read_again(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run()
-    mirror.run(asked=Asked(full=True))
+    mirror.run(asked=RunOptions(full=True))
     assert mirror.requests("read_contact") == 20
 
 

@@ -7,17 +7,17 @@ from sqlalchemy import Connection, Engine, text
 
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.rows import Detailed, Listed
+from bms_flows.mirror.rows import DetailItem, ListItem
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_warehouse.errors import WarehouseError
 
 
-def listed(key: int, city: str) -> Listed:
-    return Listed(ContactItem(id=key, city=city), b"digest", None, (False,), deleted=False)
+def listed(key: int, city: str) -> ListItem:
+    return ListItem(ContactItem(id=key, city=city), b"digest", None, (False,), deleted=False)
 
 
-def detailed(key: int, city: str) -> Detailed:
-    return Detailed(Contact(id=key, city=city), {}, None, b"digest", (False,), deleted=False)
+def detailed(key: int, city: str) -> DetailItem:
+    return DetailItem(Contact(id=key, city=city), {}, None, b"digest", (False,), deleted=False)
 
 
 def staging(connection: Connection) -> AbstractContextManager[Staging]:
@@ -38,7 +38,7 @@ async def test_a_row_that_comes_again_takes_the_place_of_its_earlier_state(
         await stage.listed([listed(1, "Paris"), listed(2, "Lyon"), listed(3, "Brest")])
         await stage.listed([listed(2, "Nantes")])
         await stage.detailed([detailed(3, "Quimper")])
-        await stage.settle()
+        await stage.finish()
         assert stage.staged == {1, 2, 3}
         assert rows(connection) == [(1, "Paris", False), (2, "Nantes", False), (3, "Quimper", True)]
 
@@ -46,7 +46,7 @@ async def test_a_row_that_comes_again_takes_the_place_of_its_earlier_state(
 async def test_rows_are_withdrawn(warehouse: Engine) -> None:
     with warehouse.connect() as connection, staging(connection) as stage:
         await stage.listed([listed(1, "Paris"), listed(2, "Lyon")])
-        await stage.settle()
+        await stage.finish()
         stage.withdraw({2, 7})
         assert stage.staged == {1}
         assert rows(connection) == [(1, "Paris", False)]
@@ -56,8 +56,8 @@ async def test_a_row_that_does_not_fit_is_told_and_the_others_are_staged(warehou
     with warehouse.connect() as connection, staging(connection) as stage:
         await stage.listed([listed(1, "a\0b"), listed(2, "Lyon")])
         await stage.detailed([detailed(2, "a\0b")])
-        await stage.settle()
-        assert [(each.key, each.part, each.code, each.field) for each in stage.unfit] == [
+        await stage.finish()
+        assert [(each.key, each.part, each.code, each.field) for each in stage.unstorable] == [
             (1, "", "bad_text", "city"),
             (2, "detail", "bad_text", "city"),
         ]
@@ -69,4 +69,4 @@ async def test_what_goes_wrong_in_the_thread_is_raised(warehouse: Engine) -> Non
         connection.execute(text("drop table pg_temp.contact_staging"))
         await stage.listed([listed(1, "Paris")])
         with pytest.raises(WarehouseError):
-            await stage.settle()
+            await stage.finish()

@@ -4,16 +4,16 @@ import pytest
 from sqlalchemy import Engine
 
 from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.store import MirrorTaken, held
+from bms_flows.mirror.store import MirrorBusy, locked
 
 
 def test_a_mirror_is_held_by_one_run(warehouse: Engine) -> None:
     with warehouse.connect() as one, warehouse.connect() as other:
-        with held(one, CONTACTS, None):
-            with pytest.raises(MirrorTaken) as taken, held(other, CONTACTS, None):
+        with locked(one, CONTACTS, None):
+            with pytest.raises(MirrorBusy) as taken, locked(other, CONTACTS, None):
                 pass
             assert taken.value.retriable
-            with held(other, CONTACTS, 2):
+            with locked(other, CONTACTS, 2):
                 pass
-        with held(other, CONTACTS, None):
+        with locked(other, CONTACTS, None):
             pass

@@ -8,8 +8,8 @@ import pytest
 from bms.client import Client
 from bms.responses import Page
 from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.resource import Asked, Source
-from bms_flows.mirror.run import ManyGone
+from bms_flows.mirror.resource import MirrorSource, RunOptions
+from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
@@ -20,7 +20,7 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Contacts that the service leaves out of its lists and has all the same."""
     hidden: set[int] = set()
 
-    def without_archived(client: Client) -> Source:
+    def without_archived(client: Client) -> MirrorSource:
         source = contacts(client)
 
         async def rows(number: int, size: int) -> Page[Any]:
@@ -41,9 +41,9 @@ def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_ag
     mirror.run()
     stood = mirror.rows("bms.contact_version")
     archived.update(range(1001, 1016))
-    with pytest.raises(ManyGone):
+    with pytest.raises(TooManyRemovals):
         mirror.run()
-    assert mirror.run(asked=Asked(accept_gone=True))["missing"] == 0
+    assert mirror.run(asked=RunOptions(accept_gone=True))["vanished"] == 0
     written = mirror.places()
     for _ in range(2):
         manifest = mirror.run()
@@ -75,9 +75,9 @@ def test_many_whose_details_are_gone_are_a_person_s_business_too(
     sandbox.fill(contacts=60)
     mirror.run()
     archived.update(range(1001, 1016))
-    mirror.run(asked=Asked(accept_gone=True))
+    mirror.run(asked=RunOptions(accept_gone=True))
     for number in range(1001, 1016):
         sandbox.delete("contacts", number)
-    with pytest.raises(ManyGone):
-        mirror.run(asked=Asked(full=True))
-    assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
+    with pytest.raises(TooManyRemovals):
+        mirror.run(asked=RunOptions(full=True))
+    assert not mirror.rows("bms.contact", "_gone_reason = 'vanished'")

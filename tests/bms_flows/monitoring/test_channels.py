@@ -105,7 +105,7 @@ def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
     with (
         webhook() as elsewhere,
         webhook(status, f"{elsewhere.url}-secret") as found,
-        pytest.raises(NotDelivered, match=f"answered {status}, a redirect") as refused,
+        pytest.raises(NotDelivered, match=f"responded with {status}, a redirect") as refused,
     ):
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert (elsewhere.taken, elsewhere.visits) == ([], 0)
@@ -114,7 +114,7 @@ def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
 
 @pytest.mark.parametrize("status", [304, 400, 404, 500])
 def test_a_webhook_that_answers_with_an_error_has_not_delivered(status: int) -> None:
-    with webhook(status) as found, pytest.raises(NotDelivered, match=f"answered {status}"):
+    with webhook(status) as found, pytest.raises(NotDelivered, match=f"responded with {status}"):
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms.settings import ClientSettings
-from bms_flows.mirror.resource import Asked
-from bms_flows.privacy.erase import RESOURCES, erase, find, main
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.privacy.erase import ERASABLE, erase, find, main
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.stand import Mirror
 
@@ -85,7 +85,7 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
     assert CANARY in everything(warehouse, tmp_path)
     with warehouse.connect() as connection:
         before = connection.scalar(text("select count(*) from bms.contact"))
-    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
     assert "another person" in left
@@ -94,7 +94,7 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
         assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
         ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
     assert ledger == [("created", contact)], "it keeps a second record from being created"
-    again = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    again = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
     assert not any(again.rows.values())
     assert not again.files
 
@@ -123,7 +123,7 @@ def test_drops_that_came_twice_or_are_undecided_are_erased_too(
         folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
         folder.mkdir(parents=True)
         (folder / "a.csv").write_text(MAIL)
-    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    found = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
     assert found.drops == [1, 3, 4, 5]
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
@@ -136,9 +136,9 @@ def test_what_is_private_of_an_employee_is_erased_too(
     mirror = Mirror(warehouse, tmp_path, client_settings)
     one = sandbox.rows("employees")[0]["guid_employee"]
     sandbox.edit("employees", one, last_name=CANARY, social_security_number=CANARY)
-    mirror.run("employee", id_entity=1, asked=Asked(full=True, private=True))
+    mirror.run("employee", id_entity=1, asked=RunOptions(full=True, private=True))
     assert CANARY in everything(warehouse, tmp_path)
-    erase(warehouse, UPath(tmp_path), RESOURCES["employee"], one)
+    erase(warehouse, UPath(tmp_path), ERASABLE["employee"], one)
     assert CANARY not in everything(warehouse, tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_an_employee_is_found_whatever_the_case_of_the_guid(
     sandbox.edit("employees", one, last_name=CANARY)
     if stored == "upper":
         sandbox.edit("employees", one, guid_employee=one.upper())
-    Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=Asked())
+    Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=RunOptions())
     with warehouse.begin() as connection:
         connection.execute(
             text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
@@ -173,7 +173,7 @@ def test_an_employee_is_found_whatever_the_case_of_the_guid(
     (folder / "a.csv").write_text(CANARY)
     assert CANARY in everything(warehouse, tmp_path)
     asked = one if stored == "upper" else one.upper()
-    assert erase(warehouse, UPath(tmp_path), RESOURCES["employee"], asked).drops == [1]
+    assert erase(warehouse, UPath(tmp_path), ERASABLE["employee"], asked).drops == [1]
     assert CANARY not in everything(warehouse, tmp_path)
 
 
@@ -195,9 +195,9 @@ def test_what_a_killed_process_left_of_answers_and_reports_is_erased_too(
     os.utime(raw / "broken.json.zst.cd.part", (old, old))
     report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv.gh.part"
     report.write_text(MAIL)
-    found = erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    found = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
     assert {"pages.json.zst.ab.part", "created.csv.gh.part"} <= {each.name for each in found.files}
-    assert [each.name for each in found.broken_off] == ["broken.json.zst.cd.part"]
+    assert [each.name for each in found.unreadable] == ["broken.json.zst.cd.part"]
     assert sorted(each.name for each in raw.iterdir()) == ["living.json.zst.ef.part"]
     assert not report.exists()
 
@@ -211,7 +211,7 @@ def test_what_is_behind_a_link_in_the_place_of_a_report_stays(
     folder = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}"
     folder.rename(folder.with_name("moved"))
     folder.symlink_to(elsewhere)
-    erase(warehouse, UPath(tmp_path), RESOURCES["contact"], contact)
+    erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
     assert (elsewhere / "victim").exists()
 
 
@@ -247,7 +247,7 @@ def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
                 '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
             )
         )
-    found = erase(warehouse, UPath(tmp_path), RESOURCES["consultant"], "12")
+    found = erase(warehouse, UPath(tmp_path), ERASABLE["consultant"], "12")
     assert not any(found.rows.values())
 
 
@@ -255,7 +255,7 @@ def test_reading_files_may_take_longer_than_a_session_may_stand_still(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     with warehouse.begin() as connection:
-        find(connection, UPath(tmp_path), RESOURCES["contact"], "1")
+        find(connection, UPath(tmp_path), ERASABLE["contact"], "1")
         may = connection.scalar(text("show idle_in_transaction_session_timeout"))
     assert may == "2h"
 
