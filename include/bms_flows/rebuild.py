@@ -123,11 +123,11 @@ def _contradicting_steps(connection: Connection, range_date: str) -> list[int]:
     version = client_invoice_version.c
     listed: ColumnElement[Any] = version[range_date]
     if isinstance(listed.type, DateTime):
-        listed = cast(func.timezone(run.c.details["zone"].astext, listed), Date)
+        listed = cast(func.timezone(step_run.c.details["zone"].astext, listed), Date)
     contradicting = (
-        select(run.c.id)
-        .join(client_invoice_version, version["_run_id"] == run.c.id)
-        .where(~run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
+        select(step_run.c.id)
+        .join(client_invoice_version, version["_step_run_id"] == step_run.c.id)
+        .where(~step_run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
         .distinct()
         .order_by(step_run.c.id)
     )

@@ -113,7 +113,7 @@ async def _sync(
         len(gone), len(mirror), rows=10, percent=5
     )
     for key in gone:
-        mirror[key] = replace(mirror[key], removal="vanished")
+        mirror[key] = replace(mirror[key], removal="missing")
     return _wrong(moving, mirror, seen, recorder)
 
 

@@ -118,7 +118,7 @@ class Comparison:
         return "not_checked" if self.not_compared else "reconciled"
 
     @property
-    def because(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """Codes that explain the state."""
         return sorted({*self.rows, *self.not_compared})
 

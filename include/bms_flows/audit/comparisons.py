@@ -63,7 +63,7 @@ class Comparer:
                     id_entity=id_entity,
                     day=day,
                     comparison=comparison,
-                    run_id=self.run_id,
+                    step_run_id=self.step_run_id,
                     tried_at=tried_at,
                 )
                 store.save(connection, result)
@@ -155,7 +155,7 @@ class Comparer:
             id_entity=id_entity,
             day=self.today,
             comparison=comparison,
-            run_id=self.run_id,
+            step_run_id=self.step_run_id,
             tried_at=tried_at,
             part=plan.part,
             parts=plan.parts,
@@ -213,4 +213,4 @@ class Comparer:
     def _count(self, comparisons: Iterable[Comparison]) -> None:
         for comparison in comparisons:
             self.states[comparison.state] += 1
-            self.because.update(comparison.because)
+            self.reasons.update(comparison.reasons)

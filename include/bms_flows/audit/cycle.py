@@ -43,7 +43,7 @@ def project(
     connection: Connection, progress: Mapping[str, CycleProgress], step: Step
 ) -> dict[str, dict[str, Any]]:
     """Return the progress of each resource and its projected days at the rate of the latest audits."""
-    details = run.c.details["cycle"]
+    details = step_run.c.details["cycle"]
     before = [
         *connection.scalars(
             select(details)

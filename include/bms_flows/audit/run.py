@@ -38,8 +38,8 @@ async def audit(
     connection, if it lists any: alarms of other entities are closed. Raises the client's first error
     after all results are stored.
     """
-    with recorded_step(flow, step, client.counters) as run_id:
-        work = Comparer(client, flow, settings, today, step, run_id)
+    with recorded_step(flow, step, client.counters) as step_run_id:
+        work = Comparer(client, flow, settings, today, step, step_run_id)
         work.close_resolved(entities)
         progress: dict[str, CycleProgress] = {}
         if window is None:

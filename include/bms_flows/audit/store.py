@@ -31,7 +31,7 @@ class Result:
     id_entity: int
     day: date
     comparison: Comparison
-    run_id: int
+    step_run_id: int
     tried_at: datetime | None
     """Start of the comparison; None if only rows of another part moved here."""
     part: int = 1
@@ -214,7 +214,7 @@ def _part(row: RowMapping) -> Part:
 def _summary(comparison: Comparison) -> dict[str, Any]:
     return {
         "state": comparison.state,
-        "because": comparison.because,
+        "reasons": comparison.reasons,
         "found": comparison.found,
         "pending": comparison.pending,
         "rows": comparison.rows,

@@ -132,9 +132,9 @@ def mirrored_at(
     connection: Connection, resource: MirroredResource, id_entity: int
 ) -> datetime | None:
     """Return the start of the last complete run that read the whole list, None without one."""
-    whole = func.coalesce(run.c.details["whole"].as_boolean(), True)
-    begun = select(func.max(run.c.started_at)).where(
-        run.c.flow == LOADED_BY[resource.name].dag_id, run.c.state == "complete", whole
+    whole = func.coalesce(step_run.c.details["whole"].as_boolean(), True)
+    begun = select(func.max(step_run.c.started_at)).where(
+        step_run.c.flow == LOADED_BY[resource.name].dag_id, step_run.c.state == "complete", whole
     )
     if id_entity:
         begun = begun.where(step_run.c.id_entity == id_entity)

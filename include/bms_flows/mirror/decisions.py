@@ -59,7 +59,7 @@ def in_rotation(known: Mapping[Key, MirrorRow], scope: int | None) -> list[Key]:
     return [
         key
         for key, row in known.items()
-        if row.detailed and row.removal != "vanished" and row.scope == scope
+        if row.detailed and row.removal != "missing" and row.scope == scope
     ]
 
 

@@ -101,7 +101,7 @@ class ListDiff:
         known = None if key in self._digests else self.known.get(key)
         self._digests[key] = item.digest
         self.any_deleted |= item.deleted
-        if known and known.list_hash == item.digest and known.removal != "vanished":
+        if known and known.list_hash == item.digest and known.removal != "missing":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
             elif key in self.rotation:

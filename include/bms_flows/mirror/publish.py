@@ -28,7 +28,7 @@ class MirrorOutcome:
     """Result of a run before its publication: staged rows and removed rows."""
 
     resource: MirroredResource
-    run_id: int
+    step_run_id: int
     diff: ListDiff
     staged: set[Key]
     removed: list[Key]
@@ -65,7 +65,12 @@ class MirrorOutcome:
     @property
     def manifest(self) -> dict[str, Any]:
         """Manifest for XCom: state, counts and the folder of responses."""
-        return {"run_id": self.run_id, "state": self.state, **vars(self.counts), **self.details}
+        return {
+            "step_run_id": self.step_run_id,
+            "state": self.state,
+            **vars(self.counts),
+            **self.details,
+        }
 
 
 def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) -> None:
@@ -103,7 +108,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         resource.table,
         resource.versions,
         outcome.removed,
-        run_id=outcome.run_id,
+        step_run_id=outcome.step_run_id,
         observed_at=at,
     )
     outcome.counts = counts
@@ -121,7 +126,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
             resource=resource.name,
             id_entity=id_entity,
             days=ALL_DAYS,
-            run_id=outcome.run_id,
+            step_run_id=outcome.step_run_id,
         )
     step_log.finish(
         connection,

@@ -76,7 +76,7 @@ async def sync(
             )
         )
         run = _MirrorRun(
-            client, flow, resource, source, options, step, run_id, connection, staging, files
+            client, flow, resource, source, options, step, step_run_id, connection, staging, files
         )
         outcome = await run.stage()
         files.close()  # the files of responses must exist before the step is complete
@@ -124,7 +124,7 @@ class _MirrorRun:
         excess = excess or self._excess(len(removed), current)
         return MirrorOutcome(
             resource=self.resource,
-            run_id=self.run_id,
+            step_run_id=self.step_run_id,
             diff=diff,
             staged=self.staging.staged,
             removed=[] if excess else removed,
@@ -167,7 +167,7 @@ class _MirrorRun:
         return store.rotation(self.connection, step.flow, step.name, step.id_entity, runs)
 
     def _responses(self, table: str) -> ResponseFiles:
-        landing = Landing(self.flow.data_root, table, self.day, self.run_id)
+        landing = Landing(self.flow.data_root, table, self.day, self.step_run_id)
         return self.files.enter_context(store_responses(landing.raw))
 
     def _diff(self, rows: Rows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:

@@ -175,8 +175,8 @@ def _drops(connection: Connection, resource: MirroredResource, key: str) -> list
         ),
     }
     # A file that was dropped twice has only one plan.
-    contents = select(drop.c.sha256).where(drop.c.id.in_(found))
-    same = (drop.c.resource == resource.name) & drop.c.sha256.in_(contents)
+    contents = select(dropped_file.c.sha256).where(dropped_file.c.id.in_(found))
+    same = (dropped_file.c.resource == resource.name) & dropped_file.c.sha256.in_(contents)
     rows_of = connection.execute(
         select(dropped_file).where(dropped_file.c.id.in_(found) | same).order_by(dropped_file.c.id)
     )

@@ -76,7 +76,7 @@ def test_a_load_settles_the_differences_that_it_repaired_or_changed() -> None:
         1: StoredRow(A, 5),
         2: StoredRow(B, 1),
         3: StoredRow(B, 2),
-        4: StoredRow(A, 2, gone="vanished"),
+        4: StoredRow(A, 2, gone="missing"),
     }
     assert still_open(rows, after, {}) == {}
     assert still_open({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
@@ -92,13 +92,13 @@ def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
 
 def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
     comparison = Comparison()
-    assert (comparison.state, comparison.because) == ("reconciled", [])
+    assert (comparison.state, comparison.reasons) == ("reconciled", [])
     comparison.not_compared.add("budget_spent")
     assert comparison.state == "not_checked"
     comparison.add("quarantined", 1)
     assert comparison.state == "pending"
     comparison.add("doubled", 1)
-    assert (comparison.state, comparison.because) == (
+    assert (comparison.state, comparison.reasons) == (
         "not_reconciled",
         ["budget_spent", "doubled", "quarantined"],
     )
@@ -108,13 +108,13 @@ def test_a_mirror_may_hold_what_is_gone() -> None:
     held: dict[Key, StoredRow] = {
         1: StoredRow(A, 1),
         2: StoredRow(B, 7, gone="flagged"),
-        4: StoredRow(C, 1, gone="vanished"),
+        4: StoredRow(C, 1, gone="missing"),
     }
     assert compared({1: A, 2: B}, held).pending == {}
 
 
 def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
-    held: dict[Key, StoredRow] = {2: StoredRow(B, 1, gone="vanished"), 4: StoredRow(C, 1)}
+    held: dict[Key, StoredRow] = {2: StoredRow(B, 1, gone="missing"), 4: StoredRow(C, 1)}
     first = compared({1: A, 2: B}, held)
     assert first.pending == {"rows_missing": 2, "rows_extra": 1}
     later = LOADED + 2 * HOUR

@@ -24,7 +24,7 @@ from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
 THERE = MirrorRow(b"", detailed=True, removal=None, flags=(True,))
-GONE = replace(THERE, removal="vanished")
+GONE = replace(THERE, removal="missing")
 
 
 def runs_of(

@@ -135,11 +135,11 @@ def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mir
     assert not asks.value.retriable
     assert mirror.requests("read_contact") <= 3  # nobody asked for those gone
     recorded = last_run(mirror)
-    assert (recorded["state"], recorded["vanished"]) == ("suspect", 0)
+    assert (recorded["state"], recorded["missing"]) == ("suspect", 0)
     assert "Missing: 19" in recorded["reason"]  # one of the twenty had been flagged before
     assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"
     accepted = mirror.run(asked=RunOptions(accept_gone=True))
-    assert (accepted["state"], accepted["vanished"]) == ("complete", 19)
+    assert (accepted["state"], accepted["missing"]) == ("complete", 19)
 
 
 def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirror) -> None:

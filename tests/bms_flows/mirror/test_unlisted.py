@@ -43,7 +43,7 @@ def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_ag
     archived.update(range(1001, 1016))
     with pytest.raises(TooManyRemovals):
         mirror.run()
-    assert mirror.run(asked=RunOptions(accept_gone=True))["vanished"] == 0
+    assert mirror.run(asked=RunOptions(accept_gone=True))["missing"] == 0
     written = mirror.places()
     for _ in range(2):
         manifest = mirror.run()
@@ -80,4 +80,4 @@ def test_many_whose_details_are_gone_are_a_person_s_business_too(
         sandbox.delete("contacts", number)
     with pytest.raises(TooManyRemovals):
         mirror.run(asked=RunOptions(full=True))
-    assert not mirror.rows("bms.contact", "_gone_reason = 'vanished'")
+    assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
