@@ -3,6 +3,8 @@
 import json
 import urllib.request
 from collections.abc import Awaitable, Callable
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from aiohttp import web
@@ -19,6 +21,10 @@ INVOICE = {
     "total_incl_vat": 120.0,
     "total_due": 0,
 }
+DAYS = {"id_entity": 1, "start_date": date(2026, 3, 2), "end_date": date(2026, 3, 6)}
+EMPLOYEE = {"id_entity": 1, "first_name": "Zoé", "last_name": "Lefèvre", "salary_base": 41000.5}
+CONTACT = {"first_name": "Anaïs", "last_name": "Noël", "email": "anais@example.com"}
+CONSULTANT = {"first_name": "Loïc", "last_name": "Petit", "rate": Decimal("612.50")}
 
 
 class Sandbox:
@@ -42,6 +48,11 @@ class Sandbox:
 
     def fail(self, *plan: dict[str, Any]) -> None:
         self.control("PUT", "faults", plan)
+
+    def invoice_ids(self) -> set[int]:
+        """Return the ids of all invoices in `DAYS`."""
+        query = "&".join(f"{name}={value}" for name, value in DAYS.items())
+        return {row["id_invoice"] for row in self.control("GET", f"invoices?{query}")}
 
     @property
     def truth(self) -> Any:
