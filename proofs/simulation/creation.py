@@ -6,7 +6,7 @@ from datetime import timedelta
 from random import Random
 from typing import Final
 
-from bms_flows.onboarding.ledger.entry import HERE, State
+from bms_flows.onboarding.ledger.entry import EXISTING, State
 from bms_flows.onboarding.sending.apply import Applier, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
@@ -189,11 +189,11 @@ def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
     record = made.get(entry.remote_id or "")
     if entry.state not in ENDED:
         yield f"row {number} ended as {entry.state}"
-    if entry.state in HERE and record is None and entry.remote_id not in actors.lost:
+    if entry.state in EXISTING and record is None and entry.remote_id not in actors.lost:
         yield f"row {number} is {entry.state} without a record"
     if record is not None and record.who != who:
         yield f"row {number} is another person's record"
-    if entry.state not in HERE and any(r.who == who and not r.typed for r in made.values()):
+    if entry.state not in EXISTING and any(r.who == who and not r.typed for r in made.values()):
         yield f"row {number} has a record and is {entry.state}"
 
 

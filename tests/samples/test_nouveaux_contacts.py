@@ -9,7 +9,7 @@ from bms_flows.onboarding.inbox.discovery import complete
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
 from bms_flows.onboarding.resources.contact import contact, contact_identity
@@ -50,7 +50,7 @@ def test_it_is_planned_as_it_says(
     assert complete(content, name)
     sheet = read(content, name, resource)
     assert (sheet.form.encoding, sheet.form.delimiter, sheet.file_faults) == ("cp1252", ";", ())
-    plan = make(sheet, resource, identity, rules.read(resource), View({}, {}, []))
+    plan = make(sheet, resource, identity, rules.read(resource), PlanningView({}, {}, []))
     assert len(plan.creates) == creates
     found = {
         row.line: row.faults[0].code if row.faults else row.reason

@@ -1,4 +1,4 @@
-"""What the steps of a creation work with."""
+"""Composition of an onboarding: warehouse, service, rules and settings of one resource."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,32 +8,34 @@ from sqlalchemy import Engine
 
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.apply import Applier
+from bms_flows.onboarding.sending.drop_snapshot import DropSnapshots
 from bms_flows.onboarding.settings import OnboardingSettings
 
 
 @dataclass(frozen=True)
 class OnboardingContext:
-    """The warehouse, the service's side of one resource, its rules, the settings."""
+    """The parts that the steps of an onboarding work with."""
 
     warehouse: Engine
     remote: Remote
     rules: Rules
     settings: OnboardingSettings
     entities: Collection[int] = ()
-    """The entities of the connection: employees are compared across all of them."""
+    """The entities of the connection; employees are matched across all of them."""
 
     @property
     def resource(self) -> Resource:
-        """What is created."""
+        """The resource to create."""
         return self.remote.resource
 
     @property
     def identity(self) -> Identity:
-        """How its rows are told apart."""
+        """The keys and match rules of the resource."""
         return self.remote.identity
 
     @cached_property
@@ -41,6 +43,12 @@ class OnboardingContext:
         """The ledger of the resource."""
         return PostgresLedger(self.warehouse, self.resource.name)
 
+    def snapshots(self, drop_id: int, sheet: Sheet) -> DropSnapshots:
+        """Return the snapshots of a drop."""
+        return DropSnapshots(
+            self.warehouse, self.ledger, self.remote, self.settings, self.entities, drop_id, sheet
+        )
+
     def applier(self) -> Applier:
-        """Return a worker of its own owner."""
+        """Return an applier with an owner of its own."""
         return Applier(self.ledger, self.remote, self.settings)

@@ -178,7 +178,7 @@ async def carried_through(
     outcomes, _ = await make_receipt(bench, drop_id, plan_id, sheet)
     with bench.warehouse.begin() as connection:
         found = matches.of_rows(bench.identity, sheet, outcomes)
-        matches.keep(connection, bench.resource.name, drop_id, found)
+        matches.save(connection, bench.resource.name, drop_id, found)
     return outcomes
 
 

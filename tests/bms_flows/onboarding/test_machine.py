@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, InvalidTransition, State
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, InvalidTransition, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.planning import rules as drop_rules
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Form, Row, Sheet
 from bms_flows.onboarding.reporting.outcome import counts
 from bms_flows.onboarding.reporting.receipt import outcome_of
@@ -98,7 +98,7 @@ class Onboarding(RuleBasedStateMachine):
                 EMPLOYEE,
                 IDENTITY,
                 RULES,
-                View(entries, {}, shown, records=records),
+                PlanningView(entries, {}, shown, records=records),
             )
             self.plans.append(plan)
             self._enter(plan, self.ledger.keep(taken))
@@ -230,7 +230,7 @@ class Onboarding(RuleBasedStateMachine):
             who = int(self.ledger.body[entry.id]["payroll_number"])
             assert entry.state not in OPEN or entry.manager_key is not None
             assert entry.attempt <= entry.max_attempts
-            if entry.state in HERE:
+            if entry.state in EXISTING:
                 assert records[entry.remote_id or ""].who == who
             else:
                 assert not made[who]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from bms_flows.onboarding.run import Proposal
 from sqlalchemy import Engine, text
 
 from bms.client import Client
@@ -31,7 +32,6 @@ from bms_flows.onboarding.reporting.review import (
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
-from bms_flows.onboarding.run import Proposal
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting

@@ -10,7 +10,7 @@ from bms_flows.onboarding.reading import dates, numbers, tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
 from bms_flows.onboarding.reading.parts import TEXT
 from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
-from bms_flows.onboarding.reporting.xlsx import ALL_TEXT, Line, text, xlsx_file
+from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.runtime.storage import write_if_changed
 
@@ -112,7 +112,7 @@ def csv_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
 
 def xlsx_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
     """Return a workbook whose columns are text, so that Excel changes no number and no date."""
-    lines = [Line([text(cell, TEXT) for cell in row]) for row in _rows(resource, declared)]
+    lines = [SheetRow([text(cell, TEXT) for cell in row]) for row in _rows(resource, declared)]
     return xlsx_file(resource.inbox, lines, ALL_TEXT)
 
 

@@ -1,23 +1,31 @@
-"""Rows enter the ledger: within the transaction of their plan, new ones, and again those that had a no."""
+"""Entry of a plan's rows into the ledger, and the locks and queries that guard it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, null, update
+from sqlalchemy import Connection, null, select, text, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.ledger.entry import (
+    EXISTING,
+    OPEN,
+    Entry,
+    InvalidTransition,
+    State,
+    Transition,
+)
 from bms_flows.onboarding.ledger.store import locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
-from bms_flows.onboarding.resources.match_rules import packed
+from bms_flows.onboarding.resources.match_rules import Identity, packed, unpacked
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation, creation_body
 
 
-class New(msgspec.Struct, frozen=True, kw_only=True):
-    """A row to be entered; its repr shows no body."""
+class NewRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned row to enter; its repr shows no body."""
 
     line: int
     key: str
@@ -25,39 +33,89 @@ class New(msgspec.Struct, frozen=True, kw_only=True):
     body: Mapping[str, Any]
     manager_key: str | None = None
     reason: str | None = None
-    """Why a person decides first; None for a row that may be sent."""
+    """Why a reviewer decides first; None for a row that may be sent."""
     candidates: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"New(line={self.line})"
+        return f"NewRow(line={self.line})"
 
     def __rich_repr__(self) -> list[tuple[str, int]]:
         return [("line", self.line)]
+
+
+def lock_entering(connection: Connection, resource: str) -> None:
+    """Lock the entering of rows of `resource` until the end of the caller's transaction."""
+    connection.execute(
+        text("select pg_advisory_xact_lock(hashtext('bms.creation enter'), hashtext(:resource))"),
+        {"resource": resource},
+    )
+
+
+def rows_in_flight(
+    connection: Connection, identity: Identity, since: datetime
+) -> dict[str, Collection[str]]:
+    """Return, by row key, the match keys of rows that the service's lists may not show.
+
+    These are unfinished rows and rows whose record was created after `since`. Two drops that contain
+    the same person under different keys are detected only here.
+    """
+    unfinished = creation.c.state.in_([*OPEN, State.REVIEW])
+    recent = creation.c.state.in_(EXISTING) & (creation.c.changed_at > since)
+    rows = connection.execute(
+        select(creation.c.key, creation_body.c.body)
+        .join_from(creation, creation_body)
+        .where(creation.c.resource == identity.resource, unfinished | recent)
+    )
+    return {key: identity.finders(unpacked(body)) for key, body in rows}
 
 
 def enter(
     connection: Connection,
     resource: str,
     drop_id: int,
-    rows: Iterable[New],
+    rows: Iterable[NewRow],
     *,
     attempts: int,
     snapshot_id: int | None = None,
 ) -> None:
-    """Enter rows within the caller's transaction: new ones, and again those that had a no.
+    """Enter new rows, and reopen rejected ones, in the caller's transaction.
 
-    What stands there otherwise is left as it is. Safe to repeat. `snapshot_id` is the snapshot of
-    the service that the rows were planned with.
+    Rows in any other state stay unchanged. Idempotent. `snapshot_id` is the snapshot of the service
+    with which the rows were planned.
     """
-    given = {row.key: row for row in rows}
+    # Sorted by key: two drops that enter the same people wait for each other without a deadlock.
+    given = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
     if not given:
         return
     now = clock(connection)
-    # In the order of keys, so that two drops entering the same people wait and don't lock up.
+    new = _insert(connection, resource, drop_id, given, now, attempts, snapshot_id)
+    of_drop = (creation.c.resource == resource) & creation.c.key.in_(given)
+    entered: list[tuple[Entry, Transition]] = []
+    for entry in locked_rows(connection, of_drop):
+        row = given[entry.key]
+        if entry.id in new:
+            entered.append((entry, Transition(entry, "entered", row.reason)))
+        elif reopened := _reopened(entry, row, now, attempts, snapshot_id):
+            entered.append((entry, reopened))
+    write(connection, entered, now)
+    if entered:
+        _save_bodies(connection, drop_id, {entry.id: given[entry.key] for entry, _ in entered})
+
+
+def _insert(
+    connection: Connection,
+    resource: str,
+    drop_id: int,
+    rows: Mapping[str, NewRow],
+    now: datetime,
+    attempts: int,
+    snapshot_id: int | None,
+) -> set[int]:
+    """Insert the rows whose keys are new; return their ids."""
     values = [
         {
             "resource": resource,
-            "key": key,
+            "key": row.key,
             "digest": row.digest,
             "drop_id": drop_id,
             "line": row.line,
@@ -73,49 +131,45 @@ def enter(
             "entered_at": now,
             "changed_at": now,
         }
-        for key, row in sorted(given.items())
+        for row in rows.values()
     ]
-    new = set(
-        connection.scalars(
-            upsert(creation).on_conflict_do_nothing().returning(creation.c.id), values
+    statement = upsert(creation).on_conflict_do_nothing().returning(creation.c.id)
+    return set(connection.scalars(statement, values))
+
+
+def _reopened(
+    entry: Entry, row: NewRow, now: datetime, attempts: int, snapshot_id: int | None
+) -> Transition | None:
+    try:
+        return reopen(
+            entry,
+            now=now,
+            digest=row.digest,
+            manager_key=row.manager_key,
+            attempts=attempts,
+            snapshot_id=snapshot_id,
+            reason=row.reason,
+            candidates=row.candidates,
         )
+    except InvalidTransition:
+        return None
+
+
+def _save_bodies(connection: Connection, drop_id: int, rows: Mapping[int, NewRow]) -> None:
+    """Save the bodies of entered rows, and the drop and line that they come from."""
+    lines: Sequence[Mapping[str, int]] = [
+        {"number": number, "at": row.line} for number, row in rows.items()
+    ]
+    connection.execute(
+        update(creation)
+        .where(creation.c.id == bind("number"))
+        .values(drop_id=drop_id, line=bind("at"), verified=null()),
+        lines,
     )
-    entered: list[tuple[Entry, Transition]] = []
-    mine = (creation.c.resource == resource) & creation.c.key.in_(given)
-    for entry in locked_rows(connection, mine):
-        row = given[entry.key]
-        if entry.id in new:
-            entered.append((entry, Transition(entry, "entered", row.reason)))
-            continue
-        try:
-            again = reopen(
-                entry,
-                now=now,
-                digest=row.digest,
-                manager_key=row.manager_key,
-                attempts=attempts,
-                snapshot_id=snapshot_id,
-                reason=row.reason,
-                candidates=row.candidates,
-            )
-        except InvalidTransition:
-            continue
-        entered.append((entry, again))
-    write(connection, entered, now)
-    if entered:
-        connection.execute(
-            update(creation)
-            .where(creation.c.id == bind("number"))
-            .values(drop_id=drop_id, line=bind("at"), verified=null()),
-            [{"number": entry.id, "at": given[entry.key].line} for entry, _ in entered],
-        )
-        statement = upsert(creation_body)
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["creation_id"], set_={"body": statement.excluded.body}
-            ),
-            [
-                {"creation_id": entry.id, "body": packed(given[entry.key].body)}
-                for entry, _ in entered
-            ],
-        )
+    statement = upsert(creation_body)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["creation_id"], set_={"body": statement.excluded.body}
+        ),
+        [{"creation_id": number, "body": packed(row.body)} for number, row in rows.items()],
+    )

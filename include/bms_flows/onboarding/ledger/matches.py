@@ -1,21 +1,18 @@
-"""The records that dropped rows turned out to be: from the first match on, the id is who it is."""
+"""Remote ids that match keys of dropped rows were matched to; the first match of a key is final."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.ledger.store import among
-from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.outcome import Outcome
-from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.tables import creation_match
 
 
-def of(warehouse: Engine, resource: str, keys: Collection[str]) -> dict[str, str]:
-    """Return the remote ids that keys were found to be."""
-    with warehouse.connect() as connection:
+def load(engine: Engine, resource: str, keys: Collection[str]) -> dict[str, str]:
+    """Return the remote ids that `keys` were matched to, by key."""
+    with engine.connect() as connection:
         found = connection.execute(
             select(creation_match.c.key, creation_match.c.remote_id).where(
                 creation_match.c.resource == resource, among(creation_match.c.key, keys)
@@ -24,24 +21,10 @@ def of(warehouse: Engine, resource: str, keys: Collection[str]) -> dict[str, str
         return dict(found.all())
 
 
-def of_rows(identity: Identity, sheet: Sheet, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return the remote id of every row that has one, by all that it is known by from now on. Pure."""
-    if identity.alone:
-        return {}
-    values = {row.line: row.values for row in sheet.rows}
-    return {
-        key: outcome.guid
-        for outcome in outcomes
-        if outcome.guid
-        for key, finder in identity.finders(values[outcome.line]).items()
-        if finder.trust != "never"
-    }
-
-
-def keep(
+def save(
     connection: Connection, resource: str, drop_id: int, remote_ids: Mapping[str, str]
 ) -> None:
-    """Keep the remote ids that keys were found to be; what was found first stays. Safe to repeat."""
+    """Save remote ids by key in the caller's transaction; existing matches stay. Idempotent."""
     now = datetime.now(UTC)
     rows = [
         {"resource": resource, "key": key, "remote_id": remote_id, "drop_id": drop_id}

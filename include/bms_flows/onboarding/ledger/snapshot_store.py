@@ -12,7 +12,7 @@ from bms_warehouse.tables import creation, creation_snapshot
 
 
 def save(engine: Engine, resource: str, drop_id: int, taken: Snapshot) -> int:
-    """Store a snapshot that was taken for a drop; return its number."""
+    """Save a snapshot of a drop; return its number."""
     statement = insert(creation_snapshot).values(
         resource=resource,
         drop_id=drop_id,
@@ -24,7 +24,7 @@ def save(engine: Engine, resource: str, drop_id: int, taken: Snapshot) -> int:
 
 
 def load(engine: Engine, ids: Collection[int]) -> dict[int, Snapshot]:
-    """Return snapshots by number; those that were deleted are left out."""
+    """Return snapshots by number; deleted snapshots are omitted."""
     wanted = select(creation_snapshot.c.id, creation_snapshot.c.content).where(
         creation_snapshot.c.id.in_(ids)
     )
@@ -35,7 +35,7 @@ def load(engine: Engine, ids: Collection[int]) -> dict[int, Snapshot]:
 
 
 def latest(engine: Engine, drop_id: int) -> tuple[int, Snapshot] | None:
-    """Return the number and content of a drop's latest snapshot, None where it has none any more."""
+    """Return the number and content of a drop's latest snapshot; None if the drop has none."""
     wanted = (
         select(creation_snapshot.c.id, creation_snapshot.c.content)
         .where(creation_snapshot.c.drop_id == drop_id)
@@ -48,7 +48,7 @@ def latest(engine: Engine, drop_id: int) -> tuple[int, Snapshot] | None:
 
 
 def forget(engine: Engine, before: datetime) -> int:
-    """Delete snapshots taken before a time that no unfinished row refers to; return how many."""
+    """Delete snapshots from before a time that no unfinished row refers to; return their number."""
     unfinished = (
         select(creation.c.id)
         .where(creation.c.snapshot_id == creation_snapshot.c.id)

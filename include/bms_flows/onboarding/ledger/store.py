@@ -1,7 +1,6 @@
-"""The ledger `bms.creation`: every move under a row lock, committed before anything else is done.
+"""Store of the ledger `bms.creation`: each transition under a row lock, in a transaction of its own.
 
-The laws of the moves stand in `states`; here they meet the table. The database's clock is the
-ledger's clock: leases and settle times don't depend on how the workers' clocks agree.
+All times come from the database's clock, so leases and settle times do not depend on worker clocks.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ from sqlalchemy import (
     Row,
     Text,
     any_,
+    delete,
     insert,
     literal,
     select,
@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.ledger.entry import OPEN, Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.ledger.entry import FINAL, Entry, InvalidTransition, State, Transition
 from bms_flows.onboarding.resources.match_rules import unpacked
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_warehouse.database import clock
@@ -36,7 +36,7 @@ from bms_warehouse.tables import creation, creation_body, creation_event
 UNIQUE_VIOLATION = "23505"
 
 Step = Callable[[Entry, datetime], Transition]
-"""A move of one row at the ledger's time; raises `InvalidTransition` where the row stands elsewhere."""
+"""Computes the transition of a row at the ledger's time; raises `InvalidTransition` if none is allowed."""
 
 
 class RemoteIdConflict(Exception):
@@ -44,15 +44,15 @@ class RemoteIdConflict(Exception):
 
 
 class Ledger(Protocol):
-    """What the engine asks of the ledger of one resource."""
+    """The ledger of one resource, as the sender uses it."""
 
     async def now(self) -> datetime:
         """Return the ledger's time."""
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
-        """Move the rows for which `step` is lawful, durably; return those, as they stand now.
+        """Commit the transitions that `step` allows; return the rows after them, by number.
 
-        Raises `RemoteIdConflict` where a row would take a remote id that another row has.
+        Raises `RemoteIdConflict` if another row has the remote id.
         """
 
     async def entries(self, ids: Collection[int]) -> list[Entry]:
@@ -62,13 +62,13 @@ class Ledger(Protocol):
         """Return rows by their keys."""
 
     async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Return what the rows send."""
+        """Return the creation bodies of rows, by number; deleted bodies are omitted."""
 
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
-        """Return the keys of the rows that have these remote ids."""
+        """Return the keys of the rows that have these remote ids, by remote id."""
 
     async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
-        """Return stored snapshots of the service, by number; those that were deleted are left out."""
+        """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
 
 
 class PostgresLedger:
@@ -76,7 +76,7 @@ class PostgresLedger:
 
     def __init__(self, engine: Engine, resource: str) -> None:
         self._engine = engine
-        # For the time, which is asked for each create: no transaction.
+        # The time is read for each create: no transaction.
         self._unlocked = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._resource = resource
 
@@ -85,7 +85,7 @@ class PostgresLedger:
         return await asyncio.to_thread(self._now)
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
-        """Move rows under their locks, in one transaction, which is over on return."""
+        """Apply `step` to the locked rows and commit."""
         return await asyncio.to_thread(self._change, ids, step)
 
     async def entries(self, ids: Collection[int]) -> list[Entry]:
@@ -98,13 +98,6 @@ class PostgresLedger:
             self._read, (creation.c.resource == self._resource) & among(creation.c.key, keys)
         )
         return {entry.key: entry for entry in found}
-
-    async def unfinished(self) -> list[Entry]:
-        """Return all rows that the engine or a person has still to bring to an end."""
-        states = [*OPEN, State.REVIEW]
-        return await asyncio.to_thread(
-            self._read, (creation.c.resource == self._resource) & creation.c.state.in_(states)
-        )
 
     async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         """Return what the rows send."""
@@ -169,15 +162,15 @@ class PostgresLedger:
 
 
 def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at: datetime) -> None:
-    """Write rows as they were and as they are moved, and their history, within the caller's transaction."""
-    alike: dict[tuple[str, ...], dict[int, tuple[Any, ...]]] = {}
+    """Write transitions, each with its row before, and their history in the caller's transaction."""
+    by_fields: dict[tuple[str, ...], dict[int, tuple[Any, ...]]] = {}
     for before, move in moves:
-        names = tuple(n for n in MOVING if getattr(move.entry, n) != getattr(before, n))
+        names = tuple(n for n in CHANGEABLE if getattr(move.entry, n) != getattr(before, n))
         values = tuple(getattr(move.entry, name) for name in names)
-        alike.setdefault(names, {})[move.entry.id] = values
-    for names, rows in alike.items():
+        by_fields.setdefault(names, {})[move.entry.id] = values
+    for names, rows in by_fields.items():
         if len(set(rows.values())) == 1:
-            # A lease, an intent: one statement for all who get the same.
+            # Equal changes (a lease, an intent): one statement for all rows.
             same = dict(zip(names, next(iter(rows.values())), strict=True))
             connection.execute(
                 update(creation).where(creation.c.id.in_(rows)).values({**same, "changed_at": at})
@@ -206,17 +199,28 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at:
 
 
 def among(column: ColumnElement[str], values: Collection[str]) -> ColumnElement[bool]:
-    """Say that a column has one of these texts, however many: PostgreSQL takes 65,535 parameters."""
+    """Return the condition that a column has one of these texts; not limited to 65,535 parameters."""
     return column == any_(literal(list(values), ARRAY(Text)))
 
 
+def delete_bodies(engine: Engine, before: datetime) -> int:
+    """Delete the bodies of rows that became final before a time; return their number."""
+    final = select(creation.c.id).where(
+        creation.c.state.in_([str(state) for state in FINAL]), creation.c.changed_at < before
+    )
+    with engine.begin() as connection:
+        return connection.execute(
+            delete(creation_body).where(creation_body.c.creation_id.in_(final))
+        ).rowcount
+
+
 FIELDS = tuple(each.name for each in msgspec.structs.fields(Entry))
-MOVING = tuple(name for name in FIELDS if name not in ("id", "key"))
+CHANGEABLE = tuple(name for name in FIELDS if name not in ("id", "key"))
 COLUMNS: Sequence[Any] = [creation.c[name] for name in FIELDS]
 
 
 def locked_rows(connection: Connection, where: Any) -> list[Entry]:
-    """Lock rows in the order of their numbers, and return them."""
+    """Lock rows in the order of their numbers and return them."""
     found = connection.execute(
         select(*COLUMNS).where(where).order_by(creation.c.id).with_for_update()
     )

@@ -1,53 +1,50 @@
-"""The life of one row of the ledger: which moves there are, and which of them are lawful when.
+"""State machine of a ledger row: the transitions and the conditions under which each is allowed.
 
                 enter                       intend: attempt n + 1, committed before its POST
                   │           ┌────────────────────────────────────────────┐
     reopen ─────► READY ──────┘                                            ▼
-      ▲            ▲ ▲ ▲ ▲───────── withdraw: surely not sent ───────── SENDING ── answered 2xx ─► CREATED
-      │            │ │ │                                               │  └─ refused 4xx ─► REJECTED
-      │            │ │ └─────────── withdraw ──────────┐        doubt, │
-      │            │ │                                 │     abandoned ▼
-      │            │ └── second look without a trace ──┴────────── UNKNOWN ── one trace ────► ADOPTED
+      ▲            ▲ ▲ ▲ ▲───────── withdraw: POST not sent ─────────── SENDING ── confirm: 2xx ─► CREATED
+      │            │ │ │                                               │  └─ reject: 4xx ─► REJECTED
+      │            │ │ └─────────── withdraw ──────────┐  ambiguous or │
+      │            │ │                                 │  abandoned    ▼
+      │            │ └── second empty lookup ──────────┴────────── UNKNOWN ── one record ──► ADOPTED
       │            │     (attempts left)                               │
-      │            └── decided: create ─────── REVIEW ◄────────────────┘ several, or no attempts left
-      │                                          └─ decided: a candidate ► ADOPTED, give up ► GIVEN_UP
-      └──────── REJECTED, GIVEN_UP, dropped again
+      │            └── decision: create ───── REVIEW ◄─────────────────┘ several, or no attempts left
+      │                                          └─ decision: a candidate ► ADOPTED, give up ► GIVEN_UP
+      └──────── REJECTED, GIVEN_UP: dropped again
 
-Before its first POST a READY row is checked against the service: found there it is ADOPTED, possibly
-there it goes to REVIEW.
+A READY row is checked against the service before its first POST. If the service has its record, the
+row becomes ADOPTED; if the service may have it, the row goes to REVIEW. A late 2xx response to the
+last attempt is recorded in every state.
 
-A late 2xx to the last attempt is knowledge and is taken in wherever the row stands meanwhile.
+Each invariant is enforced by one function below, under the row lock of `store`:
 
-The laws, each held by one function below and by a row lock around it (`ledger`):
-
-1. A POST is sent only by who moved the row from READY to SENDING, under a lease, in a transaction
-   committed before it is sent, after checking under the same lease that the service has no record
-   for the row: at most `max_age` before. There is no other way to a POST.
-2. SENDING leads back to READY only if the POST surely was not executed.
-3. `in_flight_until` is the moment from which nothing of the last attempt can be under way: the intent plus
-   the longest time that a create may take. A POST leaves within half of that or never, and the
-   service has finished within the other half. Settling counts from there, whatever became of the
-   sender and whatever was answered: a 502 or 504 comes from a gateway while the service goes on.
-4. UNKNOWN leads to READY after two looks without a trace, the first a settle time after
-   `in_flight_until`, the second a settle time later; and no more than `max_attempts` attempts are ever made.
-   An attempt answered 429 or 503 doesn't count for some hours after the row's first one; the wait
+1. Only the worker that moved a row from READY to SENDING sends its POST. The transition requires the
+   lease and a check, at most `max_age` old and made under the same lease, that the service has no
+   record for the row. It is committed before the POST is sent.
+2. SENDING returns to READY only if the service did not execute the POST.
+3. After `in_flight_until` the last attempt is over: the intent plus the longest duration of a create.
+   A POST is sent in the first half of that time or not at all; the service finishes in the second
+   half. Settling starts there whatever was answered, because a gateway answers 502 or 504 while the
+   service continues.
+4. UNKNOWN returns to READY after two empty lookups: the first a settle time after `in_flight_until`,
+   the second a settle time later. A row never has more than `max_attempts` attempts. An attempt
+   answered 429 or 503 does not count for some hours after the first attempt of the row; the wait
    between such attempts doubles.
-5. A remote record belongs to one row only (`ledger` keeps it unique).
+5. A remote record belongs to one row only (unique index, see `store`).
 
-Assumptions that remain, since the service has no idempotency key:
+The service has no idempotency key, so three assumptions remain:
 
-- No pause between the last check and the first byte outlasts the first half of what a create may
-  take. `send` checks on the open connection, with the database's clock and with this machine's, and
-  writes the request at once: DNS, TCP, TLS, the token and every queue lie before the check, and so
-  does a pause of the machine until then. A process or machine that is paused exactly between the
-  database's answer and the kernel's taking of the bytes still sends when it goes on. That makes a
-  duplicate only if the pause outlasts the in-flight bound and two settle times.
-- The service has finished with a create within the second half.
-- A record that a create makes shows in the lists two settle times after `in_flight_until`.
+- The process does not pause between the last check and the first byte for longer than the first half
+  of a create. `send` checks both the database's and the machine's clock on the open connection and
+  then writes the request; DNS, TCP, TLS, token and queues come before the check. A pause at exactly
+  that point makes a duplicate only if it lasts longer than the in-flight bound plus two settle times.
+- The service finishes a create within the second half.
+- A created record appears in the lists within two settle times after `in_flight_until`.
 
-`audit` finds what breaks any of them.
+The duplicate check (`reporting.duplicates`) finds violations of these assumptions.
 
-Pure: the time is given, nothing is read or written, nothing here is personal.
+Pure: the time is an argument, nothing is read or written, and no value is personal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +54,7 @@ from typing import Final
 import msgspec
 
 from bms_flows.onboarding.ledger.entry import (
-    HERE,
+    EXISTING,
     OPEN,
     Entry,
     InvalidTransition,
@@ -66,9 +63,9 @@ from bms_flows.onboarding.ledger.entry import (
 )
 
 EMPTY_LOOKUPS: Final = 2
-"""Looks at the service, a settle time apart, that must find nothing before a POST is repeated."""
+"""Lookups, a settle time apart, that must find no record before a POST is repeated."""
 EMPTY_LOOKUPS_FOR_ID: Final = 20
-"""Lookups of a record whose id the service returned, until a reviewer decides."""
+"""Lookups of a record whose id the service returned, before a reviewer decides."""
 OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
 LONGEST_PAUSE: Final = timedelta(minutes=30)
@@ -77,9 +74,9 @@ _FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checke
 
 
 def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
-    """Take the lease of an open row; what its earlier holder was sending is in doubt from now on.
+    """Take the lease of an open row; a POST of the previous holder becomes an ambiguous outcome.
 
-    The doubt settles from `in_flight_until` as the intent left it: its sender may still be alive.
+    Settling still starts at `in_flight_until`: the previous holder may be alive.
     """
     if entry.state not in OPEN or not (entry.owner == owner or entry.free(now)):
         raise InvalidTransition
@@ -97,37 +94,37 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transi
 
 
 def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
-    """Hold the lease for another while; a lapsed one that nobody took is taken again."""
+    """Extend the lease, also an expired lease that no other worker took."""
     if entry.owner != owner:
         raise InvalidTransition
     return Transition(_replace(entry, leased_until=now + life))
 
 
 def release(entry: Entry, *, owner: str) -> Transition:
-    """Give the lease back."""
+    """Release the lease."""
     if entry.owner != owner:
         raise InvalidTransition
     return Transition(_replace(entry, **_FREE))
 
 
 def record_check(entry: Entry, *, owner: str, checked_at: datetime) -> Transition:
-    """Record that the service had no record for a READY row at `checked_at`, as its owner saw."""
+    """Record that the service had no record for a READY row at `checked_at`."""
     if entry.state is not State.READY or entry.owner != owner:
         raise InvalidTransition
     return Transition(_replace(entry, checked_at=checked_at))
 
 
 def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
-    """Whether the service was seen without a record for the row recently enough."""
+    """Return whether the last check is at most `max_age` old."""
     return entry.checked_at is not None and now - entry.checked_at <= max_age
 
 
 def intend(
     entry: Entry, *, owner: str, now: datetime, in_flight: timedelta, max_age: timedelta
 ) -> Transition:
-    """Give the next POST its number; committed before it is sent, by who holds the lease at that moment.
+    """Record the intent of the next POST; the caller commits it before sending.
 
-    Only for a row that this owner has checked against the service within `max_age`.
+    Requires the lease, a check within `max_age` and an attempt left.
     """
     if (
         entry.state is not State.READY
@@ -153,8 +150,8 @@ def intend(
 def confirm(
     entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
 ) -> Transition:
-    """Take in the answer of POST `attempt`: the record is there. Knowledge needs no lease."""
-    if entry.attempt != attempt or entry.state in HERE:
+    """Record the 2xx response to POST `attempt`; needs no lease."""
+    if entry.attempt != attempt or entry.state in EXISTING:
         raise InvalidTransition
     changed = _replace(
         entry,
@@ -171,14 +168,14 @@ def confirm(
 
 
 def record_late_response(entry: Entry, *, remote_id: str) -> Transition:
-    """Note an answer that came when the row already had another outcome: a double, for the audit."""
+    """Record the response to a POST of a row that already has another record: a duplicate."""
     if entry.remote_id == remote_id:
         raise InvalidTransition
     return Transition(entry, "late_answer", remote_id)
 
 
 def reject(entry: Entry, *, attempt: int, reason: str) -> Transition:
-    """Take in that the service understood POST `attempt` and said no."""
+    """Record that the service refused POST `attempt`."""
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
@@ -194,11 +191,10 @@ def mark_ambiguous(
     returned_id: str | None = None,
     outage: timedelta | None = None,
 ) -> Transition:
-    """Record that the outcome of POST `attempt` is unknown; settling waits for its bound all the same.
+    """Record that the outcome of POST `attempt` is ambiguous; settling starts at its in-flight bound.
 
-    `returned_id` is the id that the service returned for it, if the record can't be read yet. With
-    `outage` the service said that it takes no creates for now: the attempt doesn't count unless the
-    row's first attempt is longer ago than that.
+    `returned_id` is an id that the service returned while the record is not readable. With `outage`
+    the service is unavailable: the attempt does not count for that time after the first attempt.
     """
     if entry.attempt != attempt or entry.state is not State.SENDING:
         raise InvalidTransition
@@ -216,9 +212,9 @@ def mark_ambiguous(
 
 
 def withdraw(entry: Entry, *, attempt: int, reason: str) -> Transition:
-    """Take in that POST `attempt` surely was not executed; it doesn't count.
+    """Record that POST `attempt` was not executed; the attempt does not count.
 
-    Where it was the first one the row is as unsent as before.
+    After a withdrawn first attempt the row is unsent again.
     """
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise InvalidTransition
@@ -236,16 +232,16 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Transition:
 
 
 def lookup_due_at(entry: Entry, settle: timedelta) -> datetime:
-    """Return when an UNKNOWN row may be looked for next."""
+    """Return when the next lookup of an UNKNOWN row is due."""
     if entry.in_flight_until is None:
         raise InvalidTransition
     return entry.in_flight_until + settle * (entry.empty_lookups + 1)
 
 
 def sendable_from(entry: Entry) -> datetime | None:
-    """Return when a READY row may be sent again whose last attempt met an outage; None: at once.
+    """Return when a READY row may be sent again after an outage; None: immediately.
 
-    The wait doubles: it is as long as the row has been tried for, up to `LONGEST_PAUSE`.
+    The wait doubles: it equals the time since the first attempt, up to `LONGEST_PAUSE`.
     """
     if entry.reason != OUTAGE or entry.intended_at is None or entry.first_intended_at is None:
         return None
@@ -261,7 +257,7 @@ def adopt(
     standby: bool | None,
     evidence: Sequence[str],
 ) -> Transition:
-    """Take in that the one record of a row was found: after a POST, or before any was sent."""
+    """Record that the service has exactly one record for the row, made by a POST or before."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise InvalidTransition
     return Transition(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
@@ -270,34 +266,37 @@ def adopt(
 def send_to_review(
     entry: Entry, *, owner: str, candidates: Sequence[str], reason: str
 ) -> Transition:
-    """Leave a row to a reviewer."""
+    """Leave the decision on a row to a reviewer."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise InvalidTransition
     return Transition(_review(entry, candidates, reason), "review", reason)
 
 
 def record_empty_lookup(
-    entry: Entry, *, owner: str, looked_at: datetime, settle: timedelta
+    entry: Entry, *, owner: str, started_at: datetime, settle: timedelta
 ) -> Transition:
-    """Take in a look, begun at `looked_at`, that found no trace: look again, send again, or ask."""
+    """Record a lookup, started at `started_at`, that found no record.
+
+    The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer.
+    """
     if (
         entry.state is not State.UNKNOWN
         or entry.owner != owner
-        or looked_at < lookup_due_at(entry, settle)
+        or started_at < lookup_due_at(entry, settle)
     ):
         raise InvalidTransition
     empty_lookups = entry.empty_lookups + 1
     if empty_lookups < (EMPTY_LOOKUPS if entry.returned_id is None else EMPTY_LOOKUPS_FOR_ID):
         return Transition(_replace(entry, empty_lookups=empty_lookups), "not_found")
     if entry.returned_id is not None:
-        # The service said that it made the record: only a reviewer may have it sent again.
+        # The service confirmed the create: only a reviewer may allow another POST.
         asked = _review(
             _replace(entry, empty_lookups=empty_lookups), (entry.returned_id,), "id_not_readable"
         )
         return Transition(asked, "review", "id_not_readable")
     if entry.attempt < entry.max_attempts:
         cleared = _replace(
-            entry, empty_lookups=empty_lookups, state=State.READY, checked_at=looked_at
+            entry, empty_lookups=empty_lookups, state=State.READY, checked_at=started_at
         )
         return Transition(cleared, "cleared")
     return Transition(
@@ -308,7 +307,7 @@ def record_empty_lookup(
 
 
 def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transition:
-    """Reject a row not sent since it was entered whose manager can't be named to the service."""
+    """Reject an unsent row whose manager has no record or no number in the service."""
     if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
         raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
@@ -318,7 +317,7 @@ def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transiti
 def adopt_candidate(
     entry: Entry, *, who: str, remote_id: str, number: int | None, standby: bool | None
 ) -> Transition:
-    """Take a person's word that the record is `remote_id`."""
+    """Adopt the record that a reviewer chose."""
     if entry.state is not State.REVIEW:
         raise InvalidTransition
     changed = _adopted(entry, remote_id, number, standby, ("decided",))
@@ -326,9 +325,9 @@ def adopt_candidate(
 
 
 def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
-    """Take a reviewer's word, given by a run, that there is no record: one more attempt where none is left.
+    """Apply a reviewer's decision, made in DAG run `run`, that no record exists.
 
-    The candidates that the reviewer saw are not asked about again.
+    Allows one more attempt if none is left, and dismisses the candidates that the reviewer saw.
     """
     if entry.state is not State.REVIEW:
         raise InvalidTransition
@@ -345,7 +344,7 @@ def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
 
 
 def give_up(entry: Entry, *, who: str, run: str) -> Transition:
-    """Take a person's word, given by a run, that the row is not to be created."""
+    """Apply a reviewer's decision, made in DAG run `run`, not to create the row."""
     if entry.state is not State.REVIEW:
         raise InvalidTransition
     changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
@@ -363,9 +362,9 @@ def reopen(
     reason: str | None = None,
     candidates: Sequence[str] = (),
 ) -> Transition:
-    """Enter a row that is known: dropped again after a no, or not sent and dropped with other data.
+    """Enter an existing row again: rejected or given up, or unsent and dropped with other data.
 
-    With a `reason` a person decides first. A row that may have been sent keeps its data until its
+    With a `reason` a reviewer decides first. A row that may have been sent keeps its data until its
     outcome is known.
     """
     unsent = entry.state is State.READY and entry.unsent and entry.free(now)

@@ -1,48 +1,49 @@
-"""A plan as it is kept, and what was said of it: made, approved or refused, applied."""
+"""Store of plans and their approval states: made, approved or refused, applied."""
 
 from dataclasses import asdict
 from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.faults import rows
 from bms_flows.onboarding.planning import limits
-from bms_flows.onboarding.planning.limits import Decision
-from bms_flows.onboarding.planning.plan import Plan, Planned
+from bms_flows.onboarding.planning.limits import ApprovalDecision
+from bms_flows.onboarding.planning.plan import Plan, PlannedRow
+from bms_flows.onboarding.planning.rules import PlanLimits
 from bms_flows.onboarding.reading.sheet import LastLine
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan
 
 SETTING = "BMS_APPROVAL"
-"""Who is named where nobody was asked."""
+"""Recorded as the approver of a plan that needs no approval."""
 
 
 class NotApproved(Exception):
-    """The plan was not approved, or is none of this drop's."""
+    """The plan is not approved, or the drop has no such plan."""
 
     retriable = False
 
 
 def decide(
-    onboarding: OnboardingContext,
+    engine: Engine,
+    settings: OnboardingSettings,
+    plan_limits: PlanLimits,
     drop_id: int,
     plan: Plan,
     today: date,
     cut_off: LastLine | None,
     *,
     by_setting: bool,
-) -> Decision:
-    """Store a plan and decide whether it needs approval; `BMS_APPROVAL` approves it where it doesn't.
+) -> ApprovalDecision:
+    """Save a plan and decide whether it needs approval; if not, `BMS_APPROVAL` approves the plan.
 
-    A stored plan stays as it is, with what was decided on it. With `by_setting` false the setting
-    approves nothing. Plans of a resource are decided on one after another, so that no two of them
-    use up the same rows of the day.
+    An existing plan keeps its state. With `by_setting` false the setting approves no plan. A lock
+    per resource keeps two plans from using the same remaining rows of the day.
     """
-    settings = onboarding.settings
-    with onboarding.warehouse.begin() as connection:
+    with engine.begin() as connection:
         connection.execute(
             text(
                 "select pg_advisory_xact_lock(hashtext('bms.creation approval'), hashtext(:name))"
@@ -50,18 +51,20 @@ def decide(
             {"name": plan.resource},
         )
         midnight = datetime.combine(today, time(), settings.time_zone)
-        unasked = _created_unasked(connection, plan.resource, drop_id, midnight)
+        unapproved = _created_without_approval(connection, plan.resource, drop_id, midnight)
         decision = limits.decide(
-            plan, onboarding.rules.plan, settings.approval, today, unasked, cut_off=cut_off
+            plan, plan_limits, settings.approval, today, unapproved, cut_off=cut_off
         )
-        _store(connection, drop_id, plan, decision)
+        _save(connection, drop_id, plan, decision)
         if by_setting and not decision.ask:
-            _settle(connection, drop_id, plan.id, "approved", SETTING, ("made", "refused"))
+            _set_state(connection, drop_id, plan.id, "approved", SETTING, ("made", "refused"))
     return decision
 
 
-def _created_unasked(connection: Connection, resource: str, drop_id: int, since: datetime) -> int:
-    """Return how many rows of other drops the setting has approved since a moment."""
+def _created_without_approval(
+    connection: Connection, resource: str, drop_id: int, since: datetime
+) -> int:
+    """Return how many rows of other drops the setting has approved since `since`."""
     keys = (
         select(func.jsonb_object_keys(creation_plan.c.creates))
         .where(
@@ -76,7 +79,7 @@ def _created_unasked(connection: Connection, resource: str, drop_id: int, since:
     return connection.execute(select(func.count()).select_from(keys.subquery())).scalar_one()
 
 
-def _store(connection: Connection, drop_id: int, plan: Plan, decision: Decision) -> None:
+def _save(connection: Connection, drop_id: int, plan: Plan, decision: ApprovalDecision) -> None:
     connection.execute(
         upsert(creation_plan)
         .values(
@@ -95,15 +98,15 @@ def _store(connection: Connection, drop_id: int, plan: Plan, decision: Decision)
     )
 
 
-def ask(
-    onboarding: OnboardingContext, drop_id: int, plan: Plan, decision: Decision, began: datetime
+def request(
+    engine: Engine, drop_id: int, plan: Plan, decision: ApprovalDecision, began: datetime
 ) -> None:
-    """Let a plan wait for an answer, whatever was said of it before the asking task `began`.
+    """Reset a plan to wait for approval, unless it was decided after the requesting task `began`.
 
-    What was said since stands: another try of the task has asked, and was answered.
+    A later decision answers a request of an earlier try of the same task.
     """
     decided_at = creation_plan.c.decided_at
-    with onboarding.warehouse.begin() as connection:
+    with engine.begin() as connection:
         connection.execute(
             update(creation_plan)
             .where(_is(drop_id, plan.id), creation_plan.c.state != "applied")
@@ -118,39 +121,39 @@ def ask(
         )
 
 
-def agree(onboarding: OnboardingContext, drop_id: int, plan_id: str, who: str) -> None:
-    """Take `who`'s yes to a plan; also later, to one that was refused."""
-    with onboarding.warehouse.begin() as connection:
-        _settle(connection, drop_id, plan_id, "approved", who, ("made", "refused"))
+def approve(engine: Engine, drop_id: int, plan_id: str, who: str) -> None:
+    """Approve a plan, also a plan that was refused before."""
+    with engine.begin() as connection:
+        _set_state(connection, drop_id, plan_id, "approved", who, ("made", "refused"))
 
 
-def refuse(onboarding: OnboardingContext, drop_id: int, plan_id: str, who: str) -> None:
-    """Take `who`'s no to a plan, or that time is over; also to one approved and not entered."""
-    with onboarding.warehouse.begin() as connection:
-        _settle(connection, drop_id, plan_id, "refused", who, ("made", "approved"))
+def refuse(engine: Engine, drop_id: int, plan_id: str, who: str) -> None:
+    """Refuse a plan (an approver or the timeout), also an approved plan that is not entered yet."""
+    with engine.begin() as connection:
+        _set_state(connection, drop_id, plan_id, "refused", who, ("made", "approved"))
 
 
-def applied(connection: Connection, drop_id: int, plan_id: str) -> None:
-    """Mark a plan as applied, within the caller's transaction; raise `NotApproved` where it is not approved."""
+def mark_applied(connection: Connection, drop_id: int, plan_id: str) -> None:
+    """Mark a plan as applied in the caller's transaction; raise `NotApproved` unless it is approved."""
     marked = connection.execute(
         update(creation_plan)
         .where(_is(drop_id, plan_id), creation_plan.c.state.in_(("approved", "applied")))
         .values(state="applied", applied_at=clock(connection))
     )
     if not marked.rowcount:
-        raise NotApproved(f"the approval of plan {plan_id[:12]} of drop {drop_id} was taken back")
+        raise NotApproved(f"the approval of plan {plan_id[:12]} of drop {drop_id} was withdrawn")
 
 
-def kept(onboarding: OnboardingContext, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
-    """Return a plan as it was kept."""
-    with onboarding.warehouse.connect() as connection:
+def load(engine: Engine, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
+    """Return a saved plan; raise `NotApproved` if the drop has no such plan."""
+    with engine.connect() as connection:
         found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
     if found is None:
         raise NotApproved(f"drop {drop_id} has no plan {plan_id[:12]}")
     return found
 
 
-def _settle(
+def _set_state(
     connection: Connection,
     drop_id: int,
     plan_id: str,
@@ -169,8 +172,8 @@ def _is(drop_id: int, plan_id: str) -> ColumnElement[bool]:
     return (creation_plan.c.drop_id == drop_id) & (creation_plan.c.id == plan_id)
 
 
-def _row(row: Planned) -> dict[str, Any]:
-    """Return a planned row without a value of it."""
+def _row(row: PlannedRow) -> dict[str, Any]:
+    """Return a planned row without personal data."""
     return {
         "line": row.line,
         "action": row.action,

@@ -1,4 +1,4 @@
-"""When a person is asked before a plan is applied: its size, what is odd about it, the setting. Pure."""
+"""Decision whether a plan needs approval: its size, the plan limits, the setting. Pure."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -23,8 +23,8 @@ class ExceededLimit:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """Whether a person is asked, and why; `breaches` go into the receipt in any case."""
+class ApprovalDecision:
+    """Whether a plan needs approval, and why; the receipt lists `breaches` in any case."""
 
     ask: bool
     why: str
@@ -32,11 +32,11 @@ class Decision:
 
 
 def breaches(
-    plan: Plan, limits: PlanLimits, today: date, unasked: int = 0
+    plan: Plan, limits: PlanLimits, today: date, unapproved: int = 0
 ) -> tuple[ExceededLimit, ...]:
-    """Return the limits that `plan` exceeds on `today`, with the rows created `unasked` today."""
+    """Return the limits that `plan` exceeds on `today`, counting the rows created `unapproved` today."""
     total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
-    created, headcount = len(plan.creates) + unasked, plan.headcount
+    created, headcount = len(plan.creates) + unapproved, plan.headcount
     found: list[ExceededLimit] = []
     if total > limits.rows:
         found.append(ExceededLimit("rows", str(total), str(limits.rows)))
@@ -62,30 +62,34 @@ def decide(
     limits: PlanLimits,
     approval: Approval,
     today: date,
-    unasked: int = 0,
+    unapproved: int = 0,
     *,
     cut_off: LastLine | None = None,
-) -> Decision:
-    """Decide whether a plan needs approval; it never does where nothing would be created.
+) -> ApprovalDecision:
+    """Decide whether a plan needs approval; a plan that creates no row never does.
 
-    `unasked`: rows of other drops that are created today without approval; the limits hold for a
-    resource and day. `cut_off`: the last line of the file if the file's end is missing; the plan
-    then always needs approval.
+    `unapproved`: rows of other drops created today without approval; the limits apply per resource
+    and day. `cut_off`: the last line of a file whose end is missing; the plan then always needs
+    approval.
     """
-    found = breaches(plan, limits, today, unasked)
+    found = breaches(plan, limits, today, unapproved)
     created = len(plan.creates)
     if not created:
-        return Decision(False, "nothing would be created", found)
+        return ApprovalDecision(False, "nothing would be created", found)
     if cut_off is not None:
         why = f"the file ends without a line break in {cut_off}: the line may be cut off. Read"
-        return Decision(True, f"{why} last_line.csv of the drop's report on the board", found)
+        return ApprovalDecision(
+            True, f"{why} last_line.csv of the drop's report on the board", found
+        )
     if isinstance(approval, str):
-        return Decision(approval == "always", f"BMS_APPROVAL is {approval}", found)
+        return ApprovalDecision(approval == "always", f"BMS_APPROVAL is {approval}", found)
     if found:
-        return Decision(True, "; ".join(map(str, found)), found)
-    with_others = f"{created} rows{f' and {unasked} created unasked today' if unasked else ''}"
-    why = f"{with_others}, BMS_APPROVAL asks beyond {approval} a day"
-    return Decision(created + unasked > approval, why, found)
+        return ApprovalDecision(True, "; ".join(map(str, found)), found)
+    with_others = (
+        f"{created} rows{f' and {unapproved} created unapproved today' if unapproved else ''}"
+    )
+    why = f"{with_others}, BMS_APPROVAL requires approval above {approval} a day"
+    return ApprovalDecision(created + unapproved > approval, why, found)
 
 
 def _start(body: Any) -> date | None:

@@ -1,4 +1,4 @@
-"""Managers named by payroll number or e-mail become `id_manager`, or another row of the file. Pure."""
+"""Resolution of managers (payroll number, e-mail) to `id_manager` or to another row of the file. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,27 +20,27 @@ WAYS: Final = (NUMBER, PAYROLL, EMAIL)
 
 @dataclass(frozen=True)
 class Numbered:
-    """A record of the service, by the number that `id_manager` takes."""
+    """A record of the service, by the number that `id_manager` requires."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Unnumbered:
-    """A record of the service that is listed without its number, so that `id_manager` can't name it."""
+    """A record of the service that is listed without the number that `id_manager` requires."""
 
     remote_id: str
 
 
 @dataclass(frozen=True)
 class FileRow:
-    """A row of the file, by its key; it is created before its reports."""
+    """A row of the file, by key; the manager is created before the reports."""
 
     key: str
 
 
 Manager = Numbered | FileRow
-"""What a report's row can be given."""
+"""The manager of a row."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class ManagerCandidate:
 
 @dataclass(frozen=True)
 class Managers:
-    """Finds managers among `colleagues`; records of the service precede rows of the file."""
+    """Index of possible managers; records of the service take precedence over rows of the file."""
 
-    colleagues: Sequence[ManagerCandidate]
+    candidates: Sequence[ManagerCandidate]
 
     def of(self, line: int, values: Mapping[str, Any]) -> Manager | Fault | None:
-        """Return the manager that a row names, the fault in its naming, or None if it names none."""
+        """Return the manager of a row, a fault, or None if the row names no manager."""
         named = [way for way in WAYS if values.get(way) not in (None, "")]
         if not named:
             return None
@@ -82,7 +82,7 @@ class Managers:
     ) -> AbstractSet[Manager | Unnumbered]:
         if way == EMAIL:
             return _best(self._by_email.get(wanted, ()), lambda _: True)
-        # A payroll number is its entity's own; another entity's is meant where this one has none.
+        # Payroll numbers are unique per entity; another entity matches only if this entity has none.
         everywhere = self._by_payroll.get(wanted, ())
         return _best(everywhere, lambda each: each.entity == entity) or _best(
             everywhere, lambda _: True
@@ -90,14 +90,14 @@ class Managers:
 
     @cached_property
     def _by_email(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
-        return _grouped((each.email, each) for each in self.colleagues if each.email)
+        return _grouped((each.email, each) for each in self.candidates if each.email)
 
     @cached_property
     def _by_payroll(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
-        return _grouped((each.payroll, each) for each in self.colleagues if each.payroll)
+        return _grouped((each.payroll, each) for each in self.candidates if each.payroll)
 
 
-def of_record(known: ServiceRecord) -> ManagerCandidate:
+def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
     """Return a record of the service as a possible manager."""
     values = known.values
     return ManagerCandidate(
@@ -108,7 +108,7 @@ def of_record(known: ServiceRecord) -> ManagerCandidate:
     )
 
 
-def of_row(values: Mapping[str, Any], key: str) -> ManagerCandidate:
+def candidate_of_row(values: Mapping[str, Any], key: str) -> ManagerCandidate:
     """Return a row of the file, known by its key, as a possible manager."""
     return ManagerCandidate(
         folded(values.get("id_entity")),

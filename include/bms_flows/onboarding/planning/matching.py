@@ -1,11 +1,11 @@
-"""Which record of the service a row is: found for sure, for a person to say, or none. Pure."""
+"""Matching of a row to a record of the service: one record, candidates for review, or none. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bms_flows.onboarding.ledger.entry import HERE, Entry, State
-from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
+from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord, same_marks
@@ -14,9 +14,9 @@ from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, fing
 
 @dataclass(frozen=True)
 class Match:
-    """What was found: `known` for sure; else `candidates`, and the code of what to do about them.
+    """The result of matching: the record (`known`), or `candidates` with the code of the reason.
 
-    `several`: more than one record is the row's, which only the service's own users can mend.
+    `several`: the service has more than one record of the row; only users of the service can fix that.
     """
 
     known: ServiceRecord | None = None
@@ -29,19 +29,23 @@ NOTHING = Match()
 
 
 def match(
-    identity: Identity, view: View, values: Mapping[str, Any], *, was: ServiceRecord | None = None
+    identity: Identity,
+    view: PlanningView,
+    values: Mapping[str, Any],
+    *,
+    was: ServiceRecord | None = None,
 ) -> Match:
-    """Find the record of a row; `was`: the one that it was, which is gone.
+    """Match a row to a record; `was`: its earlier record, which was deleted.
 
-    Once a key was found to be a record, that record it is, whatever has changed in either since;
-    unless it is gone and another is found.
+    A key that was matched before keeps its record, whatever changed since, unless the record was
+    deleted and another record matches.
     """
     finders = identity.finders(values)
     marks = identity.mark(values)
     gone = [] if was is None else [was]
     for key in finders:
-        known = view.matched_to(key)
-        # A number may have gone to somebody else meanwhile: beside the key, the name must agree.
+        known = view.matched_record(key)
+        # A phone number may belong to another person now: the comparison fields must agree too.
         if known and (key == identity.key(values) or same_marks(marks, known.marks)):
             if not known.deleted:
                 return Match(known)
@@ -50,13 +54,13 @@ def match(
     return Match(gone[0]) if found is NOTHING and gone else found
 
 
-def of_entry(
-    identity: Identity, view: View, values: Mapping[str, Any], entry: Entry
+def record_of_entry(
+    identity: Identity, view: PlanningView, values: Mapping[str, Any], entry: Entry
 ) -> ServiceRecord:
-    """Return the record of a row that the ledger knows to be there; where it is gone, one that is it now."""
+    """Return the record of a created row; if that was deleted, the record that matches now."""
     remote_id = entry.remote_id or ""
-    # Lists leave out what was made just now; and who has left the part that was listed.
-    there = entry.key in view.open_keys or remote_id in view.records or view.contains(remote_id)
+    # Lists may omit new records, and records that moved to another scope.
+    there = entry.key in view.in_flight or remote_id in view.records or view.contains(remote_id)
     own = view.by_id.get(remote_id) or ServiceRecord(
         remote_id=remote_id,
         number=entry.remote_number,
@@ -73,9 +77,9 @@ def by_rules(
     marks: Mapping[str, str | None],
     but: Collection[str],
 ) -> Match:
-    """Apply the match rules, strongest first: the first that finds records decides.
+    """Apply the match rules, strongest first; the first rule that finds records decides.
 
-    `by_digest` are records by all that they may be found by, `but` ids that are no match.
+    `by_digest` are the records by match key, `but` the ids to ignore.
     """
     for key, finder in finders.items():
         shown = [each for each in by_digest.get(key, ()) if each.remote_id not in but]
@@ -95,8 +99,10 @@ def by_rules(
     return NOTHING
 
 
-def to_read(sheet: Sheet, resource: Resource, identity: Identity, view: View) -> frozenset[str]:
-    """Return the remote ids whose details the plan compares rows with."""
+def records_to_read(
+    sheet: Sheet, resource: Resource, identity: Identity, view: PlanningView
+) -> frozenset[str]:
+    """Return the remote ids whose details the planner compares with rows."""
     wanted: set[str | None] = set()
     for row in sheet.rows:
         key = identity.key(row.values)
@@ -106,10 +112,10 @@ def to_read(sheet: Sheet, resource: Resource, identity: Identity, view: View) ->
         if entry is None or entry.state in {State.REJECTED, State.GIVEN_UP}:
             known = match(identity, view, row.values).known
             wanted.add(known.remote_id if known else None)
-        elif entry.state in HERE:
-            listed = view.lists(entry.remote_id or "")
+        elif entry.state in EXISTING:
+            listed = view.is_listed(entry.remote_id or "")
             if resource.watched or not listed or entry.digest != fingerprint(row.values):
-                known = of_entry(identity, view, row.values, entry)
+                known = record_of_entry(identity, view, row.values, entry)
                 wanted |= {entry.remote_id, known.remote_id}
     return frozenset(each for each in wanted if each)
 

@@ -1,4 +1,4 @@
-"""Managers before their reports; who can't be put in order is named. Pure."""
+"""Order of rows: managers before their reports, in chunks without dependencies. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 
 def cyclic(manager_of: Mapping[str, str]) -> AbstractSet[str]:
-    """Return the rows on a cycle of managers, by key; those that merely report into one are not."""
+    """Return the keys of rows on a cycle of managers, without rows that only report into a cycle."""
     found: set[str] = set()
     seen: set[str] = set()
     for start in manager_of:
@@ -25,10 +25,10 @@ def cyclic(manager_of: Mapping[str, str]) -> AbstractSet[str]:
 def chunks(
     keys: Iterable[str], manager_of: Mapping[str, str], size: int, most: int
 ) -> Sequence[Sequence[str]]:
-    """Cut `keys` into chunks of about `size`, at most `most`, that can be worked on side by side.
+    """Split `keys` into at most `most` independent chunks of about `size` rows.
 
-    Whoever is connected by managers among `keys` stands in one chunk, however large, each
-    manager before those who report to them; otherwise the order given is kept. There is no cycle.
+    Rows connected by managers share a chunk, however large, with each manager before the reports;
+    otherwise the given order stays. Requires that there is no cycle.
     """
     ordered = list(dict.fromkeys(keys))
     present = set(ordered)
@@ -43,8 +43,7 @@ def chunks(
     families: dict[str, list[str]] = defaultdict(list)
     for key in ordered:
         families[root[key]].append(key)
-    # Two neighbours hold more than `size` together: of more chunks than `most`, the pairs alone
-    # would hold more rows than there are.
+    # Two adjacent chunks have more than `size` rows together, so this size gives at most `most` chunks.
     size = max(size, len(ordered) // ((most + 1) // 2))
     cut: list[list[str]] = []
     for family in families.values():

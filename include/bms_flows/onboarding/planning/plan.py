@@ -1,7 +1,7 @@
-"""The plan of a drop: what will be done with each of its rows, decided before anything is sent. Pure.
+"""Immutable plan of a drop: the action for each row. Pure.
 
-A plan is immutable and its id is a hash over what it was made from (file, ledger, records seen,
-rules) and what it would do: whoever approves an id approves exactly that.
+The id of a plan is a hash of its inputs (file, ledger, records, rules) and its actions, so an approval
+of the id approves exactly these actions.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ from bms_flows.onboarding.resources.match_rules import fingerprint
 
 
 class Action(StrEnum):
-    """What becomes of a row."""
+    """Action for a row."""
 
     CREATE = "create"
     RESUME = "resume"
-    """The ledger has it unfinished, from an earlier drop or try."""
+    """The ledger has an unfinished row of an earlier drop or try."""
     ALREADY_THERE = "already_there"
     MANUAL_CHANGE = "manual_change"
-    """There under its key with other data, which no operation of the service changes."""
+    """The record exists with other data; the service has no update operation."""
     REJECTED = "rejected"
     REVIEW = "review"
-    """A person decides: candidates are named."""
+    """A reviewer decides between the candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
-    """One row of a plan; what is personal in it is not shown."""
+class PlannedRow:
+    """One row of a plan; its repr shows no personal data."""
 
     line: int
     action: Action
@@ -51,13 +51,13 @@ class Planned:
 
     @cached_property
     def sends(self) -> str:
-        """Digest of what would be sent."""
+        """Digest of the create request."""
         return fingerprint({**self.body, "manager_key": self.manager_key})
 
 
 @dataclass(frozen=True)
-class Bound:
-    """What a plan was made from, as digests."""
+class PlanInputs:
+    """Digests of the inputs of a plan."""
 
     file: str
     ledger: str
@@ -67,24 +67,24 @@ class Bound:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done with each row of a drop."""
+    """The actions for the rows of a drop."""
 
     resource: str
-    bound: Bound
-    rows: tuple[Planned, ...] = field(repr=False)
+    bound: PlanInputs
+    rows: tuple[PlannedRow, ...] = field(repr=False)
     headcount: int
-    """Records the service showed."""
+    """Number of records in the service, within the scopes of the rows."""
 
     @cached_property
     def id(self) -> str:
-        """The hash a person approves."""
+        """The hash that an approver approves."""
         rows = [(row.line, row.action, row.key, row.sends, row.candidates) for row in self.rows]
         bound = self.bound
         return digest([self.resource, bound.file, bound.ledger, bound.seen, bound.rules, rows])
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Rows by action, each action named."""
+        """Number of rows by action, zeros included."""
         counts = {action.value: 0 for action in Action}
         for row in self.rows:
             counts[row.action] += 1
@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def creates(self) -> dict[str, str]:
-        """What would be sent, as digests by key; unfinished rows were approved when they were new."""
+        """Digests of the create requests by key; unfinished rows were approved earlier."""
         return {
             row.key: row.sends
             for row in self.rows
@@ -100,10 +100,10 @@ class Plan:
         }
 
     def within(self, approved: Mapping[str, str]) -> bool:
-        """Whether no more rows and no other data would be created than `approved` (`creates`)."""
+        """Return whether the plan creates only rows and data of `approved`, the `creates` of another plan."""
         return self.creates.items() <= approved.items()
 
 
 def digest(content: Any) -> str:
-    """Return the hash of what a plan is bound to, SHA-256 in hexadecimal."""
+    """Return the SHA-256 of `content` in hexadecimal."""
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()

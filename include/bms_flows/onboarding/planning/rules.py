@@ -1,6 +1,6 @@
-"""The rules a drop is held against: required fields, codes, ranges; a settings file, read once.
+"""Validation rules for dropped rows: required fields, codes, ranges, lengths.
 
-`BMS_RULES` names another file in the place of `rules.toml`, the whole of it.
+They come from `rules.toml` or from the file that `BMS_RULES` names.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
 VERSION = 2
-"""Raised whenever the same file would make other plans."""
+"""Version of the planning code; raise it when the same file would produce other plans."""
 
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """Beyond these a person is asked; the figures' meaning stands in `rules.toml`."""
+    """Limits above which a plan needs approval; `rules.toml` explains each."""
 
     rows: int = 1000
     rejected_share: float = 0.5
@@ -38,7 +38,7 @@ class PlanLimits:
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules for one resource; `version` changes with the file and with this code."""
+    """The rules for one resource; `version` changes with the file and with `VERSION`."""
 
     version: str
     plan: PlanLimits
@@ -50,7 +50,7 @@ class Rules:
 
 
 def read(resource: Resource, path: Path | None = None) -> Rules:
-    """Read the rules for `resource`; raise `InvalidSetting` naming file and place if they make none."""
+    """Read the rules for `resource`; raise `InvalidSetting` with the file and the section if they are invalid."""
     path = path or Path(os.environ.get(VARIABLE) or DEFAULT)
     try:
         content = path.read_bytes()
@@ -58,14 +58,14 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
     except (OSError, ValueError) as error:
         raise InvalidSetting(f"the rules can't be read from {path}: {error}") from None
     own = tree.get(resource.name, {})
-    _known(path, "the file", tree, {"plan", "employee", "contact", "consultant"})
-    _known(path, "plan", tree.get("plan", {}), set(PlanLimits.__dataclass_fields__))
-    _known(path, resource.name, own, {"required", "codes", "ranges", "lengths"})
+    _require_known(path, "the file", tree, {"plan", "employee", "contact", "consultant"})
+    _require_known(path, "plan", tree.get("plan", {}), set(PlanLimits.__dataclass_fields__))
+    _require_known(path, resource.name, own, {"required", "codes", "ranges", "lengths"})
     names = set(resource.by_name)
     for part in ("codes", "ranges", "lengths"):
-        _known(path, f"{resource.name}.{part}", own.get(part, {}), names)
+        _require_known(path, f"{resource.name}.{part}", own.get(part, {}), names)
     required = tuple(own.get("required", resource.required))
-    _known(path, f"{resource.name}.required", dict.fromkeys(required), names)
+    _require_known(path, f"{resource.name}.required", dict.fromkeys(required), names)
     return Rules(
         version=f"{VERSION}-{hashlib.sha256(content).hexdigest()[:16]}",
         plan=PlanLimits(**tree.get("plan", {})),
@@ -78,7 +78,7 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
 
 
 def validate(row: Row, rules: Rules) -> list[Fault]:
-    """Return everything about `row` that the rules forbid; shape and type are the reading's."""
+    """Return the faults of a row; reading has already checked types."""
     faults: list[Fault] = [
         RowFault("missing_value", row.line, field=name)
         for name in rules.required
@@ -92,7 +92,7 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
             )
         if name in rules.ranges:
             low, high = rules.ranges[name]
-            if not low <= value <= high:  # type: ignore[operator]  # the reading made it a number
+            if not low <= value <= high:  # type: ignore[operator]  # read as a number
                 details = {"least": f"{low:g}", "most": f"{high:g}"}
                 faults.append(RowFault("out_of_range", row.line, field=name, details=details))
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
@@ -100,11 +100,11 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
             faults.append(RowFault("too_long", row.line, field=name, details=details))
         if rules.resource.by_name[name].holds == "email" and email_address(value) is None:
             faults.append(RowFault("bad_email", row.line, field=name))
-    return faults + _nameless(row, rules.resource)
+    return faults + _unnamed_objects(row, rules.resource)
 
 
-def _nameless(row: Row, resource: Resource) -> list[Fault]:
-    """Return faults for an array's objects of which the row doesn't say which they are."""
+def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:
+    """Return a fault for each object of an array that has values but no id or code."""
     naming = {
         each.path[:2]: each.name
         for each in resource.fields
@@ -113,12 +113,12 @@ def _nameless(row: Row, resource: Resource) -> list[Fault]:
     given = {resource.by_name[name].path[:2] for name in row.values}
     return [
         RowFault("missing_value", row.line, field=name)
-        for place, name in naming.items()
-        if place in given and name not in row.values
+        for path, name in naming.items()
+        if path in given and name not in row.values
     ]
 
 
-def _known(path: Path, place: str, given: Mapping[str, Any], allowed: set[str]) -> None:
+def _require_known(path: Path, section: str, given: Mapping[str, Any], allowed: set[str]) -> None:
     unknown = sorted(set(given) - allowed)
     if unknown:
-        raise InvalidSetting(f"{path}: {place} has no {', '.join(unknown)}")
+        raise InvalidSetting(f"{path}: {section} has no {', '.join(unknown)}")

@@ -1,4 +1,4 @@
-"""What ledger and service say of the rows of a drop when a plan is made. Pure."""
+"""Inputs of the planner: what the ledger and the service contain for the rows of a drop. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,31 +16,32 @@ EVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class View:
-    """What the ledger and the service say when a plan is made.
-
-    `entries` by key; `open_keys` what rows may be found by that the lists may not show (unfinished
-    ones, and records made after `since`), by their key; `shown` the records that may concern a row,
-    `headcount` how many there are in the parts that the rows name, `contains` tells of any id whether
-    a list shows it; `unknown_scopes` the parts that the service doesn't know; `records` details by
-    remote id, for those `to_read` named; `matched` the remote ids that keys were found to be before;
-    `drop_id` the drop that is planned.
-    """
+class PlanningView:
+    """The ledger and the service at planning time."""
 
     entries: Mapping[str, Entry]
-    open_keys: Mapping[str, Collection[str]]
+    """Ledger rows of the drop's rows, by key."""
+    in_flight: Mapping[str, Collection[str]]
+    """Match keys of rows that the lists may not show yet, by row key: unfinished rows, and records
+    created after `since`."""
     shown: Sequence[ServiceRecord]
+    """Records that may match a row."""
     unknown_scopes: frozenset[Any] = frozenset()
+    """Scopes that rows name and that the service does not have."""
     records: Mapping[str, Any] = field(default_factory=dict)
+    """Details by remote id, for the ids that `records_to_read` returned."""
     matched: Mapping[str, str] = field(default_factory=dict)
+    """Remote ids by match key, from earlier drops."""
     since: datetime = EVER
     drop_id: int | None = None
     headcount: int = 0
+    """Number of records in the scopes that the rows name."""
     contains: Callable[[str], bool] = lambda _: False
+    """Returns whether a list contains a remote id."""
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[ServiceRecord]]:
-        """The records shown, by all they may be found by."""
+        """The shown records by match key."""
         found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
             for key in (known.key, *known.others):
@@ -50,52 +51,55 @@ class View:
 
     @cached_property
     def by_id(self) -> Mapping[str, ServiceRecord]:
-        """The records shown, by remote id."""
+        """The shown records by remote id."""
         return {known.remote_id: known for known in self.shown}
 
     @cached_property
-    def _open_rows(self) -> Mapping[str, set[str]]:
+    def _rows_in_flight(self) -> Mapping[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
-        for key, finders in self.open_keys.items():
-            for each in finders:
+        for key, match_keys in self.in_flight.items():
+            for each in match_keys:
                 found[each].add(key)
         return found
 
-    def matched_to(self, key: str) -> ServiceRecord | None:
-        """Return the record that `key` was found to be before; without marks if it is not shown."""
+    def matched_record(self, key: str) -> ServiceRecord | None:
+        """Return the record that an earlier drop matched `key` to; a record outside `shown` has no fields."""
         remote_id = self.matched.get(key)
         if remote_id is None:
             return None
-        gone = not self.contains(remote_id)
-        return self.by_id.get(remote_id) or ServiceRecord(remote_id=remote_id, deleted=gone)
+        deleted = not self.contains(remote_id)
+        return self.by_id.get(remote_id) or ServiceRecord(remote_id=remote_id, deleted=deleted)
 
     @property
-    def concerned_ids(self) -> Collection[str]:
-        """The records that the rows are known to be, by the ledger or an earlier match."""
+    def matched_ids(self) -> Collection[str]:
+        """Remote ids that the ledger or an earlier drop matched to the rows."""
         return {*self.matched.values(), *(e.remote_id or "" for e in self.entries.values())}
 
-    def lists(self, remote_id: str) -> bool:
-        """Whether a list shows a record."""
+    def is_listed(self, remote_id: str) -> bool:
+        """Return whether a list contains the record."""
         return remote_id in self.by_id or self.contains(remote_id)
 
-    def underway(self, key: str, others: Iterable[str]) -> str | None:
-        """Return what of `others` is another key's row's too that the lists may not show."""
-        return next((other for other in others if self._open_rows.get(other, set()) - {key}), None)
+    def shared_in_flight(self, key: str, match_keys: Iterable[str]) -> str | None:
+        """Return the first of `match_keys` that an in-flight row with another key has too."""
+        rows = self._rows_in_flight
+        return next((each for each in match_keys if rows.get(each, set()) - {key}), None)
 
-    def lacks(self, open_keys: Mapping[str, Collection[str]], named: Collection[str]) -> bool:
-        """Whether rows have come to the later `open_keys` that are found by what is `named`."""
+    def is_outdated(
+        self, in_flight: Mapping[str, Collection[str]], match_keys: Collection[str]
+    ) -> bool:
+        """Return whether later `in_flight` rows share one of `match_keys` that this view lacks."""
         return any(
-            each in named and each not in self.open_keys.get(key, ())
-            for key, finders in open_keys.items()
-            for each in finders
+            each in match_keys and each not in self.in_flight.get(key, ())
+            for key, found in in_flight.items()
+            for each in found
         )
 
 
-def keys_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
-    """Return the keys whose ledger rows the plan must see: those of the rows."""
+def keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
+    """Return the natural keys of the rows."""
     return frozenset(filter(None, (identity.key(row.values) for row in sheet.rows)))
 
 
-def finders_named(sheet: Sheet, identity: Identity) -> frozenset[str]:
-    """Return all that the rows of a sheet may be found by."""
+def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
+    """Return the match keys of the rows: everything by which their records may be found."""
     return frozenset(key for row in sheet.rows for key in identity.finders(row.values))

@@ -1,7 +1,7 @@
-"""In what a dropped contact and its record in the CRM disagree: told once, until it changes or is gone.
+"""Differences between dropped contacts and their records in the CRM, each reported once.
 
-The service can't be told to change a record, so a difference is work for a person. The base, what
-both sides last agreed on, says which of them has changed since.
+The service has no update operation, so HR users resolve differences. The base, the last value in which
+both sides agreed, shows which side changed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,11 +12,11 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.sending.verify import READS_AT_ONCE
+from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
 from bms_warehouse.tables import contact_agreement, contact_difference
@@ -24,40 +24,40 @@ from bms_warehouse.tables import contact_agreement, contact_difference
 FILE = "differences.csv"
 HEADER = ("_line", "id", "state", "field", "base", "ours", "theirs", "changed_by")
 RESOURCE = "contact"
-"""The resource whose differences are kept."""
+"""The resource whose differences are stored."""
 
-Place = tuple[int, str]
-"""A contact's id and a field."""
+FieldKey = tuple[int, str]
+"""A contact's id and the name of a field."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A dropped row beside its record: fields that are the same, and (ours, theirs) of others."""
+class ComparedContact:
+    """A dropped row compared with its record: equal fields, and (ours, theirs) of different fields."""
 
     id_contact: int
     same: Mapping[str, Any] = field(repr=False)
     other: Mapping[str, tuple[Any, Any]] = field(repr=False)
 
-    def without(self, places: Collection[Place]) -> "Compared":
-        """Return it without some places."""
-        same = {n: each for n, each in self.same.items() if (self.id_contact, n) not in places}
-        other = {n: each for n, each in self.other.items() if (self.id_contact, n) not in places}
+    def without(self, keys: Collection[FieldKey]) -> "ComparedContact":
+        """Return the comparison without some fields."""
+        same = {n: each for n, each in self.same.items() if (self.id_contact, n) not in keys}
+        other = {n: each for n, each in self.other.items() if (self.id_contact, n) not in keys}
         return replace(self, same=same, other=other)
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A field in which both sides disagree, or did (`gone`)."""
+class ContactDifference:
+    """A field in which both sides differ, or differed before (`resolved`)."""
 
     base: Any = field(repr=False)
     ours: Any = field(repr=False)
     theirs: Any = field(repr=False)
-    gone: bool = False
+    resolved: bool = False
 
     @property
     def changed_by(self) -> Literal["source", "CRM", "both", ""]:
-        """Who has left the base; empty where there is none, or nothing differs any more."""
-        if self.base is None or self.gone:
+        """The side that changed; empty without a base or when the difference is resolved."""
+        if self.base is None or self.resolved:
             return ""
         if self.theirs == self.base:
             return "source"
@@ -65,76 +65,82 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class News:
-    """What a drop brings: values agreed on, and differences that are new, changed or gone."""
+class ContactChanges:
+    """The changes of a drop: new agreed values, and new, changed or resolved differences."""
 
-    agreed: Mapping[Place, Any]
-    differences: Mapping[Place, Difference]
+    agreed: Mapping[FieldKey, Any]
+    differences: Mapping[FieldKey, ContactDifference]
 
 
-def news(
-    agreed: Mapping[Place, Any],
-    standing: Mapping[Place, Difference],
-    compared: Iterable[Compared],
-) -> News:
-    """Hold what was compared against what is known; fields that were not dropped stay. Pure."""
-    newly: dict[Place, Any] = {}
-    told: dict[Place, Difference] = {}
+def detect_changes(
+    agreed: Mapping[FieldKey, Any],
+    current: Mapping[FieldKey, ContactDifference],
+    compared: Iterable[ComparedContact],
+) -> ContactChanges:
+    """Compare the drop with stored agreements and differences; ignore fields not dropped. Pure."""
+    newly_agreed: dict[FieldKey, Any] = {}
+    changed: dict[FieldKey, ContactDifference] = {}
     for each in compared:
         for name, value in each.same.items():
-            place = each.id_contact, name
-            if place not in agreed or agreed[place] != value:
-                newly[place] = value
-            before = standing.get(place)
-            if before is not None and not before.gone:
-                told[place] = Difference(before.base, value, value, gone=True)
+            key = each.id_contact, name
+            if key not in agreed or agreed[key] != value:
+                newly_agreed[key] = value
+            before = current.get(key)
+            if before is not None and not before.resolved:
+                changed[key] = ContactDifference(before.base, value, value, resolved=True)
         for name, (ours, theirs) in each.other.items():
-            place = each.id_contact, name
-            now = Difference(agreed.get(place), ours, theirs)
-            if standing.get(place) != now:
-                told[place] = now
-    return News(newly, told)
+            key = each.id_contact, name
+            now = ContactDifference(agreed.get(key), ours, theirs)
+            if current.get(key) != now:
+                changed[key] = now
+    return ContactChanges(newly_agreed, changed)
 
 
 async def compare_rows(
-    onboarding: OnboardingContext, sheet: Sheet, outcomes: Sequence[Outcome]
-) -> list[Compared]:
-    """Read the record of every row that has one, and compare them field by field."""
-    if onboarding.resource.name != RESOURCE:
+    remote: Remote, sheet: Sheet, outcomes: Sequence[RowOutcome]
+) -> list[ComparedContact]:
+    """Read the record of each row that has one, and compare them field by field."""
+    if remote.resource.name != RESOURCE:
         return []
     values = {row.line: row.values for row in sheet.rows}
 
-    async def one(outcome: Outcome) -> Compared | None:
-        record = await onboarding.remote.read(outcome.guid or "")
+    async def compare_row(outcome: RowOutcome) -> ComparedContact | None:
+        record = await remote.read(outcome.guid or "")
         if record is None:
             return None
-        given = body.build(onboarding.resource, values[outcome.line])
-        found = body.compare(onboarding.resource, given, record)
-        ours = {each.name: _kept(value) for each, value in body.sent(onboarding.resource, given)}
-        return Compared(
+        given = body.build(remote.resource, values[outcome.line])
+        found = body.compare(remote.resource, given, record)
+        ours = {each.name: _json_value(value) for each, value in body.sent(remote.resource, given)}
+        return ComparedContact(
             record.id,
             {name: ours[name] for name in found.equal},
-            {each.name: (_kept(each.ours), _kept(each.theirs)) for each in found.different},
+            {
+                each.name: (_json_value(each.ours), _json_value(each.theirs))
+                for each in found.different
+            },
         )
 
     known = [outcome for outcome in outcomes if outcome.guid]
-    read = await gather_bounded(one, known, at_once=READS_AT_ONCE)
+    read = await gather_bounded(compare_row, known, at_once=MAX_CONCURRENT_READS)
     return [each for each in read if each is not None]
 
 
-def tell(
-    connection: Connection, drop_id: int, outcomes: Sequence[Outcome], compared: Sequence[Compared]
+def save_differences(
+    connection: Connection,
+    drop_id: int,
+    outcomes: Sequence[RowOutcome],
+    compared: Sequence[ComparedContact],
 ) -> bytes:
-    """Keep what a drop brings, and return the CSV that tells it, in the caller's transaction.
+    """Save the changes of a drop in the caller's transaction; return them as CSV.
 
-    Repeating it tells the same: what a drop told is known by the drop's number. A drop that ends
-    after a newer one, or once more, has nothing to say on places of which that one spoke.
+    Idempotent: differences are stored with the drop's number. A drop ignores fields that a newer drop
+    has already compared.
     """
     lines = {int(each.guid): each.line for each in outcomes if each.guid}
     ids = sorted({each.id_contact for each in compared})
-    newer = _spoken_of(connection, ids, after=drop_id)
+    newer = _compared_fields(connection, ids, after=drop_id)
     current = [each.without(newer) for each in compared]
-    found = news(_agreed(connection, ids), _standing(connection, ids), current)
+    found = detect_changes(_agreed(connection, ids), _differences(connection, ids), current)
     now = datetime.now(UTC)
     _upsert(
         connection,
@@ -151,32 +157,32 @@ def tell(
         [
             {"id_contact": number, "field": name, "base": each.base, "ours": each.ours}
             | {"theirs": each.theirs, "drop_id": drop_id, "since": now}
-            | {"resolved_at": now if each.gone else None}
+            | {"gone_at": now if each.resolved else None}
             for (number, name), each in found.differences.items()
         ],
     )
-    told = connection.execute(
+    rows = connection.execute(
         select(contact_difference)
         .where(contact_difference.c.drop_id == drop_id, contact_difference.c.id_contact.in_(ids))
         .order_by(contact_difference.c.id_contact, contact_difference.c.field)
     )
-    return csv_file(HEADER, (_told(row, lines) for row in told))
+    return csv_file(HEADER, (_csv_row(row, lines) for row in rows))
 
 
-def _told(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[object]:
+def _csv_row(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[object]:
     each = _difference(row)
     return (
         lines.get(row.id_contact),
         row.id_contact,
-        "gone" if each.gone else "stands",
+        "gone" if each.resolved else "stands",
         row.field,
-        *map(_shown, (each.base, each.ours, each.theirs)),
+        *map(_csv_value, (each.base, each.ours, each.theirs)),
         each.changed_by,
     )
 
 
-def _spoken_of(connection: Connection, ids: Sequence[int], *, after: int) -> set[Place]:
-    """Return the places on which drops after one have agreed with the CRM, or differed from it."""
+def _compared_fields(connection: Connection, ids: Sequence[int], *, after: int) -> set[FieldKey]:
+    """Return the fields that drops after one have compared with the CRM."""
     return {
         (row.id_contact, row.field)
         for table in (contact_agreement, contact_difference)
@@ -188,22 +194,22 @@ def _spoken_of(connection: Connection, ids: Sequence[int], *, after: int) -> set
     }
 
 
-def _agreed(connection: Connection, ids: Sequence[int]) -> dict[Place, Any]:
+def _agreed(connection: Connection, ids: Sequence[int]) -> dict[FieldKey, Any]:
     found = connection.execute(
         select(contact_agreement).where(contact_agreement.c.id_contact.in_(ids))
     )
     return {(row.id_contact, row.field): row.value for row in found}
 
 
-def _standing(connection: Connection, ids: Sequence[int]) -> dict[Place, Difference]:
+def _differences(connection: Connection, ids: Sequence[int]) -> dict[FieldKey, ContactDifference]:
     found = connection.execute(
         select(contact_difference).where(contact_difference.c.id_contact.in_(ids))
     )
     return {(row.id_contact, row.field): _difference(row) for row in found}
 
 
-def _difference(row: Row[*tuple[Any, ...]]) -> Difference:
-    return Difference(row.base, row.ours, row.theirs, row.resolved_at is not None)
+def _difference(row: Row[*tuple[Any, ...]]) -> ContactDifference:
+    return ContactDifference(row.base, row.ours, row.theirs, row.gone_at is not None)
 
 
 def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -216,12 +222,12 @@ def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, An
     )
 
 
-def _kept(value: Any) -> Any:
-    """Return a value as JSON keeps it."""
+def _json_value(value: Any) -> Any:
+    """Return a value as JSON stores it."""
     return list(value) if isinstance(value, tuple) else value
 
 
-def _shown(value: Any) -> str:
+def _csv_value(value: Any) -> str:
     match value:
         case None:
             return ""

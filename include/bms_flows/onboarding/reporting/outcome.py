@@ -1,19 +1,20 @@
-"""How a row of a drop ended: what the reports and the receipt say of it."""
+"""Outcome of a row, as reports and receipt contain it."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from bms_flows.onboarding.reading.sheet import Fault
+from bms_flows.onboarding.reading.sheet import Fault, Sheet
+from bms_flows.onboarding.resources.match_rules import Identity
 
-State = Literal["created", "adopted", "already_there", "rejected", "needs_review", "waiting"]
-"""Every row ends in exactly one of these."""
+OutcomeState = Literal["created", "adopted", "already_there", "rejected", "needs_review", "waiting"]
+"""Every row has exactly one of these states."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A field in which the drop and the service differ, each as text."""
+class FieldDifference:
+    """A field in which the drop and the service differ, with both values as text."""
 
     field: str
     ours: str = dataclasses.field(repr=False)
@@ -22,7 +23,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A record of the service that a person is to choose or to pass over, and what speaks for it."""
+    """A record of the service that a reviewer may choose, with the code of the match."""
 
     guid: str
     id: int | None = None
@@ -30,16 +31,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A row's state and all that is known of it.
+class RowOutcome:
+    """The state of a row, with its record and its faults.
 
-    `key` names the row to a person (a payroll number), `guid` and `id` the record in the service;
-    `evidence` says why a record was adopted or found there already; `verified` and `unverifiable`
-    are fields read back and fields the service never gives back.
+    `key` identifies the row for HR users (payroll number), `guid` and `id` the record in the service;
+    `evidence` has codes why the record was adopted or already existed; `verified` fields were read
+    back equal, `unverifiable` fields are never returned by the service.
     """
 
     line: int
-    state: State
+    state: OutcomeState
     key: str = dataclasses.field(default="", repr=False)
     guid: str | None = None
     id: int | None = None
@@ -49,10 +50,10 @@ class Outcome:
     unverifiable: Sequence[str] = ()
     faults: Sequence[Fault] = ()
     candidates: Sequence[Candidate] = ()
-    differences: Sequence[Difference] = ()
+    differences: Sequence[FieldDifference] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the receipt holds of it: no value of a cell."""
+        """Return the row of the receipt, without cell values."""
         return {
             "line": self.line,
             "state": self.state,
@@ -67,20 +68,27 @@ class Outcome:
         }
 
 
-def counts(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
-    """Return how many rows ended in each state, none left out."""
-    states: tuple[State, ...] = (
-        "created",
-        "adopted",
-        "already_there",
-        "rejected",
-        "needs_review",
-        "waiting",
-    )
+def counts(outcomes: Sequence[RowOutcome]) -> Mapping[str, int]:
+    """Return the number of rows by state, zeros included."""
+    states = get_args(OutcomeState)
     return {state: sum(outcome.state == state for outcome in outcomes) for state in states}
 
 
 def all_present(ended: Mapping[str, int]) -> bool:
-    """Return whether a drop had rows (`counts`), and each ended with its record in the service."""
+    """Return whether a drop has rows (`counts`), and the service has the record of each."""
     present = sum(ended[state] for state in ("created", "adopted", "already_there"))
     return 0 < present == sum(ended.values())
+
+
+def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]) -> dict[str, str]:
+    """Return the remote id of each row that has a record, by its trusted match keys. Pure."""
+    if identity.alone:
+        return {}
+    values = {row.line: row.values for row in sheet.rows}
+    return {
+        key: outcome.guid
+        for outcome in outcomes
+        if outcome.guid
+        for key, rule in identity.finders(values[outcome.line]).items()
+        if rule.trust != "never"
+    }

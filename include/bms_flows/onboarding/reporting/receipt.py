@@ -1,4 +1,4 @@
-"""The receipt of a drop: each row in exactly one state, and all rows counted."""
+"""Receipt of a drop: each row in exactly one state, and control totals."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,59 +7,71 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row
+from sqlalchemy import Engine, Row
 
-from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.faults.rows import RowFault, restored
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.planning.approval import kept
+from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.audit import Finding, audit
-from bms_flows.onboarding.reporting.outcome import Candidate, Difference, Outcome, counts
-from bms_flows.onboarding.reporting.outcome import State as Ended
+from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
+from bms_flows.onboarding.reporting.outcome import (
+    Candidate,
+    FieldDifference,
+    OutcomeState,
+    RowOutcome,
+    counts,
+)
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.sending import drop_snapshot
-from bms_flows.onboarding.sending.verify import READS_AT_ONCE, bodies_with_managers, verified_fields
+from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.sending.drop_snapshot import DropSnapshots
+from bms_flows.onboarding.sending.verify import (
+    MAX_CONCURRENT_READS,
+    bodies_with_managers,
+    verified_fields,
+)
 from bms_flows.runtime.concurrently import gather_bounded
 
 FORMAT = 1
-"""Raised when the receipt's form changes."""
+"""Version of the receipt format."""
 
 
 OTHER_DATA = "other_data"
-"""Code of a row whose record has other data; only there fields are compared by value."""
+"""Code of a row whose record has other data; only these rows list differences."""
 
 
 class NotBalanced(RuntimeError):
-    """Rows in and rows accounted for differ; no receipt is written."""
+    """The control totals differ; no receipt is written."""
 
 
 async def make_receipt(
-    onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet
-) -> tuple[list[Outcome], bytes]:
-    """Return the outcome of every row of a drop and the content of its `receipt.json`.
+    engine: Engine, ledger: Ledger, remote: Remote, snapshots: DropSnapshots, plan_id: str
+) -> tuple[list[RowOutcome], bytes]:
+    """Return the outcome of each row of a drop and the content of its `receipt.json`.
 
-    It covers plans that were applied, refused or made in a dry run. Repeatable: a later receipt
-    states what has become of the rows since.
+    Works for plans that were applied, refused or made in a dry run. A later receipt has the outcomes at
+    that time.
     """
-    plan = await asyncio.to_thread(kept, onboarding, drop_id, plan_id)
-    entries = await onboarding.ledger.by_key({row["key"] for row in plan.rows if row["key"]})
-    fields = await asyncio.to_thread(verified_fields, onboarding, [e.id for e in entries.values()])
+    sheet = snapshots.sheet
+    plan = await asyncio.to_thread(approval.load, engine, snapshots.drop_id, plan_id)
+    entries = await ledger.by_key({row["key"] for row in plan.rows if row["key"]})
+    fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}
-    findings: list[Finding] = []
+    findings: list[DuplicateFinding] = []
     if plan.state == "applied" and entries:
-        shown, _ = await drop_snapshot.refresh(onboarding, drop_id, sheet)
-        findings = await audit(onboarding, list(shown.records.values()))
+        shown = await snapshots.refresh()
+        records = list(shown.records.values())
+        findings = await find_duplicates(engine, ledger, remote.identity, records)
 
-    async def end(row: Mapping[str, Any]) -> Outcome:
+    async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
-        differences = await _differences(onboarding, outcome, entry, given)
-        return replace(outcome, key=onboarding.resource.told(given), differences=differences)
+        differences = await _differences(ledger, remote, outcome, entry, given)
+        return replace(outcome, key=remote.resource.told(given), differences=differences)
 
-    outcomes = await gather_bounded(end, plan.rows, at_once=READS_AT_ONCE)
+    outcomes = await gather_bounded(complete, plan.rows, at_once=MAX_CONCURRENT_READS)
     return outcomes, receipt(plan, sheet, outcomes, findings)
 
 
@@ -68,20 +80,20 @@ def outcome_of(
     plan_state: str,
     entry: Entry | None,
     fields: Mapping[str, Sequence[str]] | None,
-) -> Outcome:
-    """Return the one state of a planned row, by what was planned and where the ledger stands. Pure."""
+) -> RowOutcome:
+    """Return the outcome of a planned row, from its action and its ledger entry. Pure."""
     line = row["line"]
     if row["action"] in (Action.REJECTED, Action.ALREADY_THERE, Action.MANUAL_CHANGE):
         return _by_plan(row)
     if entry is None or (plan_state != "applied" and entry.state is not State.REVIEW):
-        # Nothing of this row was entered: a dry run, or a plan nobody has agreed to (yet).
+        # The row was not entered: dry run, or the plan is not approved.
         if row["action"] == Action.REVIEW:
             return _undecided(line, row["reason"], row["candidates"])
         code = "underway" if row["action"] == Action.RESUME else "not_approved"
-        return Outcome(line=line, state="waiting", faults=(RowFault(code, line),))
+        return RowOutcome(line=line, state="waiting", faults=(RowFault(code, line),))
     if entry.digest != row["digest"]:
         fault = RowFault("other_data_underway", line)
-        return Outcome(
+        return RowOutcome(
             line=line,
             state="needs_review",
             guid=entry.remote_id,
@@ -92,14 +104,14 @@ def outcome_of(
     return _by_entry(line, entry, fields or {})
 
 
-def _by_plan(row: Mapping[str, Any]) -> Outcome:
-    """Return the outcome of a row that is done with when it is planned."""
+def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
+    """Return the outcome of a row that the plan finishes."""
     line, reason = row["line"], row["reason"]
     if row["action"] == Action.REJECTED:
         faults = tuple(restored(fault, line) for fault in row["faults"])
-        return Outcome(line=line, state="rejected", faults=faults)
+        return RowOutcome(line=line, state="rejected", faults=faults)
     there = row["action"] == Action.ALREADY_THERE
-    return Outcome(
+    return RowOutcome(
         line=line,
         state="already_there" if there else "needs_review",
         guid=row["remote_id"],
@@ -111,17 +123,17 @@ def _by_plan(row: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> Outcome:
+def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> RowOutcome:
     match entry.state:
         case State.CREATED | State.ADOPTED:
             different = fields.get("different", ())
             if entry.existed and different:
-                state: Ended = "needs_review"
+                state: OutcomeState = "needs_review"
             elif entry.existed:
                 state = "already_there"
             else:
                 state = "created" if entry.state is State.CREATED else "adopted"
-            return Outcome(
+            return RowOutcome(
                 line=line,
                 state=state,
                 guid=entry.remote_id,
@@ -138,17 +150,17 @@ def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> O
                 reason.partition("_") if reason[:8] == "refused_" else (reason, "", "")
             )
             fault = RowFault(code, line, details={"status": status})
-            return Outcome(line=line, state="rejected", faults=(fault,))
+            return RowOutcome(line=line, state="rejected", faults=(fault,))
         case State.REVIEW:
             return _undecided(line, entry.reason or "attempts_used", entry.candidates)
         case State.READY | State.SENDING | State.UNKNOWN:
             waits = entry.state is State.READY and entry.manager_key is not None
             code = "waits_for_manager" if waits else "underway"
-            return Outcome(line=line, state="waiting", faults=(RowFault(code, line),))
+            return RowOutcome(line=line, state="waiting", faults=(RowFault(code, line),))
 
 
-def _undecided(line: int, reason: str, candidates: Sequence[str]) -> Outcome:
-    return Outcome(
+def _undecided(line: int, reason: str, candidates: Sequence[str]) -> RowOutcome:
+    return RowOutcome(
         line=line,
         state="needs_review",
         faults=(RowFault(reason, line),),
@@ -159,14 +171,14 @@ def _undecided(line: int, reason: str, candidates: Sequence[str]) -> Outcome:
 def receipt(
     plan: Row[*tuple[Any, ...]],
     sheet: Sheet,
-    outcomes: Sequence[Outcome],
-    findings: Sequence[Finding],
+    outcomes: Sequence[RowOutcome],
+    findings: Sequence[DuplicateFinding],
 ) -> bytes:
-    """Return the receipt as JSON; raise `NotBalanced` unless every row in is accounted for once."""
+    """Return the receipt as JSON; raise `NotBalanced` unless each row has exactly one outcome."""
     ended = counts(outcomes)
     lines = [outcome.line for outcome in outcomes]
     if sorted(lines) != sorted(row.line for row in sheet.rows) or sum(ended.values()) != len(lines):
-        raise NotBalanced(f"{len(sheet.rows)} rows in, {len(lines)} accounted for")
+        raise NotBalanced(f"the file has {len(sheet.rows)} rows, the receipt {len(lines)}")
     content = {
         "format": FORMAT,
         "drop": plan.drop_id,
@@ -194,22 +206,26 @@ def receipt(
 
 
 async def _differences(
-    onboarding: OnboardingContext, outcome: Outcome, entry: Entry | None, values: Mapping[str, Any]
-) -> tuple[Difference, ...]:
-    """Return a manual change field by field; its values are read again, the ledger stores none."""
+    ledger: Ledger,
+    remote: Remote,
+    outcome: RowOutcome,
+    entry: Entry | None,
+    values: Mapping[str, Any],
+) -> tuple[FieldDifference, ...]:
+    """Return the differences of a manual change; reads the record again, since values are not stored."""
     if all(fault.code != OTHER_DATA for fault in outcome.faults):
         return ()
-    record = await onboarding.remote.read(outcome.guid or "")
+    record = await remote.read(outcome.guid or "")
     if record is None:
-        return ()  # it has gone since the plan
-    sent = body.build(onboarding.resource, values)
+        return ()  # deleted since the plan
+    sent = body.build(remote.resource, values)
     if entry is not None and entry.existed:
-        sent = (await bodies_with_managers(onboarding, [entry])).get(entry.id, sent)
+        sent = (await bodies_with_managers(ledger, [entry])).get(entry.id, sent)
     return tuple(
-        Difference(
+        FieldDifference(
             field=each.name,
             ours=str(each.ours),
             theirs="" if each.theirs is None else str(each.theirs),
         )
-        for each in body.compare(onboarding.resource, sent, record).different
+        for each in body.compare(remote.resource, sent, record).different
     )

@@ -1,4 +1,4 @@
-"""What comes back: who was created, who wasn't and why, and last the receipt."""
+"""Report files of a drop: created, rejected and review rows, and the receipt."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from upath import UPath
 
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.storage import save_private
@@ -18,7 +18,7 @@ LAST_LINE = "last_line.csv"
 
 
 def last_line(sheet: Sheet) -> LastLine | None:
-    """Return the last line of a CSV by figures; None where no row of it could be read."""
+    """Return the last line of a CSV without its values; None if no row is readable."""
     if sheet.form.kind != "csv" or not sheet.rows:
         return None
     last = sheet.rows[-1]
@@ -26,7 +26,7 @@ def last_line(sheet: Sheet) -> LastLine | None:
 
 
 def last_line_file(sheet: Sheet) -> bytes:
-    """Return last_line.csv: what the approver of a file whose end is missing has to read."""
+    """Return last_line.csv, which the approver of a file with a missing end has to read."""
     return csv_file(_headers(sheet), [sheet.rows[-1].cells])
 
 
@@ -38,15 +38,14 @@ def write(
     folder: UPath,
     content: bytes,
     sheet: Sheet,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[RowOutcome],
     receipt: bytes,
     others: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write a drop's report to `folder`, the receipt last: where it is, all files are.
+    """Write the report of a drop to `folder`; the receipt comes last and marks the report as complete.
 
-    `content` is the original, `others` what the resource tells beside; repeating it writes the
-    same files. A rejected row with no fault of
-    its own has the file's.
+    `content` is the original file, `others` has additional files of the resource. A rejected row without
+    own faults has the faults of the file. Idempotent.
     """
     files = {"created.csv": created_file(outcomes), "needs_review.csv": review_file(outcomes)}
     rows = {row.line: row for row in sheet.rows}
@@ -65,8 +64,8 @@ def write(
     save_private(folder / RECEIPT, receipt)
 
 
-def created_file(outcomes: Sequence[Outcome]) -> bytes:
-    """Return created.csv: rows that stand in the service, with their ids."""
+def created_file(outcomes: Sequence[RowOutcome]) -> bytes:
+    """Return created.csv: rows with a record in the service, and its ids."""
     return csv_file(
         CREATED,
         (
@@ -85,8 +84,8 @@ def created_file(outcomes: Sequence[Outcome]) -> bytes:
     )
 
 
-def review_file(outcomes: Sequence[Outcome]) -> bytes:
-    """Return needs_review.csv: rows that wait for a person, with what there is to choose from."""
+def review_file(outcomes: Sequence[RowOutcome]) -> bytes:
+    """Return needs_review.csv: rows that wait for a decision, with their candidates."""
     return csv_file(
         REVIEW,
         (

@@ -1,4 +1,4 @@
-"""The answer to "needs review": a reviewer takes a candidate, asks for a creation, or gives rows up."""
+"""Review decisions: a reviewer chooses a record, requests a creation, or gives rows up."""
 
 import asyncio
 import re
@@ -6,22 +6,20 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Engine, Row, delete, func, select
+from sqlalchemy import Engine, Row, func, select
 
-from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import DONE, Entry, State, Transition
-from bms_flows.onboarding.ledger.store import RemoteIdConflict, among
+from bms_flows.onboarding.ledger.entry import Entry, State, Transition
+from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Made
-from bms_warehouse.tables import creation, creation_body, creation_event, creation_plan
+from bms_flows.onboarding.resources.remote import Made, Remote
+from bms_warehouse.tables import creation, creation_event, creation_plan
 
 CREATE = "create"
 GIVE_UP = "give_up"
@@ -30,37 +28,37 @@ SPAN: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
 class InvalidDecision(ValueError):
-    """The decision can't be taken; the text says why and what can."""
+    """The decision is not possible; the message explains which decisions are."""
 
     retriable = False
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A reviewer's decision: `create`, `give_up` or a record's remote id; by which run it came."""
+class ReviewDecision:
+    """A reviewer's decision (`create`, `give_up` or a remote id), with reviewer and DAG run."""
 
     choice: str
     who: str
     run: str
 
     @property
-    def entered_as(self) -> tuple[str, str]:
-        """What and detail of the row's history that say that it was taken."""
+    def event(self) -> tuple[str, str]:
+        """The history event of the decision: what and detail."""
         if self.choice in (CREATE, GIVE_UP):
             return f"decided_{self.choice}", self.run
         return "decided_candidate", self.choice.casefold()
 
 
 @dataclass(frozen=True)
-class Lines:
-    """The lines of a drop that a decision is for: some by their numbers, others by ranges."""
+class LineSelection:
+    """The lines of a drop that a decision covers: single lines and ranges."""
 
     named: frozenset[int]
     ranges: tuple[range, ...] = ()
 
     @classmethod
-    def read(cls, text: str) -> "Lines":
-        """Read `4`, `3-7, 9` or `all`; raise `InvalidDecision`."""
+    def read(cls, text: str) -> "LineSelection":
+        """Parse `4`, `3-7, 9` or `all`; raise `InvalidDecision`."""
         if text.strip().casefold() == ALL:
             return EVERY_LINE
         named: set[int] = set()
@@ -69,9 +67,7 @@ class Lines:
             span = SPAN.fullmatch(part)
             first, last = (int(span[1]), int(span[2] or span[1])) if span else (0, 0)
             if not 0 < first <= last:
-                raise InvalidDecision(
-                    "give lines as needs_review.csv numbers them: 4 or 3-7, 9 or all"
-                )
+                raise InvalidDecision("enter line numbers of needs_review.csv: 4 or 3-7, 9 or all")
             if first == last:
                 named.add(first)
             else:
@@ -82,18 +78,17 @@ class Lines:
         return line in self.named or any(line in each for each in self.ranges)
 
 
-EVERY_LINE: Final = Lines(frozenset(), (range(1, sys.maxsize),))
+EVERY_LINE: Final = LineSelection(frozenset(), (range(1, sys.maxsize),))
 
 
 def rows_of(
-    engine: Engine, resource: str, drop_id: int, lines: Lines, decision: Decision
+    engine: Engine, resource: str, drop_id: int, lines: LineSelection, decision: ReviewDecision
 ) -> tuple[list[int], str]:
-    """Return the ledger's rows of lines of a drop, and the plan they were entered by.
+    """Return the ledger rows of the selected lines, and the id of the applied plan.
 
-    A line that is named must wait for a decision; of a range, or of all, those that wait are
-    meant, and those that this decision moved before its run was killed. An earlier drop may have
-    entered a row: the ledger has one row for each record, however often it is dropped. Raises
-    `InvalidDecision`.
+    Each single line must wait for a decision. Ranges and `all` select the waiting lines, plus the lines
+    that this decision changed before its run was killed. An earlier drop may have entered the row: the
+    ledger has one row per record. Raises `InvalidDecision`.
     """
     plan = _applied_plan(engine, drop_id)
     planned = {row["line"]: row for row in plan.rows if row["line"] in lines}
@@ -110,7 +105,7 @@ def rows_of(
                 chosen[line] = entry
                 continue
             if other:
-                problem += f": what waits has other data, of line {where[1]} of drop {where[0]}"
+                problem += f": line {where[1]} of drop {where[0]} waits, with other data"
         if line in lines.named:
             raise InvalidDecision(problem)
     if not chosen:
@@ -121,36 +116,37 @@ def rows_of(
 
 
 async def decide_review(
-    onboarding: OnboardingContext, rows: Sequence[int], decision: Decision
+    engine: Engine, ledger: Ledger, remote: Remote, rows: Sequence[int], decision: ReviewDecision
 ) -> list[int]:
-    """Enter a reviewer's decision on rows of the ledger; return the rows to apply after it.
+    """Commit a reviewer's decision on ledger rows; return the rows to process afterwards.
 
-    The decision is entered in each row's history with who and when, in the transaction that moves
-    the rows. Rows that have left review since are refused (`InvalidDecision`), unless this very
-    decision moved them: the run that entered it was killed before it was carried out.
+    The same transaction adds the decision, with reviewer and time, to the history of each row. Rows
+    that are no longer in review raise `InvalidDecision`, unless this decision changed them before its
+    run was killed.
     """
-    if decision.choice == CREATE and len(await onboarding.ledger.bodies(rows)) < len(rows):
-        raise InvalidDecision(f"what a row was to send is erased: {GIVE_UP}, and drop it again")
-    decided = await asyncio.to_thread(_decided, onboarding.warehouse, rows, decision)
+    if decision.choice == CREATE and len(await ledger.bodies(rows)) < len(rows):
+        raise InvalidDecision(
+            f"the data of a row is deleted: decide {GIVE_UP}, then drop the row again"
+        )
+    decided = await asyncio.to_thread(_decided, engine, rows, decision)
     left = [row for row in rows if row not in decided]
     record = None
     if left and decision.choice not in (CREATE, GIVE_UP):
-        record = await _chosen(onboarding, left, decision.choice)
+        record = await _chosen(ledger, remote, left, decision.choice)
     try:
-        moved = await onboarding.ledger.change(
-            left, lambda entry, _: _taken(entry, decision, record)
-        )
+        moved = await ledger.change(left, lambda entry, _: _transition(entry, decision, record))
     except RemoteIdConflict:
         raise InvalidDecision("that record belongs to another row of the ledger") from None
     if not decided and not moved:
         raise InvalidDecision("the rows are not waiting for a decision")
-    entries = await onboarding.ledger.entries(rows)
-    followers = await asyncio.to_thread(_followers, onboarding, [entry.key for entry in entries])
+    entries = await ledger.entries(rows)
+    keys = [entry.key for entry in entries]
+    reports = await asyncio.to_thread(_reports, engine, remote.resource.name, keys)
     own = [row for row in rows if row in decided or row in moved]
-    return [*own, *followers] if decision.choice == CREATE else followers
+    return [*own, *reports] if decision.choice == CREATE else reports
 
 
-def _taken(entry: Entry, decision: Decision, record: Made | None) -> Transition:
+def _transition(entry: Entry, decision: ReviewDecision, record: Made | None) -> Transition:
     if record is not None:
         return transitions.adopt_candidate(
             entry,
@@ -163,34 +159,32 @@ def _taken(entry: Entry, decision: Decision, record: Made | None) -> Transition:
     return step(entry, who=decision.who, run=decision.run)
 
 
-async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id: str) -> Made:
-    """Return the record that is chosen for a row; raise `InvalidDecision` where it can't be the row's."""
+async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> Made:
+    """Return the chosen record of a row; raise `InvalidDecision` if it can't be the row's record."""
     if len(rows) > 1:
         raise InvalidDecision(
-            f"a record belongs to one line: name that line, or decide {CREATE} or {GIVE_UP}"
+            f"a record belongs to one line: enter one line, or decide {CREATE} or {GIVE_UP}"
         )
     try:
-        record = await onboarding.remote.read(remote_id)
+        record = await remote.read(remote_id)
     except ValueError:
         record = None
     if record is None:
         raise InvalidDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
-    found = onboarding.remote.known(record)
+    found = remote.known(record)
     made = Made(found.remote_id, found.number, found.is_standby)
-    [entry] = await onboarding.ledger.entries(rows)
+    [entry] = await ledger.entries(rows)
     if made.remote_id in entry.candidates:
         return made
-    bodies = await onboarding.ledger.bodies(rows)
+    bodies = await ledger.bodies(rows)
     if not bodies:
-        raise InvalidDecision(
-            f"what the row was to send is erased: choose a candidate or {GIVE_UP}"
-        )
+        raise InvalidDecision(f"the data of the row is deleted: choose a candidate or {GIVE_UP}")
     shown = msgspec.structs.asdict(record)
-    if different := mismatch(onboarding.resource, onboarding.identity, bodies[entry.id], shown):
+    if different := mismatch(remote.resource, remote.identity, bodies[entry.id], shown):
         raise InvalidDecision(
-            "the record is no candidate and neither its key nor its name is the row's; they"
+            "the record is not a candidate and has neither the key nor the name of the row; they"
             f" differ in {', '.join(different)}. Choose a candidate, or correct the id"
         )
     return made
@@ -199,9 +193,9 @@ async def _chosen(onboarding: OnboardingContext, rows: Sequence[int], remote_id:
 def mismatch(
     resource: Resource, identity: Identity, body: Mapping[str, Any], record: Mapping[str, Any]
 ) -> Sequence[str]:
-    """Return the identifying fields in which a row's body and a record differ; none if it may be the row's.
+    """Return the identifying fields in which a body and a record differ; empty if a key or the name agrees.
 
-    It may be where a key or the name agrees. Pure.
+    Pure.
     """
     keys = (
         (finder.digest(resource.name, body), finder.digest(resource.name, record))
@@ -228,7 +222,7 @@ def _applied_plan(engine: Engine, drop_id: int) -> Row[*tuple[Any, ...]]:
         ).one_or_none()
     if found is None:
         raise InvalidDecision(
-            f"nothing of drop {drop_id} was entered, so no line waits for a decision; trigger with"
+            f"no row of drop {drop_id} was entered, so no line waits for a decision; trigger with"
             f" drop={drop_id} alone"
         )
     return found
@@ -248,8 +242,8 @@ def _entries(
         return {row.key: row for row in found}
 
 
-def _decided(engine: Engine, rows: Collection[int], decision: Decision) -> set[int]:
-    """Return those of `rows` whose last decision is this one."""
+def _decided(engine: Engine, rows: Collection[int], decision: ReviewDecision) -> set[int]:
+    """Return the rows whose last decision is this decision."""
     of_rows = creation_event.c.creation_id.in_(rows) & creation_event.c.what.startswith("decided_")
     last = select(func.max(creation_event.c.id)).where(of_rows)
     events = select(creation_event).where(
@@ -259,42 +253,33 @@ def _decided(engine: Engine, rows: Collection[int], decision: Decision) -> set[i
         return {row.creation_id for row in connection.execute(events) if _is(row, decision)}
 
 
-def _is(event: Row[*tuple[Any, ...]], decision: Decision) -> bool:
+def _is(event: Row[*tuple[Any, ...]], decision: ReviewDecision) -> bool:
     chosen = event.what == "decided_candidate"
     detail = event.detail.casefold() if chosen else event.detail
-    return (event.who, event.what, detail) == (decision.who, *decision.entered_as)
+    return (event.who, event.what, detail) == (decision.who, *decision.event)
 
 
 def _require_one_reason(chosen: Mapping[int, Row[*tuple[Any, ...]]]) -> None:
-    """Raise `InvalidDecision` where lines wait for different reasons: some may have a record already."""
+    """Raise `InvalidDecision` if lines wait for different reasons: some may have a record already."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for line, entry in chosen.items():
         if entry.state == State.REVIEW:
             reasons[entry.reason].append(str(line))
     if len(reasons) > 1:
-        told = "; ".join(f"{', '.join(lines)}: {reason}" for reason, lines in reasons.items())
-        raise InvalidDecision(f"the lines wait for different reasons: name those to create. {told}")
+        listed = "; ".join(f"{', '.join(lines)}: {reason}" for reason, lines in reasons.items())
+        raise InvalidDecision(
+            f"the lines wait for different reasons: enter the lines to create. {listed}"
+        )
 
 
-def _followers(onboarding: OnboardingContext, keys: Collection[str]) -> list[int]:
-    """Return the rows that waited for these as their managers."""
-    with onboarding.warehouse.connect() as connection:
+def _reports(engine: Engine, resource: str, keys: Collection[str]) -> list[int]:
+    """Return the READY rows whose manager has one of these keys."""
+    with engine.connect() as connection:
         return list(
             connection.scalars(
                 select(creation.c.id)
-                .where(creation.c.resource == onboarding.resource.name)
+                .where(creation.c.resource == resource)
                 .where(among(creation.c.manager_key, keys), creation.c.state == "ready")
                 .order_by(creation.c.id)
             )
         )
-
-
-def forget_bodies(engine: Engine, before: datetime) -> int:
-    """Delete what was sent for rows that reached their end before a time; return how many."""
-    ended = select(creation.c.id).where(
-        creation.c.state.in_([str(state) for state in DONE]), creation.c.changed_at < before
-    )
-    with engine.begin() as connection:
-        return connection.execute(
-            delete(creation_body).where(creation_body.c.creation_id.in_(ended))
-        ).rowcount

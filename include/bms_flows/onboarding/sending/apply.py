@@ -1,8 +1,8 @@
-"""Applying a chunk: every row of the ledger it names is brought to an end, or left where the next can go on.
+"""Processing of a chunk of ledger rows until each is finished or waits for a reviewer.
 
-A loop without memory of its own: it reads where the rows stand and does the next lawful thing. A
-crash therefore leaves nothing to repair; whoever calls it next (a retry, a cleared task, the same
-file dropped again, a new version of the DAG) goes on from the same states.
+The loop keeps no state: it reads the rows from the ledger and makes the next allowed transition. After
+a crash, any later call (retry, cleared task, file dropped again, new DAG version) resumes from the
+states in the ledger.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry, State
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.ledger.transitions import lookup_due_at
 from bms_flows.onboarding.resources.remote import Remote
@@ -29,36 +29,36 @@ from bms_flows.onboarding.settings import OnboardingSettings
 
 
 class RowsHeld(Exception):
-    """Another task works on some of these rows; a later try finds them done, or free."""
+    """Another task holds some of the rows; a retry finds them finished or free."""
 
     retriable = True
     retry_for_hours = True
 
     def __init__(self, rows: int, retry_after: float) -> None:
         self.retry_after = retry_after
-        super().__init__(f"{rows} rows are being worked on by another task")
+        super().__init__(f"another task holds {rows} rows; the retry continues when they are free")
 
 
 class NothingSent(Exception):
-    """Time after time no create got as far as being sent; a later try may find the service quicker."""
+    """Repeatedly, no create reached the point of sending; a retry may find a faster service."""
 
     retriable = True
     retry_for_hours = True
 
     def __init__(self, rows: int, within: float) -> None:
         super().__init__(
-            f"none of {rows} rows could be sent within {within:g} s of its turn: the service or its"
-            " token endpoint is too slow, or this machine is; nothing is in doubt"
+            f"none of {rows} rows could be sent within {within:g} s: the service, its token endpoint or"
+            " this machine is too slow. No row was sent; the retry continues"
         )
 
 
 MAX_IDLE_ROUNDS: Final = 3
-"""Times in a row that all rows may be sent and come back unsent."""
+"""Consecutive rounds that may end without a row sent or settled."""
 
 
 @dataclass(frozen=True)
 class Applier:
-    """Applies rows of one resource; `sleep` and `ticks` are replaced in simulations."""
+    """Processes rows of one resource; simulations replace `sleep` and `ticks`."""
 
     ledger: Ledger
     remote: Remote
@@ -68,23 +68,23 @@ class Applier:
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
-        """Bring `rows` to an end, in order; return how many stand where.
+        """Process `rows` in order; return the number of rows by state.
 
-        Rows whose manager isn't there yet stay READY. Raises `RowsHeld` when another task has
-        some, and the client's error when the service can't be asked at all.
+        Rows whose manager does not exist yet stay READY. Raises `RowsHeld` if another task holds some
+        rows, and the client's error if the service is not reachable.
         """
         async with self._leased(rows):
             failure = await self._work(rows)
         if failure is not None:
             raise failure
-        return await self._standing(rows)
+        return await self._counts(rows)
 
     async def _work(self, rows: Sequence[int]) -> Exception | None:
-        in_vain, before = 0, (frozenset[int](), 0)
+        idle_rounds, before = 0, (frozenset[int](), 0)
         service = ServiceCheck(self.ledger, self.remote, self.settings, self.owner)
         breaker: CircuitBreaker | None = None
         while True:
-            await self._renew(rows)  # this process may have stood still
+            await self._renew(rows)  # this process may have been paused
             mine = [
                 entry
                 for entry in await self.ledger.entries(rows)
@@ -102,10 +102,10 @@ class Applier:
                     {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
                 )
                 continue
-            standing = (frozenset(ready), breaker.refusals)
-            in_vain, before = in_vain + 1 if standing == before else 0, standing
+            now_ready = (frozenset(ready), breaker.refusals)
+            idle_rounds, before = idle_rounds + 1 if now_ready == before else 0, now_ready
             if ready:
-                if in_vain == MAX_IDLE_ROUNDS:
+                if idle_rounds == MAX_IDLE_ROUNDS:
                     return NothingSent(len(ready), self.settings.send_within_s)
                 failure = await self._send(ready, breaker)
                 if failure is not None:
@@ -126,7 +126,7 @@ class Applier:
                 return None
 
     def _stale(self, mine: Sequence[Entry], now: datetime) -> AbstractSet[int]:
-        """Return the READY rows that must be checked before they may be sent."""
+        """Return the READY rows that need a check before they may be sent."""
         max_age = self.settings.check_max_age
         return {
             entry.id
@@ -136,7 +136,7 @@ class Applier:
         }
 
     def _breaker(self, mine: Sequence[Entry]) -> CircuitBreaker:
-        """Return the breaker of this run; it begins with a probe where the last one met an outage."""
+        """Return a circuit breaker; it starts with a probe if the last attempt of a row met an outage."""
         return CircuitBreaker(
             longest_wait=self.settings.outage_wait_s,
             ticks=self.ticks,
@@ -147,7 +147,7 @@ class Applier:
     async def _sendable(
         self, mine: Sequence[Entry], bodies: Mapping[int, Mapping[str, Any]]
     ) -> dict[int, Mapping[str, Any]]:
-        """Return what can be sent now, with its manager; reject what never can."""
+        """Return the bodies that can be sent, with manager numbers; reject rows whose manager failed."""
         ready = [entry for entry in mine if entry.state is State.READY]
         keys = {entry.manager_key for entry in ready if entry.manager_key}
         managers = await self.ledger.by_key(keys) if keys else {}
@@ -159,9 +159,9 @@ class Applier:
             manager = managers.get(entry.manager_key)
             if manager is None or manager.state in {State.REJECTED, State.GIVEN_UP}:
                 await self._reject_report(entry, "manager_not_created")
-            elif manager.state in HERE and manager.remote_number is None:
+            elif manager.state in EXISTING and manager.remote_number is None:
                 await self._reject_report(entry, "manager_without_number")
-            elif manager.state in HERE:
+            elif manager.state in EXISTING:
                 sendable[entry.id] = {**bodies[entry.id], "id_manager": manager.remote_number}
         return sendable
 
@@ -174,26 +174,25 @@ class Applier:
     async def _send(
         self, ready: Mapping[int, Mapping[str, Any]], breaker: CircuitBreaker
     ) -> Exception | None:
-        """Send all of `ready`, some at once; return the error that stopped them."""
-        at_once = self.settings.create_concurrency
-        slots = asyncio.Semaphore(at_once)
-        async with GroupCommit(self.ledger, at_once) as journal:
+        """Send all of `ready` concurrently; return the error that stopped the sending."""
+        concurrency = self.settings.create_concurrency
+        slots = asyncio.Semaphore(concurrency)
+        async with GroupCommit(self.ledger, concurrency) as commits:
             sender = RowSender(
-                journal, self.remote, self.settings, self.owner, slots, breaker, self.ticks
+                commits, self.remote, self.settings, self.owner, slots, breaker, self.ticks
             )
-            return await WorkerPool(sender, at_once).send(ready)
+            return await WorkerPool(sender, concurrency).send(ready)
 
     async def _wait_for(self, unknown: Collection[Entry]) -> None:
-        """Wait once until all of `unknown` are due."""
+        """Wait until the lookups of all `unknown` rows are due."""
         last = max(lookup_due_at(entry, self.settings.settle) for entry in unknown)
         while (left := (last - await self.ledger.now()).total_seconds()) > 0:
             await self.sleep(left)
 
-    async def _standing(self, rows: Sequence[int]) -> dict[State, int]:
-        """Count where `rows` stand; raise `RowsHeld` if some are neither done nor wait for a person.
+    async def _counts(self, rows: Sequence[int]) -> dict[State, int]:
+        """Count `rows` by state; raise `RowsHeld` if some are unfinished and don't wait for a reviewer.
 
-        Whether their lease is still alive says nothing: it may have run out since they were
-        refused to this task, and then nobody works on them.
+        The lease of such a row is irrelevant: it may have expired since this task failed to take it.
         """
         entries = await self.ledger.entries(rows)
         above = {entry.key: entry for entry in entries}
@@ -202,7 +201,7 @@ class Applier:
             found = await self.ledger.by_key(wanted)
             above |= found
             wanted = {e.manager_key for e in found.values() if e.manager_key} - above.keys()
-        left = sum(entry.state in OPEN and not _waits(entry, above) for entry in entries)
+        left = sum(entry.state in OPEN and not _waits_for_review(entry, above) for entry in entries)
         if left:
             raise RowsHeld(left, self.settings.lease_s)
         counts: dict[State, int] = {}
@@ -212,12 +211,12 @@ class Applier:
 
     @asynccontextmanager
     async def _leased(self, rows: Sequence[int]) -> AsyncIterator[None]:
-        """Hold what can be held of `rows` for the block, and give back what is still open."""
+        """Lease the free rows of `rows` for the block; release those that are still open."""
         owner, life = self.owner, self.settings.lease
         await self.ledger.change(
             rows, lambda entry, now: transitions.claim(entry, owner=owner, now=now, life=life)
         )
-        heartbeat = asyncio.create_task(self._hold(rows))
+        heartbeat = asyncio.create_task(self._heartbeat(rows))
         try:
             yield
         finally:
@@ -226,8 +225,8 @@ class Applier:
                 await heartbeat
             await self.ledger.change(rows, lambda entry, _: transitions.release(entry, owner=owner))
 
-    async def _hold(self, rows: Sequence[int]) -> None:
-        """Show a sign of life, three times in the life of a lease."""
+    async def _heartbeat(self, rows: Sequence[int]) -> None:
+        """Renew the lease three times per lease duration."""
         while True:
             await self.sleep(self.settings.lease_s / 3)
             await self._renew(rows)
@@ -245,9 +244,9 @@ def _pause(entry: Entry, now: datetime) -> float:
     return 0.0 if sendable_from is None else max(0.0, (sendable_from - now).total_seconds())
 
 
-def _waits(entry: Entry, entries: Mapping[str, Entry]) -> bool:
-    """Whether a row can't be sent before a person has decided on a manager above it."""
+def _waits_for_review(entry: Entry, entries: Mapping[str, Entry]) -> bool:
+    """Return whether a manager above the row is in review."""
     manager = entries.get(entry.manager_key or "")
     if entry.state is not State.READY or manager is None:
         return False
-    return manager.state is State.REVIEW or _waits(manager, entries)
+    return manager.state is State.REVIEW or _waits_for_review(manager, entries)

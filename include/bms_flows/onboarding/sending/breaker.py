@@ -1,9 +1,9 @@
-"""Circuit breaker for creates: while the service takes none, no row is sent but one that probes.
+"""Circuit breaker for creates, with a rate limit after an outage.
 
-Opened by 429, 502, 503, 504 and by a connection or token that can't be had. While it is open nothing
-is sent; after the wait that the service asked for, or a growing one, a single create probes. Once the
-service takes a create, the others go on: below the rate at which the service took them before, since
-what looked like an outage may be a rate limit.
+The circuit opens on 429, 502, 503, 504 and on failed connections or tokens. While it is open, one
+create at a time probes the service, after the requested or a growing wait. When the service executes a
+create, the circuit closes; creates then continue below the rate that the service accepted before,
+because the outage may have been a rate limit.
 """
 
 import asyncio
@@ -13,24 +13,24 @@ from typing import ClassVar, Final
 
 FIRST_WAIT_S: Final = 1.0
 LONGEST_WAIT_S: Final = 120.0
-"""Seconds between probes where the service names none: doubled from the first up to the longest."""
+"""Seconds between probes without a Retry-After: doubled from the first to the longest."""
 TICK_S: Final = 0.001
-"""Seconds that are not worth a wait."""
+"""Seconds below which a wait is skipped."""
 RETRY_S: Final = 1200.0
-"""Seconds until a task that has given its place up tries again, at least."""
+"""Minimum delay of the retry of a task that stopped waiting."""
 
 CAUTION: Final = 0.8
-"""Share of the rate that the service took, at which creates go on."""
+"""Share of the accepted rate at which creates continue."""
 WINDOW_S: Final = 1.0
-"""Seconds over which a rate is measured at least: a limit may allow a burst."""
+"""Minimum seconds over which the rate is measured: a rate limit may allow bursts."""
 SLOWEST: Final = 0.2
-"""Creates per second at least."""
+"""Minimum creates per second."""
 RECOVERY: Final = 1.02
 """Factor by which the rate rises each second."""
 
 
 class CreatesPaused(Exception):
-    """The service takes no creates for now; a retry after `retry_after` seconds goes on."""
+    """The service accepts no creates; the retry after `retry_after` seconds continues."""
 
     retriable = True
     retry_for_hours: ClassVar[bool] = True
@@ -38,22 +38,22 @@ class CreatesPaused(Exception):
     def __init__(self, retry_after: float) -> None:
         self.retry_after = retry_after
         super().__init__(
-            "the service takes no creates for now (429, 502, 503, 504 or no connection). Rows that"
-            f" were not sent are unchanged; this task's retry in {retry_after:.0f} s goes on with them"
+            "the service accepts no creates (429, 502, 503, 504 or no connection). Rows that were not"
+            f" sent are unchanged; the retry in {retry_after:.0f} s continues with them"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Permit:
-    """Permission to send one create, given after so many openings of the circuit."""
+    """Permission to send one create; `openings` counts how often the circuit had opened."""
 
     openings: int
 
 
 class CircuitBreaker:
-    """The breaker of one task; `ticks` are its seconds.
+    """The circuit breaker of one task; `ticks` returns its time in seconds.
 
-    `suspected`: an earlier task met an outage, so that the first create is a probe.
+    `suspected`: an earlier task met an outage, so the first create is a probe.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class CircuitBreaker:
         self._rate = Rate(ticks())
 
     async def permit(self) -> Permit:
-        """Return permission to send, as soon as there is one; raise `CreatesPaused` if that takes too long."""
+        """Wait for permission to send; raise `CreatesPaused` if the wait would be too long."""
         while True:
             now = self._ticks()
             if self._open_until is None:
@@ -98,18 +98,18 @@ class CircuitBreaker:
                 await self._sleep(wait)
 
     def allows(self, permit: Permit) -> bool:
-        """Return whether what has a permit may still be sent: the circuit may have opened since."""
+        """Return whether the create may still be sent: the circuit may have opened since."""
         return self._open_until is None or permit is self._probe
 
-    def taken(self, permit: Permit) -> None:
-        """Record that the service took a create: it was executed, or refused for what it says."""
-        self._rate.taken()
+    def accepted(self, permit: Permit) -> None:
+        """Record that the service executed a create, or refused it because of its data."""
+        self._rate.accepted()
         if permit is self._probe:
             self._open_until, self._failures = None, 0
             self._rate.resume(self._ticks())
 
     def refused(self, permit: Permit, retry_after: float | None) -> None:
-        """Record that the service takes no creates for now."""
+        """Record that the service accepts no creates."""
         self.refusals += 1
         now = self._ticks()
         if self._open_until is not None and permit is not self._probe:
@@ -125,7 +125,7 @@ class CircuitBreaker:
         self._rate.refused(now)
 
     def done(self, permit: Permit) -> None:
-        """Give a permit back; a probe without an answer leaves its turn to another."""
+        """Return a permit; after a probe without a response another create may probe."""
         if permit is self._probe:
             self._probe = None
             self._probed.set()
@@ -137,27 +137,27 @@ class Rate:
 
     def __init__(self, now: float) -> None:
         self._limit: float | None = None
-        self._taken, self._counted_since = 0, now
+        self._accepted, self._counted_since = 0, now
         self._resumed = self._next = now
 
-    def taken(self) -> None:
-        """Count a create that the service took."""
-        self._taken += 1
+    def accepted(self) -> None:
+        """Count an accepted create."""
+        self._accepted += 1
 
     def refused(self, now: float) -> None:
-        """Measure what the service took until it refused one."""
-        if self._taken:
-            took = self._taken / max(WINDOW_S, now - self._counted_since)
-            self._limit = max(SLOWEST, CAUTION * took)
-        self._taken, self._counted_since = 0, now
+        """Set the limit from the rate accepted until this refusal."""
+        if self._accepted:
+            rate = self._accepted / max(WINDOW_S, now - self._counted_since)
+            self._limit = max(SLOWEST, CAUTION * rate)
+        self._accepted, self._counted_since = 0, now
 
     def resume(self, now: float) -> None:
-        """Go on after a probe, which took the first place."""
+        """Continue after a successful probe, which used the first slot."""
         self._resumed = self._next = now
         self.reserve(now)
 
     def reserve(self, now: float) -> float:
-        """Take the next place; return the seconds until then."""
+        """Reserve the next slot; return the seconds until it starts."""
         if self._limit is None:
             return 0.0
         at = max(now, self._next)

@@ -1,66 +1,78 @@
-"""The snapshot of the service that belongs to a drop: taken, refreshed, stored."""
+"""Snapshots of the service's lists that belong to a drop: read, refreshed, stored."""
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
-from bms_flows.onboarding.context import OnboardingContext
+from sqlalchemy import Engine
+
 from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.planning.view import finders_named
+from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.planning.view import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import Snapshot
-
-Numbered = tuple[Snapshot, int | None]
-"""A snapshot with its number, None where it is not stored."""
+from bms_flows.onboarding.settings import OnboardingSettings
 
 
-def scopes_of(onboarding: OnboardingContext, sheet: Sheet) -> frozenset[Any]:
-    """Return the parts of the service that the usable rows of a drop name."""
-    usable = [row.values for row in sheet.rows if not sheet.faults_of(row)]
-    scopes = frozenset(onboarding.identity.scope_of(values) for values in usable)
-    return scopes if onboarding.identity.scope is None else scopes - {None}
+def scopes_of(identity: Identity, sheet: Sheet) -> frozenset[Any]:
+    """Return the scopes that the valid rows of a drop name."""
+    valid = [row.values for row in sheet.rows if not sheet.faults_of(row)]
+    scopes = frozenset(identity.scope_of(values) for values in valid)
+    return scopes if identity.scope is None else scopes - {None}
 
 
-async def take(onboarding: OnboardingContext, sheet: Sheet) -> Numbered:
-    """Read the lists of the service whole: the parts that the rows name, and all of the connection."""
-    at = await onboarding.ledger.now()
-    scopes = {*scopes_of(onboarding, sheet)}
-    if onboarding.identity.scope is not None:
-        scopes |= {*onboarding.entities}
-    return await onboarding.remote.read_all(scopes, at), None
+@dataclass(frozen=True)
+class DropSnapshots:
+    """The snapshots of one drop; `entities` are the entities of the connection."""
 
+    engine: Engine
+    ledger: Ledger
+    remote: Remote
+    settings: OnboardingSettings
+    entities: Collection[int]
+    drop_id: int
+    sheet: Sheet
 
-async def refresh(onboarding: OnboardingContext, drop_id: int, sheet: Sheet) -> Numbered:
-    """Return the drop's latest snapshot with what is new since; take one where none is stored."""
-    stored = await asyncio.to_thread(snapshot_store.latest, onboarding.warehouse, drop_id)
-    if stored is None:
-        return await take(onboarding, sheet)
-    return await onboarding.remote.refresh(stored[1], await onboarding.ledger.now()), None
+    async def take(self) -> Snapshot:
+        """Read all lists: the scopes that the rows name, and all entities of the connection."""
+        at = await self.ledger.now()
+        identity = self.remote.identity
+        scopes = {*scopes_of(identity, self.sheet)}
+        if identity.scope is not None:
+            scopes |= {*self.entities}
+        return await self.remote.read_all(scopes, at)
 
+    async def refresh(self) -> Snapshot:
+        """Return the latest stored snapshot plus new records; take a snapshot if none is stored."""
+        stored = await self._latest()
+        if stored is None:
+            return await self.take()
+        return await self.remote.refresh(stored[1], await self.ledger.now())
 
-async def reuse(onboarding: OnboardingContext, drop_id: int, sheet: Sheet) -> Numbered:
-    """Return the drop's latest snapshot if it is recent enough to plan with, else refresh it.
+    async def reuse(self) -> tuple[Snapshot, int | None]:
+        """Return the latest stored snapshot and its number if it is recent, else a refreshed one and None.
 
-    Lists of employees are always read again: each is one request, and what they show of managers is
-    stored nowhere.
-    """
-    stored = await asyncio.to_thread(snapshot_store.latest, onboarding.warehouse, drop_id)
-    at = await onboarding.ledger.now()
-    if stored is None or onboarding.identity.scope is not None:
-        return await refresh(onboarding, drop_id, sheet)
-    number, taken = stored
-    if at - taken.taken_at > onboarding.settings.check_max_age:
-        return await refresh(onboarding, drop_id, sheet)
-    return taken, number
+        Lists of employees are always read again: each is one request, and what they show of managers
+        is not stored.
+        """
+        stored = await self._latest()
+        at = await self.ledger.now()
+        if stored is not None and self.remote.identity.scope is None:
+            number, snapshot = stored
+            if at - snapshot.taken_at <= self.settings.check_max_age:
+                return snapshot, number
+        return await self.refresh(), None
 
+    async def save(self, snapshot: Snapshot, remote_ids: Collection[str]) -> int:
+        """Store a snapshot with the records that may match the rows; return its number."""
+        identity = self.remote.identity
+        narrowed = snapshot.narrowed(match_keys_of(self.sheet, identity), remote_ids)
+        return await asyncio.to_thread(
+            snapshot_store.save, self.engine, identity.resource, self.drop_id, narrowed
+        )
 
-def store(
-    onboarding: OnboardingContext,
-    drop_id: int,
-    sheet: Sheet,
-    taken: Snapshot,
-    remote_ids: Collection[str],
-) -> int:
-    """Store a snapshot with the records that may concern the drop's rows; return its number."""
-    narrowed = taken.narrowed(finders_named(sheet, onboarding.identity), remote_ids)
-    return snapshot_store.save(onboarding.warehouse, onboarding.resource.name, drop_id, narrowed)
+    async def _latest(self) -> tuple[int, Snapshot] | None:
+        return await asyncio.to_thread(snapshot_store.latest, self.engine, self.drop_id)

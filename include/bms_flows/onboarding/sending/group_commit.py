@@ -1,8 +1,8 @@
-"""The journal: moves of rows at work side by side, committed together.
+"""Group commit of ledger transitions that concurrent workers request.
 
-Every move is durable before whoever asked for it goes on, as if each had a commit of its own. Moves
-that come while a commit is under way, or within a breath of each other, share the next one: at
-hundreds of rows a second a commit for each would take longer than the creates.
+Each request returns after its transition is committed. Requests that arrive during a commit, or within
+`LINGER_S` of each other, share the next commit: at hundreds of rows per second, one commit per
+transition would take longer than the creates.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 
 LINGER_S: Final = 0.005
-"""Seconds that a move waits for others, unless enough wait already."""
+"""Seconds that a request waits for others, unless `enough` are waiting."""
 
 
 class GroupCommit:
-    """Moves rows of a ledger, no row twice at once; `enough` moves don't wait for more.
+    """Commits transitions in groups; a row has at most one pending request.
 
-    An async context manager: at its end nothing is under way any more.
+    An async context manager: on exit no request or read is pending.
     """
 
     def __init__(self, ledger: Ledger, enough: int) -> None:
@@ -42,10 +42,10 @@ class GroupCommit:
         async with self._reading:
             pass
 
-    async def move(self, row: int, step: Step) -> Entry | None:
-        """Move a row and return how it stands then, durably; None where the move isn't lawful.
+    async def change(self, row: int, step: Step) -> Entry | None:
+        """Commit the transition `step` of a row; return the row, or None if the transition is not allowed.
 
-        Raises `RemoteIdConflict` and the ledger's errors.
+        Raises `RemoteIdConflict` and the errors of the ledger.
         """
         done: asyncio.Future[Entry | None] = asyncio.get_running_loop().create_future()
         self._waiting[row] = (step, done)
@@ -54,14 +54,14 @@ class GroupCommit:
         return await done
 
     async def now(self) -> datetime:
-        """Return the ledger's time, read after this call began; calls of the same moment share a read."""
+        """Return the ledger's time, read after this call started; concurrent calls share a read."""
         if self._reader is None:
             self._reader = asyncio.create_task(self._read_time())
         return await asyncio.shield(self._reader)
 
     async def _read_time(self) -> datetime:
         async with self._reading:
-            self._reader = None  # calls from now on need a later read
+            self._reader = None  # later calls need a later read
             return await self._ledger.now()
 
     async def _write(self) -> None:
@@ -71,14 +71,14 @@ class GroupCommit:
             group, self._waiting = self._waiting, {}
             try:
                 moved = await self._change(group)
-            except BaseException as error:  # noqa: BLE001 - raised by those who asked
+            except BaseException as error:  # noqa: BLE001 - raised by the waiting callers
                 for _, done in group.values():
                     if not done.done():
                         done.set_exception(error)
                 continue
             for row, (_, done) in group.items():
                 if done.done():
-                    continue  # who asked is gone
+                    continue  # the caller was cancelled
                 found = moved[row]
                 if isinstance(found, RemoteIdConflict):
                     done.set_exception(found)
@@ -88,7 +88,7 @@ class GroupCommit:
     async def _change(
         self, group: Mapping[int, tuple[Step, asyncio.Future[Entry | None]]]
     ) -> dict[int, Entry | RemoteIdConflict | None]:
-        """Move a group in one transaction, or, where a remote id is taken, each row in its own."""
+        """Commit a group in one transaction; on a remote id conflict, each row in a transaction of its own."""
         steps = {row: step for row, (step, _) in group.items()}
         try:
             moved = await self._ledger.change(

@@ -1,4 +1,4 @@
-"""One create of one row: intent committed, time checked on the open connection, POST, outcome committed."""
+"""Sending of one create: commit the intent, check the time on the open connection, POST, commit the outcome."""
 
 import asyncio
 import time
@@ -25,37 +25,37 @@ from bms_flows.onboarding.settings import OnboardingSettings
 
 
 def ticks() -> float:
-    """Return seconds that go on while this process is stopped and while the machine sleeps."""
+    """Return a clock in seconds that continues while the process is stopped and the machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 OUTAGES: Final = (Throttled, ServiceUnavailable, ConnectionFailed, Timeout)
-"""Errors that say, of a create that surely was not executed, that the service takes none for now."""
+"""Errors of creates that were not executed because the service is unavailable."""
 UNAVAILABLE: Final = frozenset({429, 503})
-"""Statuses by which the service says that it takes no creates for now; such attempts don't count."""
+"""Statuses of an unavailable service; such attempts don't count."""
 PAUSING: Final = UNAVAILABLE | {502, 504}
-"""Statuses that stop the sending of other rows: a gateway that reaches no service says the same."""
+"""Statuses that pause the sending of other rows; gateways answer 502 and 504."""
 
 
 class CreatesRefused(Exception):
-    """The service refuses creates as such: another row would fare no better."""
+    """The service refuses all creates, independent of the row."""
 
     retriable = False
 
     def __init__(self, error: BmsError) -> None:
         super().__init__(
-            f"{error}; nothing was created by it. Is the scope for it granted, does base_url lead to"
-            " the service? Once that is mended, clear this task. Where the service answers a row's"
-            f" own data so, take {error.status} out of BMS_CREATE_STOPPED_BY"
+            f"{error}; no record was created. Check that the scope is granted and that base_url is the"
+            " service, then clear this task. If the service answers invalid data with this status,"
+            f" remove {error.status} from BMS_CREATE_STOPPED_BY"
         )
 
 
 @dataclass(frozen=True)
 class RowSender:
-    """Sends rows of the ledger for one owner, `slots` at once; `ticks` is replaced in simulations."""
+    """Sends ledger rows for one owner, at most as many at a time as `slots`; simulations replace `ticks`."""
 
-    journal: GroupCommit
+    commits: GroupCommit
     remote: Remote
     settings: OnboardingSettings
     owner: str
@@ -64,10 +64,10 @@ class RowSender:
     ticks: Callable[[], float] = ticks
 
     async def send(self, row: int, body: Mapping[str, Any]) -> Exception | None:
-        """Make the next attempt for `row` once the breaker permits; return an error that stops the others too.
+        """Make the next attempt for `row` when the breaker permits; return an error that concerns all rows.
 
-        Such an error (no scope, no such path, an outage that lasts) says that nothing was sent; the row is
-        READY again. After a cancellation or a kill it is SENDING, and settles from there.
+        After such an error (missing scope, wrong path, long outage) the create was not executed and the
+        row is READY. After a cancellation or a kill the row is SENDING and is settled later.
         """
         try:
             permit = await self.breaker.permit()
@@ -81,7 +81,7 @@ class RowSender:
     async def _attempt(self, row: int, body: Mapping[str, Any], permit: Permit) -> Exception | None:
         owner, settings = self.owner, self.settings
         started = self.ticks()
-        intended = await self.journal.move(
+        intended = await self.commits.change(
             row,
             lambda entry, now: transitions.intend(
                 entry,
@@ -92,7 +92,7 @@ class RowSender:
             ),
         )
         if intended is None:
-            return None  # another is at work on it, or was faster
+            return None  # another worker has the row
         attempt, sent = intended.attempt, False
 
         async def before_send() -> None:
@@ -102,7 +102,7 @@ class RowSender:
             sent = True
 
         def outcome(reason: str) -> Step:
-            return (_doubtful if sent else _withdrawn)(attempt, reason)
+            return (_ambiguous if sent else _withdrawn)(attempt, reason)
 
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(settings.send_within_s - (self.ticks() - started))
@@ -110,23 +110,23 @@ class RowSender:
             async with limit, self.slots:
                 made = await self.remote.create(body, before_send)
         except NotSent as stopped:
-            await self.journal.move(row, _withdrawn(attempt, stopped.reason))
+            await self.commits.change(row, _withdrawn(attempt, stopped.reason))
         except TimeoutError:
-            await self.journal.move(row, outcome("cut_off"))
+            await self.commits.change(row, outcome("cut_off"))
         except BmsError as error:
             return await self._failed(row, attempt, permit, error)
         except Exception:
-            await self.journal.move(row, outcome("error"))
+            await self.commits.change(row, outcome("error"))
             raise
         else:
-            self.breaker.taken(permit)
-            await self._made(row, attempt, made)
+            self.breaker.accepted(permit)
+            await self._confirm(row, attempt, made)
         return None
 
     async def _check(self, intended: Entry, permit: Permit, started: float) -> None:
-        """Raise `NotSent` if a create, on its open connection, may not be sent any more."""
-        # The database's clock goes on while this machine is paused; ours while this process is.
-        now = await self.journal.now()
+        """Raise `NotSent` if the create may no longer be sent; runs on the open connection."""
+        # The database's clock covers a pause of the machine, `ticks` a pause of the process.
+        now = await self.commits.now()
         if intended.intended_at is None or self.settings.send_within_s <= max(
             (now - intended.intended_at).total_seconds(), self.ticks() - started
         ):
@@ -137,41 +137,42 @@ class RowSender:
     async def _failed(
         self, row: int, attempt: int, permit: Permit, error: BmsError
     ) -> Exception | None:
+        """Commit the outcome of a failed create; return the error if it concerns all rows."""
         if isinstance(error, AmbiguousWrite):
             if isinstance(error, IdUnconfirmed):
-                self.breaker.taken(permit)
+                self.breaker.accepted(permit)
             elif error.status in PAUSING:
                 self.breaker.refused(permit, error.retry_after)
-            await self.journal.move(row, self._ambiguous(attempt, error))
+            await self.commits.change(row, self._ambiguous_error(attempt, error))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
-            self.breaker.taken(permit)
+            self.breaker.accepted(permit)
             reason = f"refused_{error.status}"
-            await self.journal.move(
+            await self.commits.change(
                 row, lambda entry, _: transitions.reject(entry, attempt=attempt, reason=reason)
             )
             return None
-        # Whatever else the client raises for a create, or for its token, surely was not executed.
+        # Every other error of the client, for a create or its token, means: not executed.
         if isinstance(error, OUTAGES):
             self.breaker.refused(permit, getattr(error, "retry_after", None))
-            await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
+            await self.commits.change(row, _withdrawn(attempt, type(error).__name__))
             return None
-        await self.journal.move(row, _withdrawn(attempt, type(error).__name__))
+        await self.commits.change(row, _withdrawn(attempt, type(error).__name__))
         return CreatesRefused(error) if own else error
 
-    def _ambiguous(self, attempt: int, error: AmbiguousWrite) -> Step:
+    def _ambiguous_error(self, attempt: int, error: AmbiguousWrite) -> Step:
         if error.status not in UNAVAILABLE:
             returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
-            return _doubtful(attempt, error.reason.replace(" ", "_"), returned_id)
+            return _ambiguous(attempt, error.reason.replace(" ", "_"), returned_id)
         outage = self.settings.outage
         return lambda entry, now: transitions.mark_ambiguous(
             entry, attempt=attempt, reason=transitions.OUTAGE, now=now, outage=outage
         )
 
-    async def _made(self, row: int, attempt: int, made: Made) -> None:
+    async def _confirm(self, row: int, attempt: int, made: Made) -> None:
         try:
-            moved = await self.journal.move(
+            moved = await self.commits.change(
                 row,
                 lambda entry, _: transitions.confirm(
                     entry,
@@ -182,17 +183,17 @@ class RowSender:
                 ),
             )
         except RemoteIdConflict:
-            # The service named a record that another row has: no answer to build on.
-            await self.journal.move(row, _doubtful(attempt, "id_claimed"))
+            # The service returned the id of another row's record: the response is not usable.
+            await self.commits.change(row, _ambiguous(attempt, "id_claimed"))
             return
         if moved is None:
-            await self.journal.move(
+            await self.commits.change(
                 row,
                 lambda entry, _: transitions.record_late_response(entry, remote_id=made.remote_id),
             )
 
 
-def _doubtful(attempt: int, reason: str, returned_id: str | None = None) -> Step:
+def _ambiguous(attempt: int, reason: str, returned_id: str | None = None) -> Step:
     return lambda entry, now: transitions.mark_ambiguous(
         entry, attempt=attempt, reason=reason, now=now, returned_id=returned_id
     )

@@ -1,7 +1,7 @@
-"""Compare rows of the ledger with what the service shows now: before a POST, and after an ambiguous one.
+"""Check of ledger rows against the service, before a POST and after an ambiguous outcome.
 
-One refresh of the service's lists serves all rows of a chunk. A row is compared with the records that
-its own snapshot lacked or contained otherwise; everything older was compared when it was planned.
+One refresh of the lists serves all rows of a chunk. A row is compared with records that are new or
+changed since its own snapshot; the planner compared it with all older records.
 """
 
 from collections import defaultdict
@@ -33,28 +33,28 @@ from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 
 Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
-"""Entries with the bodies that they send, by number."""
+"""Ledger rows with their creation bodies, by number."""
 ByDigest = Mapping[str, Sequence[ServiceRecord]]
 MatchRules = Mapping[str, MatchRule]
 Marks = Mapping[str, str | None]
 Claims = Mapping[str, Collection[str]]
-"""Records that belong to other rows, with everything that those rows may be found by."""
+"""Remote ids that belong to other rows, with the match keys of those rows."""
 
 
 class CheckTooSlow(Exception):
-    """Reading the service takes longer than its answer may be old."""
+    """Reading the service takes longer than the maximum age of a check."""
 
     retriable = True
 
     def __init__(self, seconds: float, max_age_s: float) -> None:
         super().__init__(
-            f"checking the service took {seconds:.0f} s, and nothing is sent on a check older than"
-            f" {max_age_s:g} s: raise BMS_CHECK_MAX_AGE_S"
+            f"checking the service took {seconds:.0f} s, longer than a check is valid ({max_age_s:g} s):"
+            " raise BMS_CHECK_MAX_AGE_S"
         )
 
 
 class ServiceCheck:
-    """Resolves rows for one lease holder; keeps the latest snapshot between calls."""
+    """Checks rows for one lease holder; caches the latest snapshot between calls."""
 
     def __init__(
         self, ledger: Ledger, remote: Remote, settings: OnboardingSettings, owner: str
@@ -67,14 +67,16 @@ class ServiceCheck:
         self._earlier: dict[int | None, Snapshot | None] = {None: None}
 
     async def before_sending(self, rows: Rows) -> None:
-        """Check READY rows: what has a record is adopted, what may have one goes to review.
+        """Check READY rows: adopt existing records, send possible matches to review.
 
-        The others may be sent for `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled` and the
-        client's errors.
+        The remaining rows may be sent within `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled`
+        and the client's errors.
         """
         shown, age = await self._refreshed(rows)
         if age > self._settings.check_max_age:
-            shown, age = await self._refreshed(rows)  # only what is new since the first one
+            shown, age = await self._refreshed(
+                rows
+            )  # reads only what is new since the first refresh
         if age > self._settings.check_max_age:
             raise CheckTooSlow(age.total_seconds(), self._settings.check_max_age_s)
         clear = []
@@ -82,12 +84,12 @@ class ServiceCheck:
             if isinstance(verdict, NothingFound):
                 clear.append(number)
             else:
-                await self._move(number, verdict, shown.taken_at)
+                await self._record(number, verdict, shown.taken_at)
         checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(clear, lambda entry, _: checked(entry))
 
     async def by_returned_ids(self, rows: Rows) -> Rows:
-        """Adopt UNKNOWN rows whose POST returned an id that can be read by now; return the others."""
+        """Adopt UNKNOWN rows whose returned id is now readable; return the remaining rows."""
         return {
             number: (entry, body)
             for number, (entry, body) in rows.items()
@@ -102,33 +104,33 @@ class ServiceCheck:
             return False
         known, marks = self._remote.known(record), self._remote.identity.mark(body)
         if contradicted(marks, known.marks):
-            return False  # half of a number is a number too
+            return False  # a truncated id may be the id of another record
         found = Found(known, ("returned_id", *agreeing(marks, known.marks)))
-        await self._move(entry.id, found, await self._ledger.now())
+        await self._record(entry.id, found, await self._ledger.now())
         return True
 
     async def after_sending(self, rows: Rows) -> None:
-        """Move UNKNOWN rows, all of them due, by what the service shows."""
+        """Settle UNKNOWN rows, all of them due, by the current lists."""
         rows = await self.by_returned_ids(rows)
         if not rows:
             return
         shown = await self._refresh(rows)
         for number, verdict in (await self._verdicts(rows, shown)).items():
-            await self._move(number, verdict, shown.taken_at)
+            await self._record(number, verdict, shown.taken_at)
 
     async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
         shown = await self._refresh(rows)
         return shown, await self._ledger.now() - shown.taken_at
 
     async def _refresh(self, rows: Rows) -> Snapshot:
-        """Return a snapshot that begins now and shows what is new since the rows' own snapshots."""
+        """Return a snapshot that starts now and contains what is new since the rows' own snapshots."""
         at = await self._ledger.now()
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
         unknown = wanted - self._earlier.keys()
         if unknown:
             stored = await self._ledger.snapshots([each for each in unknown if each is not None])
             self._earlier.update({each: stored.get(each or 0) for each in unknown})
-            self._current = None  # it may lack records that are new to these rows
+            self._current = None  # it may lack records that are new for these rows
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
             scopes = {self._remote.identity.scope_of(body) for _, body in rows.values()}
@@ -144,21 +146,23 @@ class ServiceCheck:
             for each in {entry.snapshot_id for entry, _ in rows.values()}
         }
         rules = {number: identity.finders(body) for number, (_, body) in rows.items()}
-        near = {
-            number: _near(new[entry.snapshot_id], rules[number])
+        nearby = {
+            number: _matching(new[entry.snapshot_id], rules[number])
             for number, (entry, _) in rows.items()
         }
-        owners = await self._ledger.owners({k.remote_id for each in near.values() for k in each})
+        owners = await self._ledger.owners({k.remote_id for each in nearby.values() for k in each})
         owned = await self._rules_of(set(owners.values())) if owners else {}
         found: dict[int, Verdict] = {}
         for number, (entry, body) in rows.items():
             claimed = {
                 known.remote_id: owned[owners[known.remote_id]]
-                for known in near[number]
+                for known in nearby[number]
                 if owners.get(known.remote_id, entry.key) != entry.key
             }
             decide = self._unsent if entry.unsent else self._sent
-            found[number] = decide(entry, rules[number], identity.mark(body), near[number], claimed)
+            found[number] = decide(
+                entry, rules[number], identity.mark(body), nearby[number], claimed
+            )
         return found
 
     def _sent(
@@ -166,10 +170,10 @@ class ServiceCheck:
         entry: Entry,
         rules: MatchRules,
         marks: Marks,
-        near: Sequence[ServiceRecord],
+        nearby: Sequence[ServiceRecord],
         claimed: Claims,
     ) -> Verdict:
-        """Decide whether a POST of the row has made one of the records near it."""
+        """Decide which of the matching records, if any, a POST of the row made."""
         earlier = self._earlier[entry.snapshot_id]
         expected = Expected(
             key=entry.key,
@@ -179,9 +183,9 @@ class ServiceCheck:
         )
         return resolve(
             expected,
-            [known for known in near if known.remote_id not in entry.dismissed],
+            [known for known in nearby if known.remote_id not in entry.dismissed],
             claimed=claimed,
-            changed={k.remote_id for k in near if earlier and earlier.contains(k.remote_id)},
+            changed={k.remote_id for k in nearby if earlier and earlier.contains(k.remote_id)},
         )
 
     def _unsent(
@@ -189,13 +193,13 @@ class ServiceCheck:
         entry: Entry,
         rules: MatchRules,
         marks: Marks,
-        near: Sequence[ServiceRecord],
+        nearby: Sequence[ServiceRecord],
         claimed: Claims,
     ) -> Verdict:
-        """Decide, as the planner does, whether a record near the row is the row's."""
-        # Rows that may be found by the same were compared when they were planned.
+        """Decide like the planner whether a matching record is the row's."""
+        # Rows that share a match key were compared when they were planned.
         compared = {i for i, digests in claimed.items() if not rules.keys().isdisjoint(digests)}
-        match = by_rules(_indexed(near), rules, marks, but={*entry.dismissed, *compared})
+        match = by_rules(_indexed(nearby), rules, marks, but={*entry.dismissed, *compared})
         if match.known is not None and contradicted(marks, match.known.marks):
             return Ambiguous((match.known.remote_id,), "same_key_other_data")
         if match.known is not None:
@@ -204,13 +208,14 @@ class ServiceCheck:
             return Ambiguous(match.candidates, match.reason)
         return NothingFound()
 
-    async def _move(self, number: int, verdict: Verdict, at: datetime) -> None:
+    async def _record(self, number: int, verdict: Verdict, at: datetime) -> None:
+        """Commit the transition for a verdict."""
         try:
             await self._ledger.change([number], self._step(verdict, at))
         except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
-            taken = Ambiguous(candidates, "claimed_by_another")
-            await self._ledger.change([number], self._step(taken, at))
+            conflict = Ambiguous(candidates, "claimed_by_another")
+            await self._ledger.change([number], self._step(conflict, at))
 
     def _step(self, verdict: Verdict, at: datetime) -> Step:
         owner, settle = self._owner, self._settings.settle
@@ -230,11 +235,11 @@ class ServiceCheck:
                 )
             case NothingFound():
                 return lambda entry, _: transitions.record_empty_lookup(
-                    entry, owner=owner, looked_at=at, settle=settle
+                    entry, owner=owner, started_at=at, settle=settle
                 )
 
     async def _rules_of(self, keys: Collection[str]) -> dict[str, Collection[str]]:
-        """Return everything that the rows with these keys may be found by."""
+        """Return the match keys of the rows with these keys."""
         entries = await self._ledger.by_key(keys)
         bodies = await self._ledger.bodies([entry.id for entry in entries.values()])
         return {
@@ -244,7 +249,7 @@ class ServiceCheck:
 
 
 def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:
-    """Return the first of several snapshots, with the lists of all; None where one is missing."""
+    """Return the earliest of several snapshots, with the lists of all; None if one is missing."""
     known = [each for each in snapshots if each is not None]
     if not known or len(known) < len(snapshots):
         return None
@@ -253,7 +258,7 @@ def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:
     return msgspec.structs.replace(known[-1], lists=lists)
 
 
-def _near(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
+def _matching(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
     found = {known.remote_id: known for digest in digests for known in new.get(digest, ())}
     return list(found.values())
 

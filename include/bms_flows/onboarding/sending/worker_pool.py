@@ -1,4 +1,4 @@
-"""The crew: workers that send a chunk's rows side by side."""
+"""Pool of workers that send the rows of a chunk concurrently."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -6,32 +6,31 @@ from typing import Any, Final
 
 from bms_flows.onboarding.sending.send import RowSender
 
-Rows = Iterator[tuple[int, Mapping[str, Any]]]
+PendingRows = Iterator[tuple[int, Mapping[str, Any]]]
 
 QUICK_S: Final = 1.0
-"""Seconds of a send within which more rows may be intended ahead."""
+"""Duration of a send below which workers commit intents ahead."""
 AHEAD: Final = 3
-"""Workers for each create under way, at most: one sends, the others' moves are being committed."""
+"""Maximum workers per concurrent create: one sends while the transitions of the others commit."""
 
 
 class WorkerPool:
-    """Sends rows with `at_once` creates under way.
+    """Sends rows with at most `concurrency` creates in progress.
 
-    While the service answers quickly, more rows are intended ahead of their turn, so that their
-    commits are done by the time a slot is free. A slow service has no row wait for its turn: the
-    time that a create may take counts from its intent.
+    While the service is fast, additional workers commit intents ahead, so that a row is ready when a
+    slot is free. While it is slow they don't: the time limit of a create starts at its intent.
     """
 
-    def __init__(self, sender: RowSender, at_once: int) -> None:
+    def __init__(self, sender: RowSender, concurrency: int) -> None:
         self._sender = sender
-        self._at_once = at_once
+        self._concurrency = concurrency
         self._workers: set[asyncio.Task[None]] = set()
         self._failures: list[Exception] = []
 
     async def send(self, rows: Mapping[int, Mapping[str, Any]]) -> Exception | None:
-        """Send all of `rows`, bodies by number; stop at the first error that concerns all."""
+        """Send all `rows` (bodies by number); stop at the first error that concerns all rows."""
         todo = iter(rows.items())
-        for _ in range(min(self._at_once, len(rows))):
+        for _ in range(min(self._concurrency, len(rows))):
             self._begin(todo)
         try:
             while self._workers:
@@ -44,22 +43,22 @@ class WorkerPool:
             await asyncio.gather(*self._workers, return_exceptions=True)
         return self._failures[0] if self._failures else None
 
-    def _begin(self, todo: Rows) -> None:
+    def _begin(self, todo: PendingRows) -> None:
         self._workers.add(asyncio.create_task(self._work(todo)))
 
-    async def _work(self, todo: Rows) -> None:
+    async def _work(self, todo: PendingRows) -> None:
         for row, body in todo:
             started = self._sender.ticks()
             try:
                 failure: Exception | None = await self._sender.send(row, body)
-            except Exception as error:  # noqa: BLE001 - raised by `apply` once the others are done
+            except Exception as error:  # noqa: BLE001 - raised by `apply` after the other workers end
                 failure = error
             if failure is not None:
                 self._failures.append(failure)
             if self._failures:
                 return
             quick = self._sender.ticks() - started <= QUICK_S
-            if quick and len(self._workers) < AHEAD * self._at_once:
+            if quick and len(self._workers) < AHEAD * self._concurrency:
                 self._begin(todo)
-            elif not quick and len(self._workers) > self._at_once:
+            elif not quick and len(self._workers) > self._concurrency:
                 return

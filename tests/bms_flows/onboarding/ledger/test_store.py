@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_flows.onboarding.ledger import matches, transitions
-from bms_flows.onboarding.ledger.entering import New, enter
+from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import Entry, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
 
@@ -22,9 +22,9 @@ async def test_more_keys_and_ids_than_parameters_are_asked_for_at_once(warehouse
     assert await ledger.owners(MANY) == {}
     drop = claim.enter(warehouse, "contact", Seen("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
-        matches.keep(connection, "contact", drop, {"7": "42"})
-        matches.keep(connection, "contact", drop, {"7": "43", "8": "43"})
-    assert matches.of(warehouse, "contact", MANY) == {"7": "42", "8": "43"}
+        matches.save(connection, "contact", drop, {"7": "42"})
+        matches.save(connection, "contact", drop, {"7": "43", "8": "43"})
+    assert matches.load(warehouse, "contact", MANY) == {"7": "42", "8": "43"}
 
 
 def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
@@ -38,7 +38,9 @@ async def test_of_two_who_take_a_row_at_once_the_second_sees_the_first(warehouse
     """Without the row's lock both would find it free, and both would send."""
     drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
-        enter(connection, "employee", drop, [New(line=2, key="k", digest="d", body={})], attempts=5)
+        enter(
+            connection, "employee", drop, [NewRow(line=2, key="k", digest="d", body={})], attempts=5
+        )
         [row] = connection.scalars(text("select id from bms.creation"))
     ledger, reading, go_on = (
         PostgresLedger(warehouse, "employee"),

@@ -184,19 +184,24 @@ def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_
 def test_a_look_begun_too_early_finds_nothing_out() -> None:
     with pytest.raises(InvalidTransition):
         transitions.record_empty_lookup(
-            unknown(), owner="me", looked_at=NOW + SETTLE - timedelta(microseconds=1), settle=SETTLE
+            unknown(),
+            owner="me",
+            started_at=NOW + SETTLE - timedelta(microseconds=1),
+            settle=SETTLE,
         )
 
 
-def test_two_looks_a_settle_time_apart_clear_a_row() -> None:
+def test_two_lookups_a_settle_time_apart_clear_a_row() -> None:
     once = transitions.record_empty_lookup(
-        unknown(), owner="me", looked_at=NOW + SETTLE, settle=SETTLE
+        unknown(), owner="me", started_at=NOW + SETTLE, settle=SETTLE
     ).entry
     assert once.state is State.UNKNOWN
     with pytest.raises(InvalidTransition):
-        transitions.record_empty_lookup(once, owner="me", looked_at=NOW + SETTLE, settle=SETTLE)
+        transitions.record_empty_lookup(once, owner="me", started_at=NOW + SETTLE, settle=SETTLE)
     second = NOW + 2 * SETTLE
-    twice = transitions.record_empty_lookup(once, owner="me", looked_at=second, settle=SETTLE).entry
+    twice = transitions.record_empty_lookup(
+        once, owner="me", started_at=second, settle=SETTLE
+    ).entry
     assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
@@ -208,11 +213,11 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
     for empty_lookups in range(1, transitions.EMPTY_LOOKUPS_FOR_ID):
         at += SETTLE
         moved = transitions.record_empty_lookup(
-            moved, owner="me", looked_at=at, settle=SETTLE
+            moved, owner="me", started_at=at, settle=SETTLE
         ).entry
         assert (moved.state, moved.empty_lookups) == (State.UNKNOWN, empty_lookups)
     moved = transitions.record_empty_lookup(
-        moved, owner="me", looked_at=at + SETTLE, settle=SETTLE
+        moved, owner="me", started_at=at + SETTLE, settle=SETTLE
     ).entry
     assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
     assert moved.candidates == ("7",)
@@ -226,7 +231,7 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
 def test_after_the_last_attempt_a_person_is_asked() -> None:
     last = unknown(empty_lookups=1, max_attempts=1)
     moved = transitions.record_empty_lookup(
-        last, owner="me", looked_at=NOW + 2 * SETTLE, settle=SETTLE
+        last, owner="me", started_at=NOW + 2 * SETTLE, settle=SETTLE
     )
     assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
 

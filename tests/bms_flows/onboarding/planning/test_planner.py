@@ -13,7 +13,7 @@ from bms_flows.onboarding.planning import limits, rules
 from bms_flows.onboarding.planning.matching import to_read
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import View
+from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Fault, Form, LastLine, Row, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
@@ -23,7 +23,7 @@ from bms_flows.onboarding.resources.remotes import Employees
 IDENTITY = Employees.identity
 RULES = rules.read(EMPLOYEE)
 TODAY = date(2026, 3, 31)
-NOTHING = View({}, {}, [])
+NOTHING = PlanningView({}, {}, [])
 SENT = {"first_intended_at": datetime(2026, 3, 31, tzinfo=UTC)}
 
 
@@ -44,7 +44,7 @@ def sheet(*rows: dict[str, Any], faults: tuple[Fault, ...] = ()) -> Sheet:
     return Sheet(Form("csv"), lines, faults, "sha")
 
 
-def planned(view: View, *rows: dict[str, Any]) -> Plan:
+def planned(view: PlanningView, *rows: dict[str, Any]) -> Plan:
     return make(sheet(*rows), EMPLOYEE, IDENTITY, RULES, view)
 
 
@@ -74,8 +74,8 @@ def entry(n: int, state: State, **given: Any) -> Entry:
     )
 
 
-def ledger(*entries: Entry) -> View:
-    return View({each.key: each for each in entries}, {}, [])
+def ledger(*entries: Entry) -> PlanningView:
+    return PlanningView({each.key: each for each in entries}, {}, [])
 
 
 def test_new_rows_are_created_with_the_body_the_interface_wants() -> None:
@@ -180,7 +180,7 @@ def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
 
 def test_a_record_of_the_service_is_compared_field_by_field() -> None:
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00", last_name="NOM1"))
-    there = View({}, {}, [known(1)], records={"g": record})
+    there = PlanningView({}, {}, [known(1)], records={"g": record})
     assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
     assert planned(there, values(1)).rows[0].action is Action.ALREADY_THERE
     [row] = planned(there, values(1, job_title="Chef")).rows
@@ -189,29 +189,29 @@ def test_a_record_of_the_service_is_compared_field_by_field() -> None:
 
 
 def test_two_records_of_one_key_are_for_a_person() -> None:
-    [row] = planned(View({}, {}, [known(1, "a"), known(1, "b")]), values(1)).rows
+    [row] = planned(PlanningView({}, {}, [known(1, "a"), known(1, "b")]), values(1)).rows
     assert (row.action, row.reason) == (Action.MANUAL_CHANGE, "several_records")
 
 
 def test_the_same_name_and_start_under_another_number_is_for_a_person() -> None:
-    view = View({}, {}, [known(1)])
+    view = PlanningView({}, {}, [known(1)])
     [row] = planned(view, values(1, payroll_number="9999", last_name="  NOM1 ")).rows
     assert (row.action, row.candidates) == (Action.REVIEW, ("g",))
 
 
 def test_the_same_person_under_way_under_another_number_is_for_a_person() -> None:
-    view = View({}, {"other key": IDENTITY.others(values(1, payroll_number="77"))}, [])
+    view = PlanningView({}, {"other key": IDENTITY.others(values(1, payroll_number="77"))}, [])
     assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
 
 
 def test_an_entity_the_service_does_not_know_rejects_its_rows() -> None:
-    view = View({}, {}, [], frozenset({7}))
+    view = PlanningView({}, {}, [], frozenset({7}))
     plan = planned(view, values(1, id_entity=7), values(2))
     assert [row.action for row in plan.rows] == [Action.REJECTED, Action.CREATE]
 
 
 def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
-    view = View({}, {}, [known(50, business_email="boss@x.example")])
+    view = PlanningView({}, {}, [known(50, business_email="boss@x.example")])
     rows = planned(
         view,
         values(1, manager_payroll_number="0050"),
@@ -234,12 +234,12 @@ def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
 )
 def test_a_manager_who_can_not_be_told_rejects_the_row(given: dict[str, Any], code: str) -> None:
     twins = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
-    [row] = planned(View({}, {}, twins), values(1, **given)).rows
+    [row] = planned(PlanningView({}, {}, twins), values(1, **given)).rows
     assert [fault.code for fault in row.faults] == [code]
 
 
 def test_a_manager_without_a_number_is_not_no_manager() -> None:
-    view = View({}, {}, [structs.replace(known(50), number=None)])
+    view = PlanningView({}, {}, [structs.replace(known(50), number=None)])
     [row] = planned(view, values(1, manager_payroll_number="0050")).rows
     assert (row.action, [fault.code for fault in row.faults]) == (
         Action.REJECTED,
@@ -270,12 +270,12 @@ def test_the_id_names_all_a_plan_was_made_from() -> None:
     assert plan.id == planned(NOTHING, values(1)).id
     others = [
         planned(NOTHING, values(1, job_title="Chef")),
-        planned(View({}, {}, [known(1)]), values(1)),
+        planned(PlanningView({}, {}, [known(1)]), values(1)),
         planned(ledger(entry(1, State.REJECTED)), values(1)),
         make(sheet(values(1)), EMPLOYEE, IDENTITY, replace(RULES, version="2"), NOTHING),
     ]
     assert len({plan.id, *(other.id for other in others)}) == 5
-    assert planned(View({}, {}, [known(2)]), values(1)).id == plan.id, "it concerns no row"
+    assert planned(PlanningView({}, {}, [known(2)]), values(1)).id == plan.id, "it concerns no row"
 
 
 def test_a_plan_is_within_another_only_with_the_same_data_and_no_more_rows() -> None:
@@ -309,7 +309,7 @@ def test_rows_created_unasked_today_count(unasked: int, ask: bool) -> None:
 
 
 def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
-    view = View({}, {}, [], headcount=100)
+    view = PlanningView({}, {}, [], headcount=100)
     plan = planned(view, *(values(n) for n in range(1000, 1020)))
     assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
     [breach] = limits.breaches(plan, RULES.plan, TODAY, 31)
@@ -342,7 +342,7 @@ def test_nobody_is_asked_about_nothing() -> None:
 def test_a_breach_asks_and_under_never_is_named(
     rows: list[dict[str, Any]], shown: int, code: str
 ) -> None:
-    plan = planned(View({}, {}, [], headcount=shown), *rows)
+    plan = planned(PlanningView({}, {}, [], headcount=shown), *rows)
     asked = limits.decide(plan, RULES.plan, 10_000, TODAY)
     assert asked.ask
     assert [breach.code for breach in asked.breaches] == [code]
@@ -353,7 +353,7 @@ def test_a_breach_asks_and_under_never_is_named(
 
 def test_at_the_limits_nobody_is_asked() -> None:
     plan = planned(
-        View({}, {}, [], headcount=100),
+        PlanningView({}, {}, [], headcount=100),
         *(values(n, start_date=date(2028, 3, 30)) for n in range(1000, 1050)),
         *(values(n, last_name=None) for n in range(2000, 2050)),
     )

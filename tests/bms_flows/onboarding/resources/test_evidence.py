@@ -1,8 +1,8 @@
 import msgspec
 import pytest
+from bms_flows.onboarding.reporting.audit import Finding, compare
 
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.reporting.audit import Finding, compare
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Expected,

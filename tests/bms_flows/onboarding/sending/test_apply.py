@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bms_flows.onboarding.ledger.entry import HERE, State
+from bms_flows.onboarding.ledger.entry import EXISTING, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.sending.apply import NothingSent, RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
@@ -155,7 +155,7 @@ def test_a_manager_is_created_first_and_its_number_goes_into_the_body() -> None:
         middle = ledger.add(person(2), manager=ledger.rows[boss].key)
         ledger.add(person(3), manager=ledger.rows[middle].key)
         await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
-        assert {e.state for e in ledger.rows.values()} <= HERE
+        assert {e.state for e in ledger.rows.values()} <= EXISTING
         assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
 
     play(main())

@@ -45,7 +45,7 @@ def test_one_probes_after_the_wait_asked_for_and_the_others_follow_once_it_is_ta
         await asyncio.sleep(2)
         [probe] = [task.result() for task in waiting if task.done()]
         assert circuit.allows(probe)
-        circuit.taken(probe)
+        circuit.accepted(probe)
         circuit.done(probe)
         permits = await asyncio.gather(*waiting)
         assert all(circuit.allows(permit) for permit in permits)
@@ -139,7 +139,7 @@ def test_a_create_taken_that_was_sent_before_does_not_close_the_circuit() -> Non
         circuit = breaker()
         early, refused = await circuit.permit(), await circuit.permit()
         circuit.refused(refused, 30)
-        circuit.taken(early)
+        circuit.accepted(early)
         assert not circuit.allows(early)
         await circuit.permit()
         assert now() >= 30
@@ -163,10 +163,10 @@ def test_creates_go_on_below_the_rate_that_the_service_took() -> None:
     async def main() -> None:
         circuit = breaker()
         for _ in range(20):
-            circuit.taken(await circuit.permit())
+            circuit.accepted(await circuit.permit())
         circuit.refused(await circuit.permit(), 1)
         probe = await circuit.permit()
-        circuit.taken(probe)
+        circuit.accepted(probe)
         circuit.done(probe)
         since = now()
         for _ in range(160):

@@ -1,4 +1,4 @@
-"""The journal: who comes together is committed together, and nobody goes on before that."""
+"""The commits: who comes together is committed together, and nobody goes on before that."""
 
 import asyncio
 from collections.abc import Collection
@@ -50,8 +50,8 @@ def answered(remote_id: str) -> Step:
 def test_moves_that_come_together_share_a_commit() -> None:
     async def main() -> None:
         ledger = Counting(5)
-        journal = GroupCommit(ledger, 5)
-        found = await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
+        commits = GroupCommit(ledger, 5)
+        found = await asyncio.gather(*(commits.change(row, intend()) for row in ledger.rows))
         assert [each.attempt for each in found if each] == [1] * 5
         assert ledger.commits == [[1, 2, 3, 4, 5]]
 
@@ -61,10 +61,10 @@ def test_moves_that_come_together_share_a_commit() -> None:
 def test_what_comes_during_a_commit_goes_with_the_next() -> None:
     async def main() -> None:
         ledger = Counting(3)
-        journal = GroupCommit(ledger, 1)
-        first = asyncio.create_task(journal.move(1, intend()))
+        commits = GroupCommit(ledger, 1)
+        first = asyncio.create_task(commits.change(1, intend()))
         await asyncio.sleep(0.5)
-        await asyncio.gather(first, journal.move(2, intend()), journal.move(3, intend()))
+        await asyncio.gather(first, commits.change(2, intend()), commits.change(3, intend()))
         assert ledger.commits == [[1], [2, 3]]
 
     play(main())
@@ -73,7 +73,7 @@ def test_what_comes_during_a_commit_goes_with_the_next() -> None:
 def test_nobody_goes_on_before_the_commit() -> None:
     async def main() -> None:
         ledger = Counting(1)
-        move = asyncio.create_task(GroupCommit(ledger, 1).move(1, intend()))
+        move = asyncio.create_task(GroupCommit(ledger, 1).change(1, intend()))
         await asyncio.sleep(0.9)
         assert not move.done()
         assert (await move).state is State.SENDING  # type: ignore[union-attr]  # lawful, so never None
@@ -84,9 +84,9 @@ def test_nobody_goes_on_before_the_commit() -> None:
 def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
     async def main() -> None:
         ledger = Counting(2)
-        journal = GroupCommit(ledger, 2)
+        commits = GroupCommit(ledger, 2)
         refused, moved = await asyncio.gather(
-            journal.move(1, answered("guid-1")), journal.move(2, intend())
+            commits.change(1, answered("guid-1")), commits.change(2, intend())
         )
         assert refused is None
         assert moved is not None
@@ -97,12 +97,12 @@ def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
 def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
     async def main() -> None:
         ledger = Counting(3)
-        journal = GroupCommit(ledger, 3)
-        await asyncio.gather(*(journal.move(row, intend()) for row in ledger.rows))
+        commits = GroupCommit(ledger, 3)
+        await asyncio.gather(*(commits.change(row, intend()) for row in ledger.rows))
         found = await asyncio.gather(
-            journal.move(1, answered("guid-1")),
-            journal.move(2, answered("guid-1")),
-            journal.move(3, answered("guid-3")),
+            commits.change(1, answered("guid-1")),
+            commits.change(2, answered("guid-1")),
+            commits.change(3, answered("guid-3")),
             return_exceptions=True,
         )
         assert isinstance(found[1], RemoteIdConflict)
@@ -121,12 +121,12 @@ def test_what_the_ledger_raises_reaches_everybody_and_the_next_are_taken() -> No
 
     async def main() -> None:
         ledger = Failing(2)
-        journal = GroupCommit(ledger, 2)
+        commits = GroupCommit(ledger, 2)
         found = await asyncio.gather(
-            journal.move(1, intend()), journal.move(2, intend()), return_exceptions=True
+            commits.change(1, intend()), commits.change(2, intend()), return_exceptions=True
         )
         assert [type(each) for each in found] == [ConnectionError] * 2
-        assert await journal.move(1, intend()) is not None
+        assert await commits.change(1, intend()) is not None
 
     play(main())
 
@@ -179,11 +179,11 @@ class Slow(MemoryLedger):
 def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_read() -> None:
     async def main() -> None:
         ledger = Slow()
-        async with GroupCommit(ledger, 8) as journal:
-            first = asyncio.create_task(journal.now())
+        async with GroupCommit(ledger, 8) as commits:
+            first = asyncio.create_task(commits.now())
             await asyncio.sleep(0.5)  # that read is under way, and too old for who asks now
             asked_at = await MemoryLedger.now(ledger)
-            later = await asyncio.gather(*(journal.now() for _ in range(5)))
+            later = await asyncio.gather(*(commits.now() for _ in range(5)))
             assert await first < asked_at
             assert all(each >= asked_at for each in later)
         assert ledger.asked == 2
@@ -194,8 +194,8 @@ def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_rea
 def test_a_call_that_is_given_up_leaves_the_time_to_the_others() -> None:
     async def main() -> None:
         ledger = Slow()
-        async with GroupCommit(ledger, 8) as journal:
-            given_up, waiting = (asyncio.create_task(journal.now()) for _ in range(2))
+        async with GroupCommit(ledger, 8) as commits:
+            given_up, waiting = (asyncio.create_task(commits.now()) for _ in range(2))
             await asyncio.sleep(0.5)
             given_up.cancel()
             assert await waiting is not None

@@ -14,7 +14,7 @@ from bms.settings import ClientSettings
 from bms.transport import BeforeSend
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_flows.onboarding.ledger.entering import New, enter
+from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.remote import Made
@@ -35,7 +35,7 @@ def entered(warehouse: Engine, count: int) -> list[int]:
     bodies = [person(n) for n in range(900_001, 900_001 + count)]
     keys = [Employees.identity.key(body) for body in bodies]
     new = [
-        New(line=line, key=key, digest="d", body=body)
+        NewRow(line=line, key=key, digest="d", body=body)
         for line, (key, body) in enumerate(zip(keys, bodies, strict=True), 2)
         if key is not None
     ]

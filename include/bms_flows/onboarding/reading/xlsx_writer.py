@@ -1,4 +1,4 @@
-"""A workbook of one sheet, written row by row: the same rows make the same bytes."""
+"""Writer of a workbook with one sheet; equal rows give equal bytes."""
 
 import io
 import re
@@ -33,30 +33,30 @@ _FROZEN: Final = """<sheetViews><sheetView workbookViewId="0">
 <pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>"""
 _WIDTH: Final = 11
 ALL_TEXT: Final = (Columns(0, EXCELS_COLUMNS - 1, code=TEXT),)
-"""Columns in which Excel keeps what a user types."""
+"""Columns in which Excel does not reformat what a user types."""
 _LOCAL: Final = re.compile(r"\[([0-9]+)\]")
 _FIRST_OWN: Final = 164
-"""Numbers below are Excel's own formats."""
+"""First number of custom formats; lower numbers are built into Excel."""
 _UNWRITABLE: Final = re.compile(
     "_(?=x[0-9A-Fa-f]{4}_)|[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row to be written; None for a cell that holds nothing."""
+class SheetRow:
+    """A row to write; None for an empty cell."""
 
     cells: Sequence[RawCell | None]
     hidden: bool = False
 
 
 def text(content: str, code: str = GENERAL) -> RawCell | None:
-    """Return a cell that holds a text, whatever it looks like."""
+    """Return a text cell; None for an empty text."""
     return RawCell("str", content, code, formula=False) if content else None
 
 
 def xlsx_file(
-    name: str, lines: Iterable[Line], columns: Sequence[Columns] = (), *, date1904: bool = False
+    name: str, lines: Iterable[SheetRow], columns: Sequence[Columns] = (), *, date1904: bool = False
 ) -> bytes:
     """Return a workbook with one sheet called `name`."""
     styles = _Styles()
@@ -76,7 +76,7 @@ def xlsx_file(
 
 
 def _info(part: str) -> zipfile.ZipInfo:
-    found = zipfile.ZipInfo(part)  # with the same time, always
+    found = zipfile.ZipInfo(part)  # with a fixed time
     found.compress_type = zipfile.ZIP_DEFLATED
     return found
 
@@ -101,45 +101,45 @@ def _columns(columns: Sequence[Columns], styles: "_Styles") -> str:
     return f"<cols>{''.join(each)}</cols>"
 
 
-def _row(number: int, line: Line, styles: "_Styles") -> str:
+def _row(number: int, line: SheetRow, styles: "_Styles") -> str:
     hidden = ' hidden="1"' if line.hidden else ""
     cells = (
-        _cell(cell, cell.text, f"{get_column_letter(place)}{number}", styles)
-        for place, cell in enumerate(line.cells, start=1)
+        _cell(cell, cell.text, f"{get_column_letter(index)}{number}", styles)
+        for index, cell in enumerate(line.cells, start=1)
         if cell is not None and cell.text is not None
     )
     return f'<row r="{number}"{hidden}>{"".join(cells)}</row>'
 
 
-def _cell(cell: RawCell, held: str, place: str, styles: "_Styles") -> str:
+def _cell(cell: RawCell, content: str, reference: str, styles: "_Styles") -> str:
     style = styles.number(cell.code, quoted=cell.kind == "str" and cell.code != TEXT)
-    content = escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", held))
+    escaped = escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", content))
     if cell.kind == "str":
-        return f'<c r="{place}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{content}</t></is></c>'
-    return f'<c r="{place}" s="{style}" t="{cell.kind}"><v>{content}</v></c>'
+        return f'<c r="{reference}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{escaped}</t></is></c>'
+    return f'<c r="{reference}" s="{style}" t="{cell.kind}"><v>{escaped}</v></c>'
 
 
 class _Styles:
-    """The cell styles that a sheet uses, numbered as they come."""
+    """The cell styles of a sheet, numbered in order of use."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, bool], int] = {(GENERAL, False): 0}
 
     def number(self, code: str, *, quoted: bool) -> int:
-        """Return the number of a style; a `quoted` text stays a text when a user edits its cell."""
+        """Return the number of a style; a `quoted` text stays a text when a user edits the cell."""
         return self._numbers.setdefault((code, quoted), len(self._numbers))
 
     def xml(self) -> str:
-        """Return the part that says what the numbers mean."""
+        """Return the styles part of the workbook."""
         codes = dict.fromkeys(code for code, _ in self._numbers)
-        ours = [code for code in codes if _excels(code) is None]
-        own = {code: _FIRST_OWN + place for place, code in enumerate(ours)}
+        ours = [code for code in codes if _builtin(code) is None]
+        own = {code: _FIRST_OWN + index for index, code in enumerate(ours)}
         formats = "".join(
             f'<numFmt numFmtId="{number}" formatCode={quoteattr(code)}/>'
             for code, number in own.items()
         )
         cells = "".join(
-            f'<xf numFmtId="{own.get(code, _excels(code))}" applyNumberFormat="1"'
+            f'<xf numFmtId="{own.get(code, _builtin(code))}" applyNumberFormat="1"'
             f' quotePrefix="{quoted:d}" fontId="0" fillId="0" borderId="0" xfId="0"/>'
             for code, quoted in self._numbers
         )
@@ -156,8 +156,8 @@ class _Styles:
         )
 
 
-def _excels(code: str) -> int | None:
-    """Return the number of one of Excel's own formats."""
+def _builtin(code: str) -> int | None:
+    """Return the number of a format that is built into Excel; None for a custom format."""
     if found := _LOCAL.fullmatch(code):
         return int(found[1])
     number: int | None = BUILTIN_FORMATS_REVERSE.get(code)

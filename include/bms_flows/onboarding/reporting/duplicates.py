@@ -1,8 +1,7 @@
-"""The audit: what the service shows against what the ledger says, for everything ever sent.
+"""Detection of duplicates: records in the service compared with every row that was ever sent.
 
-A service that lets a created record show later than two settle times can make the engine create
-a second one. No rule can exclude that without an idempotency key; this finds every such double,
-in the next run at the latest: one key, more than one record.
+If a created record appears in the lists later than two settle times, the engine may create a second
+one. Without an idempotency key this cannot be excluded; the next run detects each such duplicate.
 """
 
 import asyncio
@@ -14,20 +13,21 @@ from typing import Literal
 
 from sqlalchemy import Engine, exists, insert, literal, select
 
-from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.ledger.entry import HERE, OPEN, Entry
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry
+from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.tables import creation_event
 
 Marks = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A row whose key stands in the service otherwise than in the ledger.
+class DuplicateFinding:
+    """A row that was sent and whose records in the service contradict the ledger.
 
-    `double`: more than one record. `surfaced`: a record of a row that was sent and then rejected,
-    given up or left to a person.
+    `double`: more than one record. `surfaced`: a record of a row that was rejected, given up or left
+    to a reviewer.
     """
 
     what: Literal["double", "surfaced"]
@@ -38,10 +38,10 @@ class Finding:
 
 def compare(
     entries: Mapping[str, Entry], shown: Sequence[ServiceRecord], *, named: bool = False
-) -> list[Finding]:
-    """Compare the ledger's rows (by key) with the records shown; rows never sent don't count. Pure.
+) -> list[DuplicateFinding]:
+    """Compare ledger rows (by key) with the records shown; ignore rows that were never sent. Pure.
 
-    `named`: a key may be shared (a mailbox), and tells a record only together with its marks.
+    `named`: a key may be shared (a mailbox) and identifies a record only with its comparison fields.
     """
     by_key: dict[str, dict[Marks, set[str]]] = defaultdict(lambda: defaultdict(set))
     for known in shown:
@@ -59,24 +59,24 @@ def compare(
             max(groups.values(), key=len, default=set()),
         )
         ids |= loose.get(key, set())
-        if entry.state in HERE and entry.remote_id is not None:
+        if entry.state in EXISTING and entry.remote_id is not None:
             ids.add(entry.remote_id)
         if len(ids) > 1:
-            found.append(Finding("double", entry.id, key, tuple(sorted(ids))))
-        elif entry.state not in HERE:
-            found.append(Finding("surfaced", entry.id, key, tuple(ids)))
+            found.append(DuplicateFinding("double", entry.id, key, tuple(sorted(ids))))
+        elif entry.state not in EXISTING:
+            found.append(DuplicateFinding("surfaced", entry.id, key, tuple(ids)))
     return sorted(found, key=lambda each: each.row)
 
 
 def _loose_doubles(
     entries: Mapping[str, Entry], shown: Iterable[ServiceRecord]
 ) -> dict[str, set[str]]:
-    """Return, by row, records that are the row's with its key in a looser form: `4217` for `004217`."""
+    """Return, by row key, records with the key in a looser form: `4217` for `004217`."""
     alike: dict[str, set[str]] = defaultdict(set)
     for group in _loose_groups(shown):
         for remote_id in group:
             alike[remote_id] |= group
-    ours = {entry.remote_id: entry for entry in entries.values() if entry.state in HERE}
+    ours = {entry.remote_id: entry for entry in entries.values() if entry.state in EXISTING}
     found = {
         entry.key: alike[remote_id] - ours.keys() - set(entry.dismissed)
         for remote_id, entry in ours.items()
@@ -86,7 +86,7 @@ def _loose_doubles(
 
 
 def _loose_groups(shown: Iterable[ServiceRecord]) -> list[set[str]]:
-    """Return groups of records with one loose key and the same comparison fields, by remote id."""
+    """Return groups of remote ids with the same loose key and comparison fields."""
     groups: dict[tuple[str, Marks], set[str]] = defaultdict(set)
     for known in shown:
         if None not in known.marks.values():
@@ -96,20 +96,22 @@ def _loose_groups(shown: Iterable[ServiceRecord]) -> list[set[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-async def audit(onboarding: OnboardingContext, shown: Sequence[ServiceRecord]) -> list[Finding]:
-    """Compare, and enter what is found in the rows' history, once."""
+async def find_duplicates(
+    engine: Engine, ledger: Ledger, identity: Identity, shown: Sequence[ServiceRecord]
+) -> list[DuplicateFinding]:
+    """Compare the ledger with `shown`, and add each finding to the row's history once."""
     keys = {key for known in shown for key in (known.key, *known.others) if key}
     alike = {remote_id for group in _loose_groups(shown) for remote_id in group}
-    keys |= {*(await onboarding.ledger.owners(alike)).values()}
-    entries = await onboarding.ledger.by_key(keys)
-    found = compare(entries, shown, named=not onboarding.identity.alone)
+    keys |= {*(await ledger.owners(alike)).values()}
+    entries = await ledger.by_key(keys)
+    found = compare(entries, shown, named=not identity.alone)
     if found:
-        await asyncio.to_thread(_enter, onboarding.warehouse, found, entries)
+        await asyncio.to_thread(_save, engine, found, entries)
     return found
 
 
-def _enter(warehouse: Engine, found: Sequence[Finding], entries: Mapping[str, Entry]) -> None:
-    with warehouse.begin() as connection:
+def _save(engine: Engine, found: Sequence[DuplicateFinding], entries: Mapping[str, Entry]) -> None:
+    with engine.begin() as connection:
         for each in found:
             detail = " ".join(each.remote_ids)
             known = exists().where(

@@ -1,0 +1,314 @@
+"""Stages of an onboarding between the tasks' boundaries: plan, begin, apply a chunk, conclude.
+
+Each stage is idempotent. Only the drop's number and the plan's id pass between stages.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.ledger import entering, matches, transitions
+from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.limits import ApprovalDecision
+from bms_flows.onboarding.planning.matching import records_to_read
+from bms_flows.onboarding.planning.order import chunks
+from bms_flows.onboarding.planning.plan import Action, Plan
+from bms_flows.onboarding.planning.planner import make
+from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
+from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
+from bms_flows.onboarding.reporting.outcome import RowOutcome, matched_ids
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.review import ReviewDecision, decide_review
+from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.sending.drop_snapshot import scopes_of
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.runtime.settings import MAX_MAPPED_TASKS
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan, whether it needs approval, and the duplicates of earlier creations."""
+
+    plan: Plan
+    decision: ApprovalDecision
+    findings: tuple[DuplicateFinding, ...] = ()
+
+    def text(self) -> str:
+        """Return the text for the approver: counts and the plan's id, no personal data."""
+        counts = ", ".join(f"{name} {count}" for name, count in self.plan.counts.items())
+        return f"plan {self.plan.id[:12]}: {counts}. Approval: {self.decision.why}."
+
+
+@dataclass(frozen=True)
+class Entered:
+    """An approved plan whose rows are in the ledger, and its number of chunks."""
+
+    plan_id: str
+    chunks: int
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The outcomes of a drop; without a compared plan `matched` and `compared` are empty."""
+
+    applied: bool
+    outcomes: Sequence[RowOutcome]
+    receipt: bytes
+    matched: Mapping[str, str]
+    compared: Sequence[ComparedContact]
+
+
+async def plan_drop(
+    onboarding: OnboardingContext,
+    drop_id: int,
+    sheet: Sheet,
+    today: date,
+    *,
+    dry_run: bool = False,
+) -> Proposal:
+    """Plan a drop, save the plan, and request approval if needed; a dry run requests none.
+
+    A new request resets earlier decisions on the same plan. Without approval `BMS_APPROVAL` approves.
+    """
+    began = await onboarding.ledger.now()
+    snapshots = onboarding.snapshots(drop_id, sheet)
+    snapshot = await snapshots.take()
+    view = await view_of(onboarding, drop_id, sheet, snapshot)
+    plan = make(sheet, onboarding.resource, onboarding.identity, onboarding.rules, view)
+    findings = await find_duplicates(
+        onboarding.warehouse, onboarding.ledger, onboarding.identity, view.shown
+    )
+    await snapshots.save(snapshot, view.matched_ids)
+    decision = await _decide(onboarding, drop_id, plan, sheet, today, by_setting=not dry_run)
+    if decision.ask and not dry_run:
+        await asyncio.to_thread(
+            approval.request, onboarding.warehouse, drop_id, plan, decision, began
+        )
+    return Proposal(plan, decision, tuple(findings))
+
+
+async def begin(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet, today: date
+) -> Entered | Proposal:
+    """Enter the rows of an approved plan in the ledger, or return a new plan that needs approval.
+
+    The drop is planned again with the current ledger and new records of the service. A different plan
+    is entered only if it creates no more rows and no other data than the approved plan, or if the
+    setting approved both. Repeats if another drop entered one of the same people in between. Raises
+    `NotApproved`, also if the approval is withdrawn in between.
+    """
+    began = await onboarding.ledger.now()
+    engine, snapshots = onboarding.warehouse, onboarding.snapshots(drop_id, sheet)
+    approved = await asyncio.to_thread(approval.load, engine, drop_id, plan_id)
+    if approved.state == "applied":
+        return Entered(plan_id, len(await chunks_of(onboarding, drop_id, plan_id)))
+    if approved.state != "approved":
+        raise approval.NotApproved(
+            f"plan {plan_id[:12]} of drop {drop_id} is {approved.state}, not approved"
+        )
+    while True:
+        snapshot, snapshot_id = await snapshots.reuse()
+        view = await view_of(onboarding, drop_id, sheet, snapshot)
+        if snapshot_id is None:
+            snapshot_id = await snapshots.save(snapshot, view.matched_ids)
+        plan = make(sheet, onboarding.resource, onboarding.identity, onboarding.rules, view)
+        if plan.id != plan_id:
+            by_setting = str(approved.decided_by).startswith(approval.SETTING)
+            decision = await _decide(onboarding, drop_id, plan, sheet, today, by_setting=by_setting)
+            if not plan.within(approved.creates) and (decision.ask or not by_setting):
+                await asyncio.to_thread(approval.request, engine, drop_id, plan, decision, began)
+                why = change_since_approval(approved.creates, plan)
+                return Proposal(plan, ApprovalDecision(True, why, decision.breaches))
+            approver = f"{approved.decided_by}, within {plan_id[:12]}"
+            approval.approve(engine, drop_id, plan.id, approver)
+        match_keys = match_keys_of(sheet, onboarding.identity)
+        if await asyncio.to_thread(
+            _enter, onboarding, drop_id, plan, view, match_keys, snapshot_id
+        ):
+            return Entered(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
+
+
+def change_since_approval(approved: Mapping[str, str], plan: Plan) -> str:
+    """Return the difference between a plan and the approved creates, in figures."""
+    new = plan.creates.keys() - approved.keys()
+    other = [k for k in plan.creates.keys() & approved.keys() if plan.creates[k] != approved[k]]
+    return f"since the approval: {len(new)} more rows, {len(other)} with other data"
+
+
+async def view_of(
+    onboarding: OnboardingContext, drop_id: int, sheet: Sheet, snapshot: Snapshot
+) -> PlanningView:
+    """Return the planner's view of the ledger and of a snapshot of the service."""
+    unknown_scopes, names = frozenset[Any](), [*snapshot.lists]
+    if onboarding.identity.scope is not None:
+        scopes = scopes_of(onboarding.identity, sheet)
+        unknown_scopes = frozenset(scope for scope in scopes if str(scope) not in snapshot.lists)
+        names = [str(scope) for scope in scopes - unknown_scopes]
+    # A created record may be missing from the lists for this long.
+    since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * onboarding.settings.settle
+    entries = await onboarding.ledger.by_key(keys_of(sheet, onboarding.identity))
+    in_flight = await asyncio.to_thread(_rows_in_flight, onboarding, since)
+    matched = await asyncio.to_thread(
+        matches.load,
+        onboarding.warehouse,
+        onboarding.resource.name,
+        match_keys_of(sheet, onboarding.identity),
+    )
+    view = PlanningView(
+        entries,
+        in_flight,
+        list(snapshot.records.values()),
+        unknown_scopes,
+        matched=matched,
+        since=since,
+        drop_id=drop_id,
+        headcount=len({i for name in names for i in snapshot.lists[name].fingerprints}),
+        contains=snapshot.contains,
+    )
+    wanted = sorted(records_to_read(sheet, onboarding.resource, onboarding.identity, view))
+    records = await asyncio.gather(*(onboarding.remote.read(remote_id) for remote_id in wanted))
+    found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
+    return replace(view, records=found)
+
+
+async def chunks_of(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str
+) -> Sequence[Sequence[int]]:
+    """Return the unfinished ledger rows of an applied plan by chunk.
+
+    Deterministic: a task receives only the number of its chunk.
+    """
+    plan = await asyncio.to_thread(approval.load, onboarding.warehouse, drop_id, plan_id)
+    keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
+    entries: dict[str, Entry] = {}
+    wanted = set(keys)
+    while wanted:
+        # Managers that another drop left unfinished are included, or their reports would never be sent.
+        found = await onboarding.ledger.by_key(wanted)
+        entries |= found
+        above = {e.manager_key for e in found.values() if e.manager_key}
+        wanted = above - entries.keys()
+    own = set(keys)
+    managers = [key for key in entries if key not in own]
+    manager_of = {key: e.manager_key for key, e in entries.items() if e.manager_key}
+    split = chunks(
+        [key for key in [*sorted(managers), *keys] if key in entries],
+        manager_of,
+        onboarding.settings.chunk_rows,
+        MAX_MAPPED_TASKS,
+    )
+    return [[entries[key].id for key in chunk] for chunk in split]
+
+
+async def apply_chunk(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, number: int
+) -> dict[str, int]:
+    """Process the rows of one chunk; return the number of rows by state.
+
+    Raises `RowsHeld` while another task holds some of the rows, and the client's errors.
+    """
+    rows = (await chunks_of(onboarding, drop_id, plan_id))[number]
+    return {state.value: n for state, n in (await onboarding.applier().apply(rows)).items()}
+
+
+async def apply_decision(
+    onboarding: OnboardingContext, rows: Sequence[int], decision: ReviewDecision
+) -> None:
+    """Commit a reviewer's decision on ledger rows, and process the rows that it released."""
+    released = await decide_review(
+        onboarding.warehouse, onboarding.ledger, onboarding.remote, rows, decision
+    )
+    await onboarding.applier().apply(released)
+
+
+async def conclude(
+    onboarding: OnboardingContext, drop_id: int, plan_id: str, sheet: Sheet
+) -> Conclusion:
+    """Read created records back and return the outcomes of a drop."""
+    engine, ledger, remote = onboarding.warehouse, onboarding.ledger, onboarding.remote
+    rows = [row for chunk in await chunks_of(onboarding, drop_id, plan_id) for row in chunk]
+    await verify(engine, ledger, remote, onboarding.settings.settle_s, rows)
+    snapshots = onboarding.snapshots(drop_id, sheet)
+    outcomes, receipt = await make_receipt(engine, ledger, remote, snapshots, plan_id)
+    plan = await asyncio.to_thread(approval.load, engine, drop_id, plan_id)
+    if plan.state != "applied":
+        return Conclusion(False, outcomes, receipt, {}, ())
+    matched = matched_ids(onboarding.identity, sheet, outcomes)
+    compared = await compare_rows(remote, sheet, outcomes)
+    return Conclusion(True, outcomes, receipt, matched, compared)
+
+
+async def _decide(
+    onboarding: OnboardingContext,
+    drop_id: int,
+    plan: Plan,
+    sheet: Sheet,
+    today: date,
+    *,
+    by_setting: bool,
+) -> ApprovalDecision:
+    return await asyncio.to_thread(
+        approval.decide,
+        onboarding.warehouse,
+        onboarding.settings,
+        onboarding.rules.plan,
+        drop_id,
+        plan,
+        today,
+        sheet.cut_off,
+        by_setting=by_setting,
+    )
+
+
+def _rows_in_flight(onboarding: OnboardingContext, since: datetime) -> dict[str, Collection[str]]:
+    with onboarding.warehouse.connect() as connection:
+        return entering.rows_in_flight(connection, onboarding.identity, since)
+
+
+def _enter(
+    onboarding: OnboardingContext,
+    drop_id: int,
+    plan: Plan,
+    view: PlanningView,
+    match_keys: Collection[str],
+    snapshot_id: int,
+) -> bool:
+    """Enter the plan's new rows and mark the plan as applied, in one transaction.
+
+    Returns False, and enters nothing, if other drops entered rows with the same match keys since the
+    `view`. Raises `NotApproved`.
+    """
+    with onboarding.warehouse.begin() as connection:
+        entering.lock_entering(connection, plan.resource)
+        in_flight = entering.rows_in_flight(connection, onboarding.identity, view.since)
+        if view.is_outdated(in_flight, match_keys):
+            return False
+        rows = [
+            entering.NewRow(
+                line=row.line,
+                key=row.key,
+                digest=row.digest,
+                body=row.body,
+                manager_key=row.manager_key,
+                reason=row.reason if row.action is Action.REVIEW else None,
+                candidates=row.candidates,
+            )
+            for row in plan.rows
+            if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}
+        ]
+        entering.enter(
+            connection,
+            plan.resource,
+            drop_id,
+            rows,
+            attempts=onboarding.settings.create_attempts,
+            snapshot_id=snapshot_id,
+        )
+        approval.mark_applied(connection, drop_id, plan.id)
+    return True
