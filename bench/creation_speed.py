@@ -22,7 +22,7 @@ import aiohttp
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import run
+from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
@@ -98,19 +98,25 @@ async def engine(
             warehouse, Employees(reader, writer), rules.read(EMPLOYEE), settings
         )
         started = time.perf_counter()
-        planned = await run.plan_drop(bench, drop, sheet, TODAY)
-        begun = await run.begin(bench, drop, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, run.Entered)
-        chunks = await run.chunks_of(bench, drop, begun.plan_id)
+        planned = await proposal.plan_drop(bench, drop, sheet, TODAY)
+        begun = await proposal.begin(bench, drop, planned.plan.id, sheet, TODAY)
+        assert isinstance(begun, proposal.Entered)
+        chunks = await proposal.chunks_of(bench, drop, begun.plan_id)
         took["plan"] = time.perf_counter() - started
         await writer.access()  # as the bare POSTs, with a token in hand
         started = time.perf_counter()
         for number in range(begun.chunks):
-            ended = await run.apply_chunk(bench, drop, begun.plan_id, number)
+            ended = await proposal.apply_chunk(bench, drop, begun.plan_id, number)
             assert set(ended) == {"created"}, ended
         took["apply"] = time.perf_counter() - started
         started = time.perf_counter()
-        await verify(bench, [row for chunk in chunks for row in chunk])
+        await verify(
+            bench.warehouse,
+            bench.ledger,
+            bench.remote,
+            bench.settings.settle_s,
+            [row for chunk in chunks for row in chunk],
+        )
         took["verify"] = time.perf_counter() - started
     warehouse.dispose()
     here.drop(uri)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import run
+from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
@@ -86,25 +86,37 @@ class Onboarding:
 
     async def plan(self, bench: OnboardingContext) -> None:
         """Read the CRM whole, and plan."""
-        self.plan_id = (await run.plan_drop(bench, self.drop, self.sheet, TODAY)).plan.id
+        self.plan_id = (await proposal.plan_drop(bench, self.drop, self.sheet, TODAY)).plan.id
 
     async def enter(self, bench: OnboardingContext) -> None:
         """Enter the rows in the ledger."""
-        begun = await run.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
-        assert isinstance(begun, run.Entered)
+        begun = await proposal.begin(bench, self.drop, self.plan_id, self.sheet, TODAY)
+        assert isinstance(begun, proposal.Entered)
         self.plan_id, self.chunks = begun.plan_id, begun.chunks
 
     async def create(self, bench: OnboardingContext, chunk: int) -> None:
         """Check and send the rows of a chunk."""
-        ended = await run.apply_chunk(bench, self.drop, self.plan_id, chunk)
+        ended = await proposal.apply_chunk(bench, self.drop, self.plan_id, chunk)
         assert set(ended) == {"created"}, ended
 
     async def conclude(self, bench: OnboardingContext) -> None:
         """Read back, audit, and compare field by field."""
-        chunks = await run.chunks_of(bench, self.drop, self.plan_id)
-        await verify(bench, [row for chunk in chunks for row in chunk])
-        outcomes, _ = await make_receipt(bench, self.drop, self.plan_id, self.sheet)
-        await differences.compare_rows(bench, self.sheet, outcomes)
+        chunks = await proposal.chunks_of(bench, self.drop, self.plan_id)
+        await verify(
+            bench.warehouse,
+            bench.ledger,
+            bench.remote,
+            bench.settings.settle_s,
+            [row for chunk in chunks for row in chunk],
+        )
+        outcomes, _ = await make_receipt(
+            bench.warehouse,
+            bench.ledger,
+            bench.remote,
+            bench.snapshots(self.drop, self.sheet),
+            self.plan_id,
+        )
+        await differences.compare_rows(bench.remote, self.sheet, outcomes)
 
     async def measured(self, cost: Cost) -> None:
         """Do all steps, and count what each of them asks of the service."""

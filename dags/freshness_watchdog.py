@@ -47,7 +47,7 @@ def freshness_watchdog() -> None:
         """Check whether tasks wait for pool slots that never become free; return whether they do."""
         from bms_provider.tasks import slots
 
-        return slots.watch()
+        return slots.check()
 
     watch()
     slots()

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from bms_flows.onboarding.reporting.audit import compare
-
 from bms.errors import AmbiguousWrite
+from bms_flows.onboarding.reporting.duplicates import compare
 from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.plots import PICTURES, Axis, plot, table
 from proofs.simulation.clock import play

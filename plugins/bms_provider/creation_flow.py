@@ -1,4 +1,4 @@
-"""The steps of a drop, the same for every resource: plan, ask, create, report. Shared by their DAGs."""
+"""Tasks and params shared by the onboarding DAGs: plan, approve, enter, create, conclude."""
 
 from __future__ import annotations
 
@@ -14,86 +14,86 @@ if TYPE_CHECKING:
 
 
 def params(inbox: str, record: str) -> dict[str, Param]:
-    """Return what a run of a drop can be told; `record` says what names a record of the service."""
+    """Return the params of an onboarding DAG; `record` describes the id of a record."""
     return {
         "path": Param(
             None,
             type=["null", "string"],
             title="File",
-            description=f"Name of a file in inbox/{inbox}/; it is taken at once.",
+            description=f"Name of a file in inbox/{inbox}/; the run claims it immediately.",
         ),
         "drop": Param(
             None,
             type=["null", "integer"],
             title="Drop",
-            description="Number of a drop to go on with, as its report names it.",
+            description="Number of a drop to continue; its report and the board show the number.",
         ),
         "line": Param(
             None,
             type=["null", "string"],
             title="Lines to decide on",
-            description="Of that drop, as needs_review.csv numbers them: 4, or 3-7, 9, or all that"
-            " wait; with a decision.",
+            description="Line numbers in the drop's needs_review.csv: 4, or 3-7, 9, or all; requires a"
+            " decision.",
         ),
         "decision": Param(
             None,
             type=["null", "string"],
             title="Decision",
-            description=f"create, give_up, or {record} that one line is.",
+            description=f"create, give_up, or {record} to assign to one line.",
         ),
         "dry_run": Param(
             False,
             type="boolean",
             title="Dry run",
-            description="Read and plan only: the report says what would be done.",
+            description="Read and plan only: the report shows what a run would do.",
         ),
     }
 
 
 def steps(resource: str) -> None:
-    """Make the tasks of a drop's DAG."""
+    """Create the tasks of an onboarding DAG."""
 
     @task(**policy.CREATION, multiple_outputs=False)
     def plan() -> dict[str, object]:
-        """Take the drop, read it, and plan what would be created."""
+        """Claim the drop, read it, and plan what to create."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.plan(resource)
 
     @task(**policy.CREATION, multiple_outputs=False)
     def enter(proposed: Any, answer: Any) -> dict[str, object]:
-        """Enter what was agreed to in the ledger; where something has moved since, ask again."""
+        """Enter the approved plan in the ledger; request approval again if the data changed."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.enter(resource, proposed, answer)
 
     @task
     def chunks(entered: Any) -> Any:
-        """Name the chunks of rows to be created, one for each task."""
+        """Return the numbers of the chunks, one per mapped task."""
         return entered["chunks"]
 
     @task(**policy.CREATION, multiple_outputs=False)
     def create(entered: Any, chunk: int) -> dict[str, int]:
-        """Bring the rows of a chunk to an end: each is created once, or found, or known not to be."""
+        """Create the rows of a chunk; each row is created once, adopted, rejected, or sent to review."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.apply(resource, entered, chunk)
 
-    def tell(context: Any) -> None:
-        """Tell the people of the inbox how the drop ended."""
-        from bms_provider.tasks import telling  # noqa: PLC0415 - only a running task needs it
+    def notify(context: Any) -> None:
+        """Notify the recipient of the inbox how the drop ended."""
+        from bms_provider.tasks import drop_notices  # noqa: PLC0415 - only a running task needs it
 
-        telling.tell(resource, context)
+        drop_notices.notify(resource, context)
 
     @task(
         **policy.CREATION,
         multiple_outputs=False,
         trigger_rule="all_done",
-        on_success_callback=tell,
-        on_failure_callback=[policy.notify_failure, tell],
+        on_success_callback=notify,
+        on_failure_callback=[policy.notify_failure, notify],
     )
     def conclude(entered: Any) -> dict[str, object]:
-        """Read back, write the report and the receipt, end the drop."""
+        """Read created records back, write report and receipt, close the drop."""
         from bms_provider.tasks import creation  # noqa: PLC0415 - only a running task needs it
 
         return creation.conclude(resource, entered)
@@ -105,7 +105,7 @@ def steps(resource: str) -> None:
 
 
 def _approval(task_id: str, proposal: XComArg) -> XComArg:
-    """Ask a person where the proposal says so; go on where it doesn't."""
+    """Request approval if the proposal needs it; else continue."""
     return BmsApprovePlanOperator(
         task_id=task_id, proposal=proposal, response_timeout=policy.APPROVAL_TIMEOUT
     ).output

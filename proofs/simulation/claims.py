@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, Ending, LeaseLost, minted
+from bms_flows.onboarding.inbox.closing import all_present
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_flows.onboarding.reporting.outcome import all_present
 from proofs.simulation.clock import EPOCH
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
-from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.reporting import review
+from bms_flows.onboarding.ledger import snapshot_store, store
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.privacy import retention
 from bms_flows.runtime import step_log
@@ -29,7 +28,7 @@ def sweep() -> dict[str, dict[str, int]]:
         bodies_before = now - timedelta(days=settings.keep_days)
         snapshots_before = now - timedelta(hours=settings.approval_hours)
         rows = {
-            "bodies": review.forget_bodies(flow.warehouse, bodies_before),
+            "bodies": store.delete_bodies(flow.warehouse, bodies_before),
             "snapshots": snapshot_store.forget(flow.warehouse, snapshots_before),
         }
         deleted = {kind: asdict(each) for kind, each in swept.items()}

@@ -1,7 +1,7 @@
-"""Whether tasks wait for slots that nobody will give them: of a pool that is missing, or too small.
+"""Detection of tasks that wait for slots of a pool that is missing or too small.
 
-Airflow leaves such tasks scheduled for ever, without a word. A task may not read Airflow's
-database, but it may count the states of tasks; whoever asks needs no slot of the pool itself.
+Airflow leaves such tasks in the state scheduled forever. Tasks have no access to Airflow's database, but
+they can count task states. The checking task uses no slot of the pool.
 """
 
 from __future__ import annotations
@@ -22,61 +22,60 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 CODE: Final = "no_slots"
-BETWEEN_LOOKS: Final = 20.0
-"""Seconds; a task that can be started is, within a few."""
+RECHECK_S: Final = 20.0
+"""Seconds between two counts; Airflow starts a startable task within a few seconds."""
 HOLDING: Final = ["queued", "running"]
 """States in which a task holds its slots."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """Tasks of the pool's DAGs at one moment: those that wait to be started, those with slots."""
+class PoolUsage:
+    """Number of tasks of the pool's DAGs that wait to start, and that hold slots."""
 
     waiting: int
     holding: int
 
     @property
     def stuck(self) -> bool:
-        """Whether some wait although nobody holds a slot."""
+        """Whether tasks wait although no task holds a slot."""
         return self.waiting > 0 and self.holding == 0
 
 
-def watch() -> bool:
-    """Look at the pool's tasks, raise or end the alarm, tell; return whether tasks are stuck."""
+def check() -> bool:
+    """Check the pool, raise or close the alarm, notify; return whether tasks are stuck."""
     ti = get_current_context()["ti"]
     with flow_context.open_context() as flow:
         with flow.warehouse.begin() as connection:
-            stuck = watch_slots(connection, lambda: look(ti))
+            stuck = check_slots(connection, lambda: pool_usage(ti))
         notices.deliver(flow)
     return stuck
 
 
-def look(ti: Any) -> Look:
-    """Count, by asking Airflow through the current task.
-
-    What waits in a DAG that a person has paused waits for that person.
-    """
+def pool_usage(ti: Any) -> PoolUsage:
+    """Count tasks through the current task; ignore waiting tasks of paused DAGs."""
     waiting = {dag: ti.get_ti_count(dag_id=dag, states=["scheduled"]) for dag in POOL_USERS}
-    return Look(
+    return PoolUsage(
         sum(count for dag, count in waiting.items() if count and not ti.get_dag(dag).is_paused),
         sum(ti.get_ti_count(dag_id=dag, states=HOLDING) for dag in POOL_USERS),
     )
 
 
-def watch_slots(
-    connection: Connection, looking: Callable[[], Look], wait: Callable[[float], None] = time.sleep
+def check_slots(
+    connection: Connection,
+    count: Callable[[], PoolUsage],
+    wait: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Raise the alarm of a pool that gives no slots, or end it; return whether tasks are stuck."""
-    seen = looking()
+    """Raise or close the alarm of a pool without slots; return whether tasks are stuck."""
+    seen = count()
     if seen.stuck:
-        wait(BETWEEN_LOOKS)  # what is waited for is that nothing happens: only time can tell
-        seen = looking()
+        wait(RECHECK_S)
+        seen = count()
     if seen.stuck:
         detail = (
             f"{seen.waiting} tasks wait and none runs: the pool {pool.NAME} is missing or has fewer"
-            f" than {policy.TASK_SLOTS} slots. Make it with: {pool.COMMAND}"
+            f" than {policy.TASK_SLOTS} slots. Create it with: {pool.COMMAND}"
         )
         alarms.raise_(connection, CODE, pool.NAME, detail=detail)
-    elif seen.holding:  # while nothing wants a slot nobody can tell
+    elif seen.holding:  # without tasks the state of the pool is unknown
         alarms.recover(connection, pool.NAME)
     return seen.stuck

@@ -6,9 +6,9 @@ from airflow.sdk.observability import stats
 
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
+from bms_flows.onboarding import dispatch
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_provider import flow_context, notices
-from bms_provider.tasks import inbox
 
 
 def check() -> dict[str, str]:
@@ -24,6 +24,6 @@ def check() -> dict[str, str]:
                 stats.gauge(name, value, tags=tags)
         notices.deliver(flow)
         for name in REMOTES:
-            inbox.provide(flow, name)
-            inbox.tidy(flow, name)
+            dispatch.provide(flow, name)
+            dispatch.tidy(flow, name)
     return {name: freshness.state or "never_ran" for name, freshness in found.items()}

@@ -19,19 +19,17 @@ from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
 from bms.settings import ClientSettings
-from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.outcome import Outcome
-from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.resources.remote import ListUnsettled
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.apply import RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
-from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse import database
 from proofs.interruptions import kill
@@ -136,7 +134,7 @@ class Steps:
         transport.Transport.send = stepped  # type: ignore[method-assign]  # this process ends with it
 
 
-def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[RowOutcome]:
     """Take a drop from plan to receipt, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
     on_engine(engine)
@@ -146,7 +144,7 @@ def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list
         engine.dispose()
 
 
-async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
+async def _on_a_bench(engine: Engine, run: Run) -> list[RowOutcome]:
     resource = REMOTES[run.resource].resource
     sheet = read(run.content, "drop.csv", resource)
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
@@ -157,7 +155,7 @@ async def _on_a_bench(engine: Engine, run: Run) -> list[Outcome]:
 
 async def carried_through(
     bench: OnboardingContext, drop_id: int, sheet: Sheet, kept: Kept
-) -> list[Outcome]:
+) -> list[RowOutcome]:
     """Plan, begin, apply every chunk, verify, make the receipt; what has returned before is not done again."""
     plan_id = kept.get("plan")
     if plan_id is None:
@@ -173,13 +171,10 @@ async def carried_through(
         if kept.get(f"create {number}") is None:
             ended = await proposal.apply_chunk(bench, drop_id, plan_id, number)
             kept.put(f"create {number}", ended)
-    for chunk in await proposal.chunks_of(bench, drop_id, plan_id):
-        await verify(bench, chunk)
-    outcomes, _ = await make_receipt(bench, drop_id, plan_id, sheet)
+    concluded = await proposal.conclude(bench, drop_id, plan_id, sheet)
     with bench.warehouse.begin() as connection:
-        found = matches.of_rows(bench.identity, sheet, outcomes)
-        matches.save(connection, bench.resource.name, drop_id, found)
-    return outcomes
+        matches.save(connection, bench.resource.name, drop_id, concluded.matched)
+    return list(concluded.outcomes)
 
 
 def child(run: Run, kill_at: int | None, counted: Any = None) -> None:

@@ -12,7 +12,7 @@ from bms.client import Client
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reporting import review
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
@@ -61,7 +61,7 @@ AGAIN: dict[str, Again] = {
 }
 
 
-def run(this: Run, **settings: Any) -> list[Outcome]:
+def run(this: Run, **settings: Any) -> list[RowOutcome]:
     patient = {"create_timeout_s": 20, "lease_s": 20, **settings}
     return onboard(replace(this, settings=replace(this.settings, **patient)))
 
@@ -83,16 +83,20 @@ def decide(this: Run, line: int, choice: str) -> None:
             onboarding = OnboardingContext(
                 engine, remote, rules.read(remote.resource), this.settings
             )
-            decision = review.Decision(choice, "ada", "manual__1")
-            lines = review.Lines(frozenset({line}))
+            decision = review.ReviewDecision(choice, "ada", "manual__1")
+            lines = review.LineSelection(frozenset({line}))
             rows, _ = review.rows_of(engine, this.resource, this.drop_id, lines, decision)
-            await onboarding.applier().apply(await review.decide_review(onboarding, rows, decision))
+            await onboarding.applier().apply(
+                await review.decide_review(
+                    onboarding.warehouse, onboarding.ledger, onboarding.remote, rows, decision
+                )
+            )
         engine.dispose()
 
     asyncio.run(main())
 
 
-def codes(outcomes: list[Outcome]) -> list[str]:
+def codes(outcomes: list[RowOutcome]) -> list[str]:
     return [fault.code for outcome in outcomes for fault in outcome.faults]
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
@@ -20,16 +20,16 @@ from tests.bms_flows.onboarding.onboarding import Run, onboard
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
 
-def run(this: Run, **settings: Any) -> list[Outcome]:
+def run(this: Run, **settings: Any) -> list[RowOutcome]:
     patient = replace(this.settings, create_timeout_s=20, lease_s=20, **settings)
     return onboard(replace(this, settings=patient))
 
 
-def ended(outcomes: list[Outcome]) -> dict[str, int]:
+def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
     return dict(Counter(outcome.state for outcome in outcomes))
 
 
-def codes(outcomes: list[Outcome]) -> list[str]:
+def codes(outcomes: list[RowOutcome]) -> list[str]:
     return [fault.code for outcome in outcomes for fault in outcome.faults]
 
 

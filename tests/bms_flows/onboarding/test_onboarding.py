@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.sending.apply import RowsHeld
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
@@ -23,7 +23,7 @@ PEOPLE = csv(
 )
 
 
-def ended(outcomes: list[Outcome]) -> dict[str, int]:
+def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
     return dict(Counter(outcome.state for outcome in outcomes))
 
 
@@ -31,11 +31,11 @@ def made(sandbox: Sandbox) -> dict[str, int]:
     return dict(Counter(row["payroll_number"] for row in sandbox.truth()["created"]["employees"]))
 
 
-def run(this: Run, **settings: object) -> list[Outcome]:
+def run(this: Run, **settings: object) -> list[RowOutcome]:
     return onboard(replace(this, settings=replace(this.settings, **settings)))  # type: ignore[arg-type]  # fields of the settings
 
 
-def through(this: Run, tries: int = 5) -> list[Outcome]:
+def through(this: Run, tries: int = 5) -> list[RowOutcome]:
     """Run as a task with retries would."""
     for _ in range(tries):
         try:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.client import Client
-from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read

@@ -15,13 +15,14 @@ import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
+from bms_flows.onboarding import dispatch as drops
 from bms_flows.onboarding.inbox import archive
 from bms_flows.onboarding.inbox.archive import DropGone
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import InvalidDecision
+from bms_flows.onboarding.run import RowsWaiting
 from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
-from bms_provider.tasks.creation import RowsWaiting
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
 
@@ -70,7 +71,7 @@ def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]
 def test_each_step_puts_on_record_how_the_service_answered_it(
     warehouse: Engine, dropped: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="bms_provider.tasks.creation")
+    caplog.set_level("INFO", logger="bms_flows.onboarding.run")
     with run(path=dropped):
         proposed = creation.plan("employee")
         entered = creation.enter("employee", proposed, NOBODY_ASKED)
@@ -96,16 +97,16 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "give the name of a file in the inbox, or a drop's number"),
-        ({"path": "avril.csv"}, "no such file in the inbox; give its name as it lies there"),
+        ({}, "enter the name of a file in the inbox, or the number of a drop"),
+        ({"path": "avril.csv"}, "no such file in the inbox; enter its name in the inbox"),
         ({"drop": 77}, "there is no drop 77"),
         ({"path": "../août.csv"}, "give the file's name as it lies in the inbox"),
-        ({"path": "août.csv", "line": "2"}, "give lines, .* and a decision on them"),
-        ({"path": "août.csv", "decision": "create"}, "give lines, .* and a decision on them"),
+        ({"path": "août.csv", "line": "2"}, "enter both: lines .* and a decision on them"),
+        ({"path": "août.csv", "decision": "create"}, "enter both: lines .* and a decision on them"),
         ({"path": "août.csv", "line": "2", "decision": "create"}, "trigger with drop=1 alone"),
         (
             {"path": "août.csv", "line": "2", "decision": "create", "dry_run": True},
-            "leave the dry run off",
+            "switch the dry run off",
         ),
     ],
 )
@@ -271,10 +272,10 @@ def test_a_folder_in_the_inbox_is_explained_until_it_has_gone(data_root: Path) -
     folder = data_root / "inbox" / "employees"
     (folder / "mars").mkdir(parents=True)
     with run(), flow_context.open_context() as flow:
-        inbox.tidy(flow, "employee")
+        drops.tidy(flow, "employee")
         assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
         (folder / "mars").rmdir()
-        inbox.tidy(flow, "employee")
+        drops.tidy(flow, "employee")
     assert not (folder / "_NON_PRIS.txt").exists()
 
 
@@ -296,7 +297,7 @@ def test_a_file_dropped_again_is_worked_on_anew_once_its_cause_is_mended(
             sandbox.insert("employees", id_entity=1, payroll_number="700700")
     rejected, created, repeated = ended
     assert (rejected["rejected"], created["created"]) == (1, 1)
-    assert repeated["state"] == "the same content as drop 2: see its report"
+    assert repeated["state"] == "same content as drop 2: see its report"
 
 
 @pytest.mark.usefixtures("warehouse")
@@ -336,7 +337,7 @@ def test_the_same_content_is_read_anew_once_other_rules_hold(
             ended.append(carry_through(creation.plan("employee")))
     created, repeated, other = ended
     assert created["created"] == other[outcome] == 1
-    assert repeated["state"] == "the same content as drop 1: see its report"
+    assert repeated["state"] == "same content as drop 1: see its report"
 
 
 @contextmanager
@@ -380,7 +381,7 @@ def test_a_file_held_by_another_run_holds_up_no_other(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
     with run(path=dropped), flow_context.open_context() as flow:
-        inbox.hold(flow, "employee", {"path": dropped})
+        drops.drop_of_run(flow, "employee", {"path": dropped}, "manual__1")
     (data_root / "inbox" / "employees" / "mai.csv").write_bytes(DROP.encode())
     [other] = dispatched()
     assert drop_row(warehouse, other).path == "mai.csv"
@@ -465,7 +466,7 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     with run("manual__2", path="mars.csv"):
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
     decision = run("manual__3", drop=2, line="2", decision="create")
-    with decision, pytest.raises(InvalidDecision, match="other data, of line 2 of drop 1"):
+    with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
         creation.plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
 
@@ -478,7 +479,7 @@ def test_what_was_erased_is_given_up_and_dropped_again(
     with warehouse.begin() as connection:
         connection.execute(text("delete from bms.creation_body"))
     decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(InvalidDecision, match="give_up, and drop it again"):
+    with decision, pytest.raises(InvalidDecision, match="give_up, then drop the row again"):
         creation.plan("employee")
     with run("manual__3", drop=1, line="2", decision="give_up"):
         assert carry_through(creation.plan("employee"))["rejected"] == 1

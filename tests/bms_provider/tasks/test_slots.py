@@ -8,16 +8,16 @@ from sqlalchemy import Engine
 from bms_flows.catalog import POOL_USERS
 from bms_flows.monitoring import alarms
 from bms_provider import policy, pool
-from bms_provider.tasks.slots import BETWEEN_LOOKS, Look, look, watch_slots
+from bms_provider.tasks.slots import RECHECK_S, PoolUsage, check_slots, pool_usage
 
-STUCK, BUSY, IDLE = Look(3, 0), Look(3, 1), Look(0, 0)
+STUCK, BUSY, IDLE = PoolUsage(3, 0), PoolUsage(3, 1), PoolUsage(0, 0)
 
 
-def watched(warehouse: Engine, *looks: Look) -> list[float]:
+def watched(warehouse: Engine, *usages: PoolUsage) -> list[float]:
     """Watch once with these looks; return what was waited."""
-    seen, waits = iter(looks), []
+    seen, waits = iter(usages), []
     with warehouse.begin() as connection:
-        watch_slots(connection, lambda: next(seen), waits.append)
+        check_slots(connection, lambda: next(seen), waits.append)
     assert list(seen) == [], "every look was taken"
     return waits
 
@@ -28,7 +28,7 @@ def told(warehouse: Engine) -> list[str]:
 
 
 def test_tasks_that_wait_in_two_looks_while_none_has_slots_raise_it(warehouse: Engine) -> None:
-    assert watched(warehouse, STUCK, STUCK) == [BETWEEN_LOOKS]
+    assert watched(warehouse, STUCK, STUCK) == [RECHECK_S]
     (detail,) = told(warehouse)
     assert "3 tasks wait and none runs" in detail
     assert f"fewer than {policy.TASK_SLOTS} slots" in detail
@@ -36,14 +36,16 @@ def test_tasks_that_wait_in_two_looks_while_none_has_slots_raise_it(warehouse: E
 
 
 @pytest.mark.parametrize("second", [BUSY, IDLE])
-def test_a_task_that_was_about_to_start_raises_nothing(warehouse: Engine, second: Look) -> None:
+def test_a_task_that_was_about_to_start_raises_nothing(
+    warehouse: Engine, second: PoolUsage
+) -> None:
     watched(warehouse, STUCK, second)
     assert told(warehouse) == []
 
 
 @pytest.mark.parametrize("seen", [BUSY, IDLE])
 def test_a_full_pool_and_a_quiet_one_raise_nothing_and_wait_for_nothing(
-    warehouse: Engine, seen: Look
+    warehouse: Engine, seen: PoolUsage
 ) -> None:
     assert watched(warehouse, seen) == []
     assert told(warehouse) == []
@@ -53,7 +55,7 @@ def test_it_ends_with_a_task_that_has_slots_and_not_with_silence(warehouse: Engi
     watched(warehouse, STUCK, STUCK)
     watched(warehouse, IDLE)
     assert len(told(warehouse)) == 1
-    watched(warehouse, Look(0, 1))
+    watched(warehouse, PoolUsage(0, 1))
     assert told(warehouse) == []
 
 
@@ -72,9 +74,9 @@ class Task:
 
 
 def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
-    assert look(Task()) == Look(len(POOL_USERS), 2 * len(POOL_USERS))
+    assert pool_usage(Task()) == PoolUsage(len(POOL_USERS), 2 * len(POOL_USERS))
 
 
 def test_what_waits_in_a_paused_dag_waits_for_whoever_paused_it() -> None:
-    seen = look(Task("invoice_extraction"))
-    assert seen == Look(len(POOL_USERS) - 1, 2 * len(POOL_USERS))
+    seen = pool_usage(Task("invoice_extraction"))
+    assert seen == PoolUsage(len(POOL_USERS) - 1, 2 * len(POOL_USERS))

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, Engine, select, update
 
 from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
-from bms_flows.onboarding.reporting.outcome import all_present
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan, dropped_file
 
@@ -117,3 +116,9 @@ def finish(
             finished_at=clock(connection),
         )
     )
+
+
+def all_present(counts: Mapping[str, int]) -> bool:
+    """Return whether a drop has rows (by state), and the service has the record of each."""
+    present = sum(counts[state] for state in ("created", "adopted", "already_there"))
+    return 0 < present == sum(counts.values())

@@ -157,7 +157,7 @@ def save_differences(
         [
             {"id_contact": number, "field": name, "base": each.base, "ours": each.ours}
             | {"theirs": each.theirs, "drop_id": drop_id, "since": now}
-            | {"gone_at": now if each.resolved else None}
+            | {"resolved_at": now if each.resolved else None}
             for (number, name), each in found.differences.items()
         ],
     )
@@ -209,7 +209,7 @@ def _differences(connection: Connection, ids: Sequence[int]) -> dict[FieldKey, C
 
 
 def _difference(row: Row[*tuple[Any, ...]]) -> ContactDifference:
-    return ContactDifference(row.base, row.ours, row.theirs, row.gone_at is not None)
+    return ContactDifference(row.base, row.ours, row.theirs, row.resolved_at is not None)
 
 
 def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

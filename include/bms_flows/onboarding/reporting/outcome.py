@@ -74,12 +74,6 @@ def counts(outcomes: Sequence[RowOutcome]) -> Mapping[str, int]:
     return {state: sum(outcome.state == state for outcome in outcomes) for state in states}
 
 
-def all_present(ended: Mapping[str, int]) -> bool:
-    """Return whether a drop has rows (`counts`), and the service has the record of each."""
-    present = sum(ended[state] for state in ("created", "adopted", "already_there"))
-    return 0 < present == sum(ended.values())
-
-
 def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]) -> dict[str, str]:
     """Return the remote id of each row that has a record, by its trusted match keys. Pure."""
     if identity.alone:

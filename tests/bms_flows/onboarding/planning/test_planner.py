@@ -10,7 +10,7 @@ from msgspec import structs
 
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning import limits, rules
-from bms_flows.onboarding.planning.matching import to_read
+from bms_flows.onboarding.planning.matching import records_to_read
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView
@@ -150,7 +150,7 @@ def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], acti
 
 @pytest.mark.parametrize(
     "seen",
-    [{"shown": [known(1)]}, {"open_keys": {IDENTITY.key(values(1)): ()}}, {"records": {"g": 1}}],
+    [{"shown": [known(1)]}, {"in_flight": {IDENTITY.key(values(1)): ()}}, {"records": {"g": 1}}],
     ids=["listed", "made just now", "readable"],
 )
 @pytest.mark.parametrize("state", [State.CREATED, State.ADOPTED])
@@ -166,7 +166,7 @@ def test_of_an_employee_who_is_gone_a_live_record_of_the_same_number_is_taken() 
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
     ours = ledger(entry(1, State.CREATED, remote_id="g"))
     view = replace(ours, shown=[known(1, "new")])
-    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, view) == {"g", "new"}
+    assert records_to_read(sheet(values(1)), EMPLOYEE, IDENTITY, view) == {"g", "new"}
     [row] = planned(replace(view, records={"new": record}), values(1)).rows
     assert (row.action, row.known and row.known.remote_id) == (Action.ALREADY_THERE, "new")
 
@@ -181,7 +181,7 @@ def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
 def test_a_record_of_the_service_is_compared_field_by_field() -> None:
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00", last_name="NOM1"))
     there = PlanningView({}, {}, [known(1)], records={"g": record})
-    assert to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
+    assert records_to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
     assert planned(there, values(1)).rows[0].action is Action.ALREADY_THERE
     [row] = planned(there, values(1, job_title="Chef")).rows
     assert row.action is Action.MANUAL_CHANGE
@@ -301,11 +301,11 @@ def test_who_is_asked(approval: Any, rows: int, ask: bool) -> None:
     assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
 
 
-@pytest.mark.parametrize(("unasked", "ask"), [(0, False), (15, False), (16, True)])
-def test_rows_created_unasked_today_count(unasked: int, ask: bool) -> None:
+@pytest.mark.parametrize(("unapproved", "ask"), [(0, False), (15, False), (16, True)])
+def test_rows_created_unapproved_today_count(unapproved: int, ask: bool) -> None:
     plan = planned(NOTHING, *(values(n) for n in range(5)))
-    assert limits.decide(plan, RULES.plan, 20, TODAY, unasked).ask is ask
-    assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unasked).ask
+    assert limits.decide(plan, RULES.plan, 20, TODAY, unapproved).ask is ask
+    assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unapproved).ask
 
 
 def test_the_share_of_the_headcount_is_one_of_a_day() -> None:

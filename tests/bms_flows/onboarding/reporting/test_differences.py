@@ -10,30 +10,36 @@ from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_flows.onboarding.reporting.differences import Compared, Difference, News, news, tell
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.differences import (
+    ComparedContact,
+    ContactChanges,
+    ContactDifference,
+    detect_changes,
+    save_differences,
+)
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 
-OUTCOMES = [Outcome(line=2, state="needs_review", guid="42")]
+OUTCOMES = [RowOutcome(line=2, state="needs_review", guid="42")]
 
 Tell = Callable[..., list[dict[str, str]]]
 
 
-def same(**values: Any) -> Compared:
-    return Compared(42, values, {})
+def same(**values: Any) -> ComparedContact:
+    return ComparedContact(42, values, {})
 
 
-def other(ours: Any, theirs: Any) -> Compared:
-    return Compared(42, {}, {"city": (ours, theirs)})
+def other(ours: Any, theirs: Any) -> ComparedContact:
+    return ComparedContact(42, {}, {"city": (ours, theirs)})
 
 
 @pytest.fixture
 def told(warehouse: Engine) -> Tell:
     """Have a drop compared, and return the rows of its differences.csv."""
 
-    def tell_of(compared: Compared, name: str) -> list[dict[str, str]]:
+    def tell_of(compared: ComparedContact, name: str) -> list[dict[str, str]]:
         drop = claim.enter(warehouse, "contact", Seen(name, 1, "1")).id
         with warehouse.begin() as connection:
-            content = tell(connection, drop, OUTCOMES, [compared])
+            content = save_differences(connection, drop, OUTCOMES, [compared])
         return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=";"))
 
     return tell_of
@@ -79,7 +85,7 @@ def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told
     told(same(country="FR"), "a")
     told(other("Nice", "Lyon"), "b")
     told(same(country="BE"), "b")
-    stale = Compared(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
+    stale = ComparedContact(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
     assert told(stale, "a") == []
     with warehouse.connect() as connection:
         [stands] = connection.execute(
@@ -94,7 +100,7 @@ def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told
 
 def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
     differing = {"contact_domains": ([3, 7], [3]), "is_lead": (True, False), "id_client": (1, 2)}
-    rows = {row["field"]: row for row in told(Compared(42, {}, differing), "a")}
+    rows = {row["field"]: row for row in told(ComparedContact(42, {}, differing), "a")}
     assert [(row["ours"], row["theirs"]) for row in rows.values()] == [
         ("3|7", "3"),
         ("1", "2"),
@@ -103,11 +109,11 @@ def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
 
 
 def test_what_stood_already_is_no_news() -> None:
-    standing = {(42, "city"): Difference(None, "Paris", "Lyon")}
-    assert news({}, standing, [other("Paris", "Lyon")]) == News({}, {})
-    assert news({(42, "city"): "Lyon"}, {}, [same(city="Lyon")]) == News({}, {})
+    standing = {(42, "city"): ContactDifference(None, "Paris", "Lyon")}
+    assert detect_changes({}, standing, [other("Paris", "Lyon")]) == ContactChanges({}, {})
+    assert detect_changes({(42, "city"): "Lyon"}, {}, [same(city="Lyon")]) == ContactChanges({}, {})
 
 
 def test_values_are_not_in_a_repr() -> None:
     assert "Paris" not in repr(other("Paris", "Lyon"))
-    assert "Paris" not in repr(Difference("Paris", "Paris", "Paris"))
+    assert "Paris" not in repr(ContactDifference("Paris", "Paris", "Paris"))

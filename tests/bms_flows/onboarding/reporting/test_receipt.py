@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reporting.outcome import Outcome
+from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.reporting.receipt import NotBalanced, receipt
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
@@ -25,13 +25,13 @@ PLAN: Any = SimpleNamespace(
 )
 
 
-def ended(*lines: int) -> list[Outcome]:
-    return [Outcome(line=line, state="created") for line in lines]
+def ended(*lines: int) -> list[RowOutcome]:
+    return [RowOutcome(line=line, state="created") for line in lines]
 
 
 @pytest.mark.parametrize("lines", [(), (2,), (2, 2), (2, 3, 3), (2, 4)])
 def test_there_is_none_unless_every_row_is_accounted_for_once(lines: tuple[int, ...]) -> None:
-    with pytest.raises(NotBalanced, match=f"2 rows in, {len(lines)} accounted for"):
+    with pytest.raises(NotBalanced, match=f"the file has 2 rows, the receipt {len(lines)}"):
         receipt(PLAN, SHEET, ended(*lines), [])
 
 

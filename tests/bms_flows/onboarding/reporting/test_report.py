@@ -10,23 +10,23 @@ from upath import UPath
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import report
-from bms_flows.onboarding.reporting.outcome import Candidate, Difference, Outcome, counts
+from bms_flows.onboarding.reporting.outcome import Candidate, FieldDifference, RowOutcome, counts
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.excel import formulas
 
 CONTENT = "Matricule;Nom;Entité\r\n001;Dupré;1\r\n002;Noël;un\r\n003;Côté;2\r\n".encode("cp1252")
 
 
-def outcomes(sheet: Sheet) -> list[Outcome]:
+def outcomes(sheet: Sheet) -> list[RowOutcome]:
     return [
-        Outcome(line=2, state="created", key="=001", guid="g-1", id=7, is_standby=True),
-        Outcome(line=3, state="rejected", faults=sheet.faults_of(sheet.rows[1])),
-        Outcome(
+        RowOutcome(line=2, state="created", key="=001", guid="g-1", id=7, is_standby=True),
+        RowOutcome(line=3, state="rejected", faults=sheet.faults_of(sheet.rows[1])),
+        RowOutcome(
             line=4,
             state="needs_review",
             key="003",
             candidates=[Candidate(guid="g-2", id=8, evidence="name, start date")],
-            differences=[Difference(field="last_name", ours="Côté", theirs="Coté")],
+            differences=[FieldDifference(field="last_name", ours="Côté", theirs="Coté")],
         ),
     ]
 
@@ -55,7 +55,7 @@ def test_what_comes_back(tmp_path: Path) -> None:
 
 def test_excel_runs_nothing_in_what_comes_back() -> None:
     keys = ["=1", "x,=cmd|'/C calc'!A0", "x;@y", "x\n+33 6", 'x,"=1"', "x\t-A1"]
-    made = [Outcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
+    made = [RowOutcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
     assert formulas(report.created_file(made).decode("utf-8-sig")) == []
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bms_flows.onboarding.reporting.review import InvalidDecision, Lines, mismatch
+from bms_flows.onboarding.reporting.review import InvalidDecision, LineSelection, mismatch
 from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
@@ -38,7 +38,7 @@ CONTACT = {
     ],
 )
 def test_lines_are_named_one_by_one_as_ranges_or_all(text: str, lines: list[int]) -> None:
-    meant = Lines.read(text)
+    meant = LineSelection.read(text)
     assert [line for line in range(2, 12) if line in meant] == lines
 
 
@@ -47,7 +47,7 @@ def test_lines_are_named_one_by_one_as_ranges_or_all(text: str, lines: list[int]
 )
 def test_lines_that_can_not_be_read_are_refused(text: str) -> None:
     with pytest.raises(InvalidDecision, match="3-7, 9"):
-        Lines.read(text)
+        LineSelection.read(text)
 
 
 @pytest.mark.parametrize("changed", [{}, {"payroll_number": "9999"}, {"last_name": "Autre"}])

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
-from bms_flows.onboarding.reporting.audit import Finding, compare
 
 from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, compare
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Expected,
@@ -101,11 +101,13 @@ def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> N
     )
     shared = shown("g2", marks={**EXPECTED.marks, "name": "c\0d"})
     assert compare({"k": entry}, [shown(), shared], named=True) == []
-    assert compare({"k": entry}, [shown(), shared]) == [Finding("double", 1, "k", ("g1", "g2"))]
+    assert compare({"k": entry}, [shown(), shared]) == [
+        DuplicateFinding("double", 1, "k", ("g1", "g2"))
+    ]
     again = compare(
         {"k": entry}, [shown(), shared, shown("g3", others=("k",), key="x")], named=True
     )
-    assert again == [Finding("double", 1, "k", ("g1", "g3"))]
+    assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
 
 def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
@@ -115,7 +117,7 @@ def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
     )
     own = shown("g1", key="K", others=("loose",), loose=("loose",))
     double = shown("g2", key="K", others=("loose",), loose=("loose",))
-    found = [Finding("double", 1, "k", ("g1", "g2"))]
+    found = [DuplicateFinding("double", 1, "k", ("g1", "g2"))]
     assert compare({"k": entry}, [own, double]) == found
     namesake = msgspec.structs.replace(double, marks={**EXPECTED.marks, "name": "c\0d"})
     unnamed = msgspec.structs.replace(double, marks={"name": None, "start_date": None})

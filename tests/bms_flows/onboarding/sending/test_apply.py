@@ -122,7 +122,7 @@ def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None
         service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
         for n in range(200):
             ledger.add(person(n))
-        with pytest.raises(CreatesRefused, match="take 403 out of BMS_CREATE_STOPPED_BY"):
+        with pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"):
             await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
         assert {e.state for e in ledger.rows.values()} == {State.READY}
         assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
@@ -248,7 +248,7 @@ def test_a_returned_id_keeps_a_record_that_shows_late_from_being_made_twice(
 
 
 def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() -> None:
-    from bms_flows.onboarding.reporting.audit import compare
+    from bms_flows.onboarding.reporting.duplicates import compare
 
     async def main() -> None:
         ledger = MemoryLedger()

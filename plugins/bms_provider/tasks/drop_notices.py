@@ -1,7 +1,6 @@
-"""Telling the people of an inbox how a drop ended: Airflow calls it once `conclude` has.
+"""Notices about closed drops, sent from the callbacks of `conclude`.
 
-A callback and no task: a message that can't be sent is said in the log, and changes nothing of the
-drop or its run.
+A failed notice is logged and does not affect the drop or its run.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def tell(name: str, context: Mapping[str, Any]) -> None:
-    """Tell whom `BMS_INBOX_NOTICES` names; nobody where it names nobody, or where there is no report."""
+def notify(name: str, context: Mapping[str, Any]) -> None:
+    """Send the outcome of a drop to the recipient in `BMS_INBOX_NOTICES`, if there is one and a report."""
     inbox = REMOTES[name].resource.inbox
     to = InboxSettings.from_environment().inbox_notices.get(inbox)
     planned = context["ti"].xcom_pull(task_ids="plan")
@@ -36,7 +35,7 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
     with flow_context.open_context() as flow:
         drop, run = claim.get(flow.warehouse, planned["drop"]), context["dag_run"]
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
-            return  # what stands there is an earlier run's word, or another's
+            return  # the report is from another run
         folder = flow.path(drop.report)
         receipt = msgspec.json.decode(storage.read_file(folder / RECEIPT))
         message = notice(
@@ -50,4 +49,4 @@ def tell(name: str, context: Mapping[str, Any]) -> None:
     try:
         notices.send_to(to, message)
     except NotDelivered as error:
-        log.warning("the message of drop %s was not taken: %s", drop.id, error)
+        log.warning("the notice of drop %s was not delivered: %s", drop.id, error)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, make_url
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import Seen
-from bms_provider.tasks import telling
+from bms_provider.tasks import drop_notices
 from tests.listeners import Webhook, webhook
 
 COUNTS = {
@@ -61,7 +61,7 @@ def context(drop: Drop) -> dict[str, Any]:
 def test_the_people_of_the_inbox_get_figures_and_a_link(
     drop: Drop, messages: Webhook, data_root: Path
 ) -> None:
-    telling.tell("employee", context(drop))
+    drop_notices.notify("employee", context(drop))
     [text] = messages.texts
     assert text.startswith(f"employees, {drop.id}: 2 created, 1 rejected\n")
     assert f"Report: file://{data_root}/{drop.report}\n" in text
@@ -73,13 +73,13 @@ def test_nobody_is_told_where_the_setting_names_nobody(
     drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_INBOX_NOTICES", '{"contacts": "rh_chat"}')
-    telling.tell("employee", context(drop))
+    drop_notices.notify("employee", context(drop))
     assert messages.texts == []
 
 
 def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages: Webhook) -> None:
     taken = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1"))
-    telling.tell("employee", context(taken))
+    drop_notices.notify("employee", context(taken))
     assert messages.texts == []
 
 
@@ -87,12 +87,12 @@ def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_ag
     drop: Drop, warehouse: Engine, messages: Webhook
 ) -> None:
     held = claim.reopen(warehouse, drop.id, "manual__1")
-    telling.tell("employee", context(held))  # its report is of before
+    drop_notices.notify("employee", context(held))  # its report is of before
     with warehouse.begin() as connection:
         closing.finish(connection, held, "applied", report=drop.report)
-    telling.tell("employee", context(drop))  # its run was taken over
+    drop_notices.notify("employee", context(drop))  # its run was taken over
     assert messages.texts == []
-    telling.tell("employee", context(held))
+    drop_notices.notify("employee", context(held))
     assert len(messages.texts) == 1
 
 
@@ -107,6 +107,6 @@ def test_a_message_that_can_not_be_sent_is_said_and_changes_nothing(
 ) -> None:
     connect("closed", conn_type="http", host="http://127.0.0.1:9")
     monkeypatch.setenv("BMS_INBOX_NOTICES", json.dumps({"employees": to}))
-    telling.tell("employee", context(drop))
-    assert f"the message of drop {drop.id} was not taken" in caplog.text
+    drop_notices.notify("employee", context(drop))
+    assert f"the notice of drop {drop.id} was not delivered" in caplog.text
     assert claim.get(warehouse, drop.id) == drop

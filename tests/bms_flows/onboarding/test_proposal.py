@@ -9,25 +9,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from bms_flows.onboarding.run import Proposal
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.onboarding import run as proposal
+from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import State
-from bms_flows.onboarding.planning import approval as consent
-from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.ledger.store import delete_bodies
+from bms_flows.onboarding.planning import approval, rules
 from bms_flows.onboarding.planning.approval import NotApproved
+from bms_flows.onboarding.proposal import Proposal
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import (
-    Decision,
     InvalidDecision,
+    ReviewDecision,
     decide_review,
-    forget_bodies,
 )
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
@@ -83,11 +82,17 @@ async def test_nothing_is_sent_before_somebody_agreed(
         assert "Lefèvre" not in asked.text()
         with pytest.raises(NotApproved):
             await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
-        consent.refuse(place, run.drop_id, asked.plan.id, "ada")
-        outcomes, _ = await make_receipt(place, run.drop_id, asked.plan.id, sheet)
+        approval.refuse(place.warehouse, run.drop_id, asked.plan.id, "ada")
+        outcomes, _ = await make_receipt(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            place.snapshots(run.drop_id, sheet),
+            asked.plan.id,
+        )
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
-        consent.agree(place, run.drop_id, asked.plan.id, "ada")
+        approval.approve(place.warehouse, run.drop_id, asked.plan.id, "ada")
         await applied(place, run, sheet, asked.plan.id)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
@@ -100,7 +105,7 @@ async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert planned.plan.counts["create"] == 1
-        consent.agree(place, run.drop_id, planned.plan.id, "ada")
+        approval.approve(place.warehouse, run.drop_id, planned.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         # The setting is another by now: what a person agreed to is theirs all the same.
         now = replace(place, settings=replace(place.settings, approval="never"))
@@ -140,12 +145,12 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     plans = [await asked(run, warehouse, approval=20) for run in runs]
     assert [each.decision.ask for each in plans] == [False, False, True]
     assert plans[2].decision.why == (
-        "10 rows and 20 created unasked today, BMS_APPROVAL asks beyond 20 a day"
+        "10 rows and 20 created unapproved today, BMS_APPROVAL requires approval above 20 a day"
     )
     again = await asked(runs[1], warehouse, approval=20)
     assert not again.decision.ask, "the rows of a drop count once"
     async with onboarding(runs[2], warehouse) as (place, _):
-        consent.agree(place, runs[2].drop_id, plans[2].plan.id, "ada")
+        approval.approve(place.warehouse, runs[2].drop_id, plans[2].plan.id, "ada")
     more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
     assert not more.decision.ask, "what a person agreed to doesn't count"
 
@@ -184,7 +189,7 @@ async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        consent.refuse(place, run.drop_id, planned.plan.id, "ada")
+        approval.refuse(place.warehouse, run.drop_id, planned.plan.id, "ada")
         hired(sandbox)
         with pytest.raises(NotApproved, match="is refused, not approved"):
             await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
@@ -207,12 +212,18 @@ async def test_a_plan_that_would_create_less_goes_on_by_itself(
         )
         plan_id = await applied(place, run, sheet, planned.plan.id)
         assert plan_id != planned.plan.id
-        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
+        outcomes, _ = await make_receipt(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            place.snapshots(run.drop_id, sheet),
+            plan_id,
+        )
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
 def said_of(place: OnboardingContext, run: Run, plan_id: str) -> tuple[str, str | None]:
-    plan = consent.kept(place, run.drop_id, plan_id)
+    plan = approval.load(place.warehouse, run.drop_id, plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
 
@@ -223,14 +234,14 @@ def waits(engine: Engine) -> list[int]:
         return [each["counts"]["create"] for each in waiting.plans(connection, ["employee"])]
 
 
-@pytest.mark.parametrize("said", [consent.agree, consent.refuse])
+@pytest.mark.parametrize("said", [approval.approve, approval.refuse])
 async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
     said: Callable[..., None], warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        said(place, run.drop_id, plan_id, "ada")
+        said(place.warehouse, run.drop_id, plan_id, "ada")
         before = said_of(place, run, plan_id)
         await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
         assert said_of(place, run, plan_id) == before
@@ -239,7 +250,7 @@ async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
         assert again.plan.id == plan_id
         assert said_of(place, run, plan_id) == ("made", None)
         assert waits(warehouse) == [2]
-        consent.refuse(place, run.drop_id, plan_id, "bob")
+        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("refused", "bob")
 
 
@@ -250,12 +261,12 @@ async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        consent.agree(place, run.drop_id, plan_id, "ada")
-        consent.refuse(place, run.drop_id, plan_id, "bob")
+        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
+        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("refused", "bob")
-        consent.agree(place, run.drop_id, plan_id, "ada")
+        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
         await applied(place, run, sheet, plan_id)
-        consent.refuse(place, run.drop_id, plan_id, "bob")
+        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
         assert said_of(place, run, plan_id) == ("applied", "ada")
 
 
@@ -267,7 +278,7 @@ async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_n
         first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
         there = hired(sandbox)
         second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        consent.refuse(place, run.drop_id, second.plan.id, "ada")
+        approval.refuse(place.warehouse, run.drop_id, second.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         third = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         assert third.plan.id == first.plan.id
@@ -280,10 +291,10 @@ async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        consent.refuse(place, run.drop_id, larger.plan.id, "ada")
+        approval.refuse(place.warehouse, run.drop_id, larger.plan.id, "ada")
         there = hired(sandbox)
         smaller = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        consent.agree(place, run.drop_id, smaller.plan.id, "ada")
+        approval.approve(place.warehouse, run.drop_id, smaller.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         asked = await proposal.begin(place, run.drop_id, smaller.plan.id, sheet, TODAY)
         assert isinstance(asked, Proposal)
@@ -327,7 +338,7 @@ async def test_a_planning_that_stood_still_takes_no_answer_back(
         )
         await still.stands.wait()
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        consent.agree(place, run.drop_id, plan_id, "ada")
+        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
         still.goes_on.set()
         assert (await late).plan.id == plan_id
         assert said_of(place, run, plan_id) == ("approved", "ada")
@@ -339,14 +350,14 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        consent.agree(place, run.drop_id, plan_id, "ada")
+        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
         still = StandsStill(place.remote)
         slow = replace(place, remote=still)
         late = asyncio.create_task(proposal.begin(slow, run.drop_id, plan_id, sheet, TODAY))
         await still.stands.wait()
         await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         still.goes_on.set()
-        with pytest.raises(NotApproved, match="was taken back"):
+        with pytest.raises(NotApproved, match="was withdrawn"):
             await late
         assert said_of(place, run, plan_id) == ("made", None)
         with warehouse.connect() as connection:
@@ -394,15 +405,30 @@ async def test_a_person_decides_once_and_is_named(
         given = choice
         if choice == "candidate":
             given = hired(sandbox)["guid_employee"]
-        decision = Decision(given, "ada", "manual__1")
-        again = await decide_review(place, [row], decision)
+        decision = ReviewDecision(given, "ada", "manual__1")
+        again = await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
         assert follower in again
         # A try that was killed before it could send finds its own decision, and nobody else's.
-        assert await decide_review(place, [row], decision) == again
+        assert (
+            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
+            == again
+        )
         with pytest.raises(InvalidDecision):
-            await decide_review(place, [row], Decision(given, "bob", "manual__2"))
+            await decide_review(
+                place.warehouse,
+                place.ledger,
+                place.remote,
+                [row],
+                ReviewDecision(given, "bob", "manual__2"),
+            )
         await place.applier().apply([row, follower])
-        outcomes, _ = await make_receipt(place, run.drop_id, plan_id, sheet)
+        outcomes, _ = await make_receipt(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            place.snapshots(run.drop_id, sheet),
+            plan_id,
+        )
     with warehouse.connect() as connection:
         decided = connection.execute(
             text("select who, what from bms.creation_event where what like 'decided%'")
@@ -423,7 +449,13 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(InvalidDecision):
-                await decide_review(place, [row], Decision(wrong, "ada", "manual__1"))
+                await decide_review(
+                    place.warehouse,
+                    place.ledger,
+                    place.remote,
+                    [row],
+                    ReviewDecision(wrong, "ada", "manual__1"),
+                )
 
 
 async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
@@ -434,12 +466,24 @@ async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
         with pytest.raises(InvalidDecision, match="payroll_number") as refused:
-            await decide_review(place, [row], Decision(other["guid_employee"], "ada", "manual__1"))
+            await decide_review(
+                place.warehouse,
+                place.ledger,
+                place.remote,
+                [row],
+                ReviewDecision(other["guid_employee"], "ada", "manual__1"),
+            )
         assert not [cell for cell in ("Autre", "Lefèvre", "900001") if cell in str(refused.value)]
         [entry] = await place.ledger.entries([row])
         assert entry.state is State.REVIEW
         same = sandbox.insert("employees", id_entity=2, last_name="LEFÈVRE", first_name="Aurélie")
-        await decide_review(place, [row], Decision(same["guid_employee"], "ada", "manual__2"))
+        await decide_review(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            [row],
+            ReviewDecision(same["guid_employee"], "ada", "manual__2"),
+        )
         [entry] = await place.ledger.entries([row])
         assert entry.remote_id == same["guid_employee"]
 
@@ -456,7 +500,13 @@ async def test_a_listed_candidate_may_be_chosen_whatever_differs(
         assert entry.candidates == (there["guid_employee"],)
         sandbox.edit("employees", there["guid_employee"], last_name="Martin", first_name="Léa")
         choice = there["guid_employee"].upper()
-        await decide_review(place, [entry.id], Decision(choice, "ada", "manual__1"))
+        await decide_review(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            [entry.id],
+            ReviewDecision(choice, "ada", "manual__1"),
+        )
         [entry] = await place.ledger.entries([entry.id])
         assert (entry.state, entry.remote_id) == (State.ADOPTED, there["guid_employee"])
 
@@ -467,7 +517,13 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
     run = drop(TWO)
     async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
-        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
+        no = await decide_review(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            [row],
+            ReviewDecision("give_up", "ada", "manual__1"),
+        )
         await place.applier().apply(no)
         # The drop replayed: the word stands. Dropped again: a person is asked again.
         for each, codes in [
@@ -476,10 +532,22 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
         ]:
             planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
             plan_id = await applied(place, each, sheet, planned.plan.id)
-            outcomes, _ = await make_receipt(place, each.drop_id, plan_id, sheet)
+            outcomes, _ = await make_receipt(
+                place.warehouse,
+                place.ledger,
+                place.remote,
+                place.snapshots(each.drop_id, sheet),
+                plan_id,
+            )
             assert [outcome.faults[0].code for outcome in outcomes] == codes
         assert sandbox.truth()["created"]["employees"] == []
-        yes = await decide_review(place, [row], Decision("create", "bob", "manual__2"))
+        yes = await decide_review(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            [row],
+            ReviewDecision("create", "bob", "manual__2"),
+        )
         await place.applier().apply(yes)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
@@ -491,10 +559,14 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
     async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
         _, [row, _] = await in_review(place, run, sheet, sandbox)
         sandbox.set_fault("reset_after_read", "create_employee")
-        decision = Decision("create", "ada", "manual__1")
-        await place.applier().apply(await decide_review(place, [row], decision))
+        decision = ReviewDecision("create", "ada", "manual__1")
+        await place.applier().apply(
+            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
+        )
         # It waits for a word again; the run that is tried again has given its own.
-        await place.applier().apply(await decide_review(place, [row], decision))
+        await place.applier().apply(
+            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
+        )
         [entry] = await place.ledger.entries([row])
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
@@ -504,11 +576,17 @@ async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, dr
     async with onboarding(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
         plan_id = await applied(place, run, sheet, planned.plan.id)
-        _, written = await make_receipt(place, run.drop_id, plan_id, sheet)
+        _, written = await make_receipt(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            place.snapshots(run.drop_id, sheet),
+            plan_id,
+        )
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
     assert content["plan"]["id"] == plan_id
-    assert content["plan"]["decided_by"] == consent.SETTING
+    assert content["plan"]["decided_by"] == approval.SETTING
     for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
         assert secret not in written.decode()
 
@@ -525,7 +603,7 @@ def test_only_bodies_hold_personal_data_and_they_are_forgotten(
                 assert not any(secret in row for row in kept)
         assert connection.scalar(text("select count(*) from bms.creation_body")) == 2
         now = connection.scalar(text("select now()"))
-    assert forget_bodies(warehouse, now) == 2
+    assert delete_bodies(warehouse, now) == 2
 
 
 async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
@@ -540,7 +618,13 @@ async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
         assert (await place.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
             entry.snapshot_id
         }
-        no = await decide_review(place, [row], Decision("give_up", "ada", "manual__1"))
+        no = await decide_review(
+            place.warehouse,
+            place.ledger,
+            place.remote,
+            [row],
+            ReviewDecision("give_up", "ada", "manual__1"),
+        )
         await place.applier().apply(no)
         assert snapshot_store.forget(warehouse, later) == 1
         [ended] = await place.ledger.entries([row])

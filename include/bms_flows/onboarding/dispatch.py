@@ -1,0 +1,184 @@
+"""Dispatch of dropped files: claim settled files of an inbox, assign them to DAG runs, read them."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from upath import UPath
+
+from bms_flows.onboarding.inbox import (
+    archive,
+    claim,
+    closing,
+    discovery,
+    not_taken,
+    templates,
+    unfinished,
+)
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.settings import InboxSettings
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import UNDECLARED, Format, Sheet
+from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_warehouse import database
+
+log = logging.getLogger(__name__)
+
+
+class NoSuchFile(LookupError):
+    """The inbox has no such file, or there is no such drop; the message explains the params."""
+
+    retriable = False
+
+
+def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str, Any]]:
+    """Claim every settled file of an inbox; return the DAG runs to start, one per drop.
+
+    Includes earlier drops whose run was not started. Run ids are deterministic, so no run starts twice.
+    """
+    with recorded_step(flow, step) as run_id:
+        folder = provide(flow, name)
+        _restore_orphaned_files(flow, folder)
+        before = discovery.look(folder)
+        files = before
+        if before:
+            time.sleep(flow.settings.drop_settle_s)  # a file is settled if it does not change
+            files = discovery.look(folder)
+        looked = discovery.settled(folder, before.values(), files.values())
+        for seen in looked.settled:
+            try:
+                _claim(flow, name, folder, seen)
+            except claim.DropTaken as busy:
+                log.info("%s", busy)
+        now = database.now(flow.warehouse)
+        stable = timedelta(minutes=flow.settings.drop_stable_minutes)
+        for each in unfinished.keep(flow.warehouse, name, files.values(), looked.waiting):
+            log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
+            if each.cut_off(now, stable):
+                _claim(flow, name, folder, files[each.path])
+        _update_notice(flow, name, folder)
+        with flow.warehouse.begin() as connection:
+            step_log.finish(connection, run_id, state="complete")
+        return [
+            {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
+            for drop in claim.unstarted(flow.warehouse, name)
+        ]
+
+
+def provide(flow: FlowContext, name: str) -> UPath:
+    """Create an inbox with its templates if needed; return the folder."""
+    folder = _folder(flow, name)
+    templates.provide(folder, REMOTES[name].resource, declared(name))
+    return folder
+
+
+def tidy(flow: FlowContext, name: str) -> None:
+    """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
+    folder = _folder(flow, name)
+    unfinished.forget(flow.warehouse, name, lambda: discovery.look(folder))
+    _update_notice(flow, name, folder)
+
+
+def drop_of_run(flow: FlowContext, name: str, params: Mapping[str, Any], run_id: str) -> Drop:
+    """Return the drop of a DAG run, claimed by the run; raise `NoSuchFile`."""
+    if own := claim.of_run(flow.warehouse, name, run_id):
+        # An earlier try claimed the drop. A closed drop means that the run was cleared.
+        reopened = own.state in ("not_applied", "withdrawn") or params.get("decision")
+        return claim.reopen(flow.warehouse, own.id, run_id) if reopened else own
+    if params.get("path"):
+        folder = _folder(flow, name)
+        seen = discovery.see(folder, params["path"])
+        if seen is None:
+            raise NoSuchFile("no such file in the inbox; enter its name in the inbox")
+        return _claim(flow, name, folder, seen, run_id)
+    if not params.get("drop"):
+        raise NoSuchFile("enter the name of a file in the inbox, or the number of a drop")
+    drop = claim.get(flow.warehouse, params["drop"])
+    if drop.resource != name:
+        raise NoSuchFile(f"drop {drop.id} belongs to another DAG: its resource is {drop.resource}")
+    return claim.reopen(flow.warehouse, drop.id, run_id)
+
+
+def archive_original(flow: FlowContext, name: str, drop: Drop) -> UPath:
+    """Move the file of a drop to the archive; return its path there.
+
+    Closes the drop and raises `DropGone` if the file changed or is missing.
+    """
+    folder = _folder(flow, name)
+    try:
+        return archive.take(folder, flow.data_root / "archive" / folder_name(name), drop)
+    except archive.DropGone:
+        closing.withdraw(flow.warehouse, drop, _missing_reason(folder, drop))
+        raise
+
+
+def read_original(flow: FlowContext, name: str, drop: Drop) -> tuple[Sheet, UPath]:
+    """Archive and parse the file of a drop; return the content and the path. Raises `DropGone`."""
+    original = archive_original(flow, name, drop)
+    content = discovery.head(original)
+    sheet = read(content, original.name, REMOTES[name].resource, declared(name))
+    cut_off = None if discovery.complete(content, original.name) else report.last_line(sheet)
+    return replace(sheet, sha256=archive.digest(original), cut_off=cut_off), original
+
+
+def folder_name(name: str) -> str:
+    """Return the folder name of a resource in the inbox, archive and reports."""
+    return REMOTES[name].resource.inbox
+
+
+def declared(name: str) -> Format:
+    """Return the declared file format of a resource's inbox."""
+    return InboxSettings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
+
+
+def _restore_orphaned_files(flow: FlowContext, folder: UPath) -> None:
+    """Return files to the inbox that a killed run moved away for a drop that no longer needs them."""
+    for number in archive.strays(folder):
+        try:
+            drop = claim.get(flow.warehouse, number)
+        except claim.NoSuchDrop:
+            log.warning("returned files of unknown drop %s to the inbox", number)
+            archive.let_go(folder, number)
+            continue
+        if drop.state != "open":
+            archive.give_back(folder, drop)
+
+
+def _claim(
+    flow: FlowContext, name: str, folder: UPath, seen: Seen, run_id: str | None = None
+) -> Drop:
+    """Claim a file in the inbox for a run; raise `DropTaken` if another run has it."""
+    drop = claim.enter(flow.warehouse, name, seen, run_id)
+    if drop.state in claim.ENDED and discovery.see(folder, seen.path) == seen:
+        # A run archives its file before it closes the drop, so this file was dropped later.
+        drop = claim.enter_again(flow.warehouse, drop, run_id)
+    return drop
+
+
+def _update_notice(flow: FlowContext, name: str, folder: UPath) -> None:
+    """Write into the inbox which files and folders are not claimed, and why."""
+    now, own_files = database.now(flow.warehouse), templates.names(REMOTES[name].resource)
+    skipped = [
+        *not_taken.waiting(unfinished.current(flow.warehouse, name), now),
+        *not_taken.passed_over(folder, own_files, now),
+    ]
+    minutes = flow.settings.drop_stable_minutes
+    not_taken.publish(folder, skipped, flow.settings.time_zone, minutes)
+
+
+def _missing_reason(folder: UPath, drop: Drop) -> str:
+    """Return the code of the reason why the file of a drop is not readable."""
+    if drop.archive is not None:
+        return "not_kept"
+    return "gone" if discovery.see(folder, drop.path) is None else "changed"
+
+
+def _folder(flow: FlowContext, name: str) -> UPath:
+    return flow.data_root / "inbox" / folder_name(name)
