@@ -1,4 +1,4 @@
-"""Rebuild: the same tables come of the answers that were kept, or nothing is touched."""
+"""Rebuild of the invoice tables from stored responses."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def content(warehouse: Engine) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def history(sandbox: Sandbox, extract: Extract) -> None:
-    """Three loads: the month, the month after a payment and a deletion, and half of it in English."""
+    """Three loads: a month, the same month after a payment and a deletion, and half of it in English."""
     extract(*MARCH)
     first, second = sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))[:2]
     sandbox.pay(1, first["id_invoice"])
@@ -42,7 +42,7 @@ def history(sandbox: Sandbox, extract: Extract) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_the_same_tables_come_of_it(warehouse: Engine, tmp_path: Path) -> None:
+def test_a_rebuild_gives_the_same_tables(warehouse: Engine, tmp_path: Path) -> None:
     before = content(warehouse)
     with warehouse.begin() as connection:
         connection.execute(text("update bms.client_invoice set client_name = 'damaged'"))
@@ -55,9 +55,7 @@ def test_the_same_tables_come_of_it(warehouse: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_steps_that_do_not_say_when_they_saw_their_rows_ended_then(
-    warehouse: Engine, tmp_path: Path
-) -> None:
+def test_steps_without_a_time_of_reading_use_their_end(warehouse: Engine, tmp_path: Path) -> None:
     with warehouse.begin() as connection:
         ended = "update bms.step_run set finished_at = cast(details->>'seen_at' as timestamptz)"
         connection.execute(text(f"{ended}, details = details - 'seen_at'"))
@@ -83,7 +81,7 @@ extract(database.connect(uri), Path(folder), Sandbox(url, DEMO), [window])
 """
 
 
-def test_steps_are_loaded_again_in_their_order_whatever_the_workers_clocks_say(
+def test_wrong_worker_clocks_do_not_change_the_order_of_steps(
     sandbox: Sandbox,
     warehouse: Engine,
     warehouse_uri: str,
@@ -91,7 +89,7 @@ def test_steps_are_loaded_again_in_their_order_whatever_the_workers_clocks_say(
     tmp_path: Path,
     project: Path,
 ) -> None:
-    """The first load ran on a worker whose clock is two hours ahead."""
+    """The clock of the first worker is two hours ahead."""
     clock = {"PYTHONPATH": f"{project / 'tests/proofs/wall_clock'}:{project / 'include'}:{project}"}
     subprocess.run(  # noqa: S603 - this file's own program
         [sys.executable, "-c", AHEAD, sandbox.url, warehouse_uri, str(tmp_path)],
@@ -116,7 +114,7 @@ def days(warehouse: Engine) -> list[Any]:
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_days_stay_those_that_the_loads_were_listed_by(
+def test_a_rebuild_keeps_the_range_date_of_each_step(
     sandbox: Sandbox,
     warehouse: Engine,
     warehouse_uri: str,
@@ -126,7 +124,7 @@ def test_days_stay_those_that_the_loads_were_listed_by(
     *,
     silent: bool,
 ) -> None:
-    """Run from a shell without the deployment's settings; of steps that don't say, it is refused."""
+    """The command runs without the deployment's settings and refuses steps without a range date."""
     created = FlowSettings(invoice_range_date="created_on")
     sandbox.set_dialect(range_date="created_on")
     early = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))[0]["id_invoice"]
@@ -151,7 +149,7 @@ def test_days_stay_those_that_the_loads_were_listed_by(
 
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("lost", ["step-2", "step-2/*_2026-03-08_*"])
-def test_a_missing_answer_leaves_all_as_it_is(
+def test_a_missing_response_leaves_the_tables_unchanged(
     warehouse: Engine,
     tmp_path: Path,
     warehouse_uri: str,
@@ -172,7 +170,7 @@ def test_a_missing_answer_leaves_all_as_it_is(
 
 
 @pytest.mark.usefixtures("history")
-def test_the_command_says_whether_the_rows_are_the_same(
+def test_the_command_reports_whether_the_rows_are_the_same(
     warehouse_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0

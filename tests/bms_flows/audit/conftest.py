@@ -1,4 +1,4 @@
-"""An audit of the test's own."""
+"""Audit fixture."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.settings import ClientSettings
-from tests.bms_flows.audit.stand import Auditor
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.audit.environment import Auditor
+from tests.bms_flows.mirror.environment import Mirror
 
 
 @pytest.fixture
@@ -19,6 +19,6 @@ def auditor(
     client_settings: ClientSettings,
     extract: Callable[..., dict[str, Any]],
 ) -> Auditor:
-    """Audits of an empty warehouse; `load` fills it."""
+    """Audits of an empty warehouse, which `load` fills."""
     mirror = Mirror(warehouse, tmp_path, client_settings)
     return Auditor(warehouse, tmp_path, client_settings, extract, mirror)

@@ -1,4 +1,4 @@
-"""Which differences stand after a second look: the law of the self-audit, without a service."""
+"""Comparison of rows: persistent, pending and resolved differences."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -20,11 +20,11 @@ LOADED = datetime(2026, 3, 31, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def test_a_difference_stands_where_neither_side_changed() -> None:
+def test_a_difference_persists_if_neither_side_changed() -> None:
     assert persistent_differences([{1: A, 2: A}, {1: A, 2: A}], [{1: B}, {1: B}]) == {1, 2}
 
 
-def test_what_came_went_or_changed_between_two_readings_does_not_stand() -> None:
+def test_rows_that_changed_between_two_readings_are_no_persistent_difference() -> None:
     came = persistent_differences([{}, {1: A}], [{1: A}, {1: A}])
     went = persistent_differences([{1: A}, {1: A}], [{1: A}, {}])
     changed = persistent_differences([{1: A}, {1: B}], [{1: B}, {1: B}])
@@ -48,11 +48,11 @@ def compared(
     return comparison
 
 
-def test_a_difference_from_the_warehouse_is_a_fault_once_it_outlived_a_load() -> None:
+def test_a_difference_that_outlives_a_load_is_a_fault() -> None:
     first = compared({1: A, 2: B}, {1: StoredRow(B, 4)})
     assert first.pending == {"rows_differ": 1, "rows_missing": 1}
     assert first.state == "pending"
-    assert compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first).found == {}  # no load since
+    assert compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first).found == {}  # no load in between
     later = LOADED + 2 * HOUR
     again = compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first, loaded_at=later)
     assert (again.found, again.pending) == ({"warehouse_differs": 2}, {})
@@ -67,7 +67,7 @@ def test_a_difference_from_the_warehouse_is_a_fault_once_it_outlived_a_load() ->
     assert repeated([1, 2, 1]) == {1}
 
 
-def test_a_load_settles_the_differences_that_it_repaired_or_changed() -> None:
+def test_a_load_resolves_the_differences_that_it_repaired_or_changed() -> None:
     listed: dict[Key, bytes | None] = {1: A, 2: B, 3: C, 5: None}
     held = {1: StoredRow(B, 4), 3: StoredRow(A, 1), 4: StoredRow(A, 1)}
     rows = compared(listed, held, quarantined={5}).rows
@@ -82,7 +82,7 @@ def test_a_load_settles_the_differences_that_it_repaired_or_changed() -> None:
     assert still_open({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
 
 
-def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
+def test_an_unstorable_row_is_quarantined_or_missing() -> None:
     assert compared({1: None}, {}, quarantined={1}).pending == {"quarantined": 1}
     assert compared({1: None}, {1: StoredRow(A, 1)}, quarantined={1}).pending == {"quarantined": 1}
     assert compared({1: None}, {}).pending == {"rows_missing": 1}
@@ -90,7 +90,7 @@ def test_a_row_that_no_table_can_hold_is_quarantined_or_missing() -> None:
     assert differences_by_key([compared({1: None}, {}, quarantined={1}).rows]) == {}
 
 
-def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
+def test_faults_precede_failed_comparisons_in_the_state_of_a_day() -> None:
     comparison = Comparison()
     assert (comparison.state, comparison.reasons) == ("reconciled", [])
     comparison.not_compared.add("budget_spent")
@@ -104,7 +104,7 @@ def test_a_day_is_not_reconciled_before_it_is_not_checked() -> None:
     )
 
 
-def test_a_mirror_may_hold_what_is_gone() -> None:
+def test_a_mirror_may_contain_removed_rows() -> None:
     held: dict[Key, StoredRow] = {
         1: StoredRow(A, 1),
         2: StoredRow(B, 7, gone="flagged"),
@@ -113,7 +113,7 @@ def test_a_mirror_may_hold_what_is_gone() -> None:
     assert compared({1: A, 2: B}, held).pending == {}
 
 
-def test_a_mirror_that_lacks_keeps_or_forgets_to_flag_a_row_differs() -> None:
+def test_a_mirror_with_a_missing_extra_or_unflagged_row_differs() -> None:
     held: dict[Key, StoredRow] = {2: StoredRow(B, 1, gone="missing"), 4: StoredRow(C, 1)}
     first = compared({1: A, 2: B}, held)
     assert first.pending == {"rows_missing": 2, "rows_extra": 1}
@@ -147,6 +147,6 @@ def first_part(_: int) -> int:
     return 1
 
 
-def test_pages_that_are_cut_to_one_size_are_not_held_against_each_other() -> None:
+def test_truncated_pages_are_not_compared_with_each_other() -> None:
     plan = planned(100, [page(30, 40), page(30, 40)], 11, first_part)
     assert (len(plan.large), plan.small) == (3, [])

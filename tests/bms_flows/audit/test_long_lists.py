@@ -1,4 +1,4 @@
-"""Long lists are audited in parts: what one part found stays open until that part is good again."""
+"""Audits of long lists in parts."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,16 +9,16 @@ from sqlalchemy import event
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.audit.stand import TODAY, Auditor
+from tests.bms_flows.audit.environment import TODAY, Auditor
 
 PARTS = 12
 PAGE = 20
-"""Rows of a page; a part of the list has one page here."""
+"""Rows per page; a part has one page here."""
 
 
 @pytest.fixture
 def auditor(auditor: Auditor, sandbox: Sandbox) -> Auditor:
-    """Audits whose requests suffice for about two parts of the contacts a day."""
+    """Audits whose budget suffices for about two parts of the contacts per day."""
     auditor.settings = AuditSettings(audit_requests=62, audit_days=2)
     yesterday = TODAY - timedelta(days=1)
     auditor.window = Window(yesterday - timedelta(days=1), yesterday)
@@ -28,12 +28,12 @@ def auditor(auditor: Auditor, sandbox: Sandbox) -> Auditor:
 
 
 def audit(auditor: Auditor) -> None:
-    """Run the audit of a day; the mirrors read their lists before it."""
+    """Run the mirrors, then the audit of a day."""
     auditor.read_lists()
     auditor.run_in_turn(page_size=PAGE)
 
 
-def test_an_alarm_stays_while_other_parts_of_the_list_are_good(
+def test_an_alarm_stays_open_while_only_other_parts_are_reconciled(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
@@ -64,7 +64,7 @@ def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(
     assert found[-1]["cycle"]["contact"]["days"] <= PARTS // 2
 
 
-def test_an_audit_of_a_part_loads_that_part_of_the_mirror_only(
+def test_an_audit_of_a_part_reads_only_that_part_of_the_mirror(
     auditor: Auditor,
 ) -> None:
     loaded: list[int] = []
@@ -82,7 +82,7 @@ def test_an_audit_of_a_part_loads_that_part_of_the_mirror_only(
     assert sum(loaded) == compared[0] < PARTS * PAGE
 
 
-def test_a_cycle_that_is_longer_than_the_setting_allows_is_an_alarm(
+def test_a_cycle_beyond_the_limit_raises_an_alarm(
     auditor: Auditor,
 ) -> None:
     auditor.settings = AuditSettings(audit_requests=62, audit_days=2, audit_cycle_days=1)
@@ -96,7 +96,7 @@ def test_a_cycle_that_is_longer_than_the_setting_allows_is_an_alarm(
 def test_a_detail_that_differs_is_read_again_until_it_agrees(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
-    """A sample of details is read of each part; the next sample has other rows."""
+    """Each sample of details contains other rows."""
     sandbox.set_fault("stale_detail", operation="read_contact", count=2)
     auditor.run_in_turn(page_size=PAGE)
     (rows,) = auditor.query("select rows from bms.reconciliation where found <> '{}'")
@@ -108,7 +108,7 @@ def test_a_detail_that_differs_is_read_again_until_it_agrees(
     assert auditor.ringing() == set()
 
 
-def test_rows_that_moved_to_another_part_keep_the_alarm_until_they_are_found_there(
+def test_the_alarm_of_moved_rows_stays_open_until_their_new_part_is_compared(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
@@ -120,7 +120,7 @@ def test_rows_that_moved_to_another_part_keep_the_alarm_until_they_are_found_the
         assert auditor.ringing() == {"reconciliation contact"}
 
 
-def test_a_row_that_the_service_and_the_mirror_both_gave_up_closes_its_alarm(
+def test_a_row_removed_from_service_and_mirror_closes_its_alarm(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")

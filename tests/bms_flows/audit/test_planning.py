@@ -1,4 +1,4 @@
-"""Every entity, every day, every row has its turn, within the requests that an audit may make."""
+"""Planning of audits: turns of entities and days within the request budget."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +15,7 @@ TODAY = date(2026, 3, 31)
 LATEST = Window(date(2026, 3, 1), date(2026, 3, 30))
 
 
-def test_entities_take_turns_and_each_counts_its_own() -> None:
+def test_entities_take_turns_with_separate_counters() -> None:
     turns = [entity_of([1, 2, 5], ordinal) for ordinal in range(900, 906)]
     assert turns == [(1, 300), (2, 300), (5, 300), (1, 301), (2, 301), (5, 301)]
 
@@ -31,7 +31,7 @@ def test_entities_take_turns_and_each_counts_its_own() -> None:
         (AuditSettings(audit_days=7), 0, 7),
     ],
 )
-def test_days_are_as_many_as_requests_and_rows_allow(
+def test_requests_and_rows_limit_the_days_of_a_window(
     settings: AuditSettings, rows: int, days: int
 ) -> None:
     found = days_of(settings, InvoiceHistory(date(2025, 1, 1), None, rows))
@@ -40,7 +40,7 @@ def test_days_are_as_many_as_requests_and_rows_allow(
 
 
 def windows(known: InvoiceHistory, turns: int) -> list[Window]:
-    """Play daily audits of one entity; each remembers what it tried."""
+    """Simulate daily audits of one entity with their stored attempts."""
     tried, found = dict(known.tried), []
     for turn in range(turns):
         window = window_of(replace(known, tried=tried), 30, today=TODAY, turn=turn)
@@ -49,7 +49,7 @@ def windows(known: InvoiceHistory, turns: int) -> list[Window]:
     return found
 
 
-def test_the_latest_days_come_every_third_time_and_older_ones_all_in_turn() -> None:
+def test_every_third_audit_compares_the_latest_days_and_the_others_older_days_in_turn() -> None:
     found = windows(InvoiceHistory(TODAY - timedelta(days=400), None), 60)
     assert found[::3] == [LATEST] * 20
     older = [window for window in found if window != LATEST]
@@ -57,18 +57,18 @@ def test_the_latest_days_come_every_third_time_and_older_ones_all_in_turn() -> N
     assert {TODAY - timedelta(days=n) for n in range(31, 401)} <= seen
 
 
-def test_what_an_audit_left_open_is_looked_at_again() -> None:
+def test_due_days_are_compared_again() -> None:
     known = InvoiceHistory(date(2025, 1, 1), date(2025, 6, 10))
     assert windows(known, 3)[1] == Window(date(2025, 6, 10), date(2025, 7, 9))
     assert windows(InvoiceHistory(date(2025, 1, 1), date(2026, 3, 10)), 3)[1] == LATEST
 
 
-def test_with_nothing_older_the_latest_days_come_every_time() -> None:
+def test_without_older_days_every_audit_compares_the_latest() -> None:
     assert windows(InvoiceHistory(None, None), 6) == [LATEST] * 6
     assert windows(InvoiceHistory(LATEST.start, None), 6) == [LATEST] * 6
 
 
-def test_a_window_of_older_days_ends_before_the_latest_and_begins_with_the_history() -> None:
+def test_a_window_of_older_days_lies_between_history_and_latest_days() -> None:
     known = InvoiceHistory(date(2026, 2, 20), None)
     assert windows(known, 2)[1] == Window(date(2026, 2, 20), date(2026, 2, 28))
     before = LATEST.start
@@ -79,7 +79,7 @@ def test_a_window_of_older_days_ends_before_the_latest_and_begins_with_the_histo
     ("compared", "total", "days"),
     [([3], 334, 112), ([3, 0], 334, 223), ([0], 334, 334), ([4], 0, 2)],
 )
-def test_a_cycle_is_as_long_as_the_pace_of_the_latest_audits_says(
+def test_the_rate_of_the_latest_audits_determines_the_cycle(
     compared: list[int], total: int, days: int
 ) -> None:
     assert cycle_days(compared, total, 2) == days

@@ -1,4 +1,4 @@
-"""The self-audit: what it finds, what it leaves alone, what it says."""
+"""Findings of the self-audit."""
 
 from datetime import date
 from typing import Any
@@ -12,7 +12,7 @@ from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.audit.stand import Auditor
+from tests.bms_flows.audit.environment import Auditor
 
 WEEK = Window(date(2026, 3, 23), date(2026, 3, 29))
 
@@ -35,7 +35,7 @@ BUGS: list[tuple[str, str, str, str]] = [
 ]
 
 
-def test_a_service_that_agrees_with_itself_and_the_warehouse_is_reconciled(
+def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
@@ -54,7 +54,7 @@ def test_a_service_that_agrees_with_itself_and_the_warehouse_is_reconciled(
 
 
 @pytest.mark.parametrize(("bug", "operation", "resource", "code"), [BUGS[0], BUGS[5], *BUGS[7:10]])
-def test_a_service_that_contradicts_itself_is_found_out(
+def test_contradictions_of_the_service_are_found(
     sandbox: Sandbox, auditor: Auditor, bug: str, operation: str, resource: str, code: str
 ) -> None:
     auditor.window = Window(date(2026, 3, 16), date(2026, 3, 27))
@@ -70,8 +70,8 @@ def test_a_service_that_contradicts_itself_is_found_out(
     assert (auditor.found(), auditor.ringing()) == ({}, set())
 
 
-def test_what_changes_while_it_is_read_is_no_bug(sandbox: Sandbox, auditor: Auditor) -> None:
-    """An answer that is wrong once is what a change between two answers looks like."""
+def test_changes_during_an_audit_are_no_faults(sandbox: Sandbox, auditor: Auditor) -> None:
+    """A response that is wrong once looks like a change between two responses."""
     auditor.window = WEEK
     sandbox.fill(contacts=20, employees=3)
     for kind, after in (("missing_day", 0), ("short_list", 4), ("wrong_amount", 9)):
@@ -83,7 +83,7 @@ def test_what_changes_while_it_is_read_is_no_bug(sandbox: Sandbox, auditor: Audi
     assert auditor.query(changed)[0][0] > 0
 
 
-def test_an_invoice_changed_since_it_was_loaded_is_no_bug(
+def test_an_invoice_that_changed_after_its_load_is_no_fault(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
@@ -99,7 +99,7 @@ def test_an_invoice_changed_since_it_was_loaded_is_no_bug(
     assert auditor.states() == {"reconciled": 7 + 3}
 
 
-def test_a_warehouse_that_is_wrong_is_told_once_it_has_read_the_day_again(
+def test_a_wrong_invoice_is_reported_after_the_next_load_of_its_day(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
@@ -110,13 +110,13 @@ def test_a_warehouse_that_is_wrong_is_told_once_it_has_read_the_day_again(
     auditor.execute(f"{table} created_on = created_on + '1 hour' where id_invoice = {hour}")
     auditor.run()
     assert auditor.found() == {}
-    auditor.load()  # sees that the row is the one it knows, and leaves it
+    auditor.load()  # the row has not changed, so the load does not write it
     auditor.run()
     assert auditor.found() == {"client_invoice": {"warehouse_differs": 2}}
     assert auditor.ringing() == {"reconciliation client_invoice 1"}
 
 
-def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
+def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
@@ -125,7 +125,7 @@ def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     auditor.run()
     assert auditor.found() == {}
-    auditor.mirror.run("contact", page_size=100, id_client=999_999)  # nobody of the others
+    auditor.mirror.run("contact", page_size=100, id_client=999_999)  # a restricted run
     auditor.next_day()
     auditor.run()
     assert auditor.found() == {}
@@ -135,7 +135,7 @@ def test_a_mirror_that_is_wrong_is_told_once_it_has_read_its_list_again(
     assert auditor.found() == {"contact": {"warehouse_differs": 1}}
 
 
-def test_a_row_that_the_mirror_knows_to_be_left_out_of_lists_is_no_bug(
+def test_a_row_known_to_be_missing_from_lists_is_no_fault(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
@@ -150,7 +150,7 @@ def test_a_row_that_the_mirror_knows_to_be_left_out_of_lists_is_no_bug(
     assert auditor.found() == {}
 
 
-def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
+def test_comparisons_beyond_the_request_budget_are_reported(auditor: Auditor) -> None:
     auditor.settings = AuditSettings(audit_requests=30)
     auditor.run()
     assert auditor.query(
@@ -161,7 +161,7 @@ def test_beyond_its_requests_it_says_what_it_left_out(auditor: Auditor) -> None:
     assert auditor.ringing() == set()
 
 
-def test_what_the_service_fails_to_answer_is_not_checked_and_keeps_an_earlier_word(
+def test_a_failed_comparison_keeps_the_result_of_an_earlier_audit(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
@@ -183,7 +183,7 @@ def test_what_the_service_fails_to_answer_is_not_checked_and_keeps_an_earlier_wo
     ]
 
 
-def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
+def test_results_contain_no_personal_data(sandbox: Sandbox, auditor: Auditor) -> None:
     auditor.window = WEEK
     sandbox.fill(contacts=20, employees=3)
     sandbox.set_fault("stale_detail", operation="read_contact")
@@ -197,10 +197,10 @@ def test_the_words_hold_no_row(sandbox: Sandbox, auditor: Auditor) -> None:
     assert "Ancienneville" not in texts
 
 
-def test_a_day_that_no_load_has_read_is_told_of_until_one_has(
+def test_a_day_without_a_load_is_reported_until_it_is_loaded(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
-    """Between days that were read; before them nobody asked, and after them runs are to come."""
+    """Only days between loaded days are reported; earlier and later days are not expected."""
     sandbox.fill(contacts=20, employees=3)
     for day in (24, 27):
         auditor.window = Window(date(2026, 3, day), date(2026, 3, day))
@@ -218,10 +218,10 @@ def test_a_day_that_no_load_has_read_is_told_of_until_one_has(
     assert (auditor.query(words), auditor.ringing()) == ([], set())
 
 
-def test_days_whose_rows_are_missing_from_the_warehouse_are_pending_until_a_load_brings_them_back(
+def test_missing_rows_are_pending_until_a_load_restores_them(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
-    """No load runs between the audits: a row that was entered since looks the same."""
+    """Without a load in between, a new row looks the same."""
     auditor.window = WEEK
     sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
     auditor.load()
@@ -246,9 +246,7 @@ def test_days_whose_rows_are_missing_from_the_warehouse_are_pending_until_a_load
     assert auditor.latest("contact") == ("reconciled", {})
 
 
-def test_rows_that_changed_since_the_load_leave_their_day_pending(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_rows_that_changed_after_the_load_are_pending(sandbox: Sandbox, auditor: Auditor) -> None:
     auditor.window = WEEK
     auditor.load()
     row = sandbox.invoices(1, WEEK.start, WEEK.end)[0]
@@ -260,7 +258,7 @@ def test_rows_that_changed_since_the_load_leave_their_day_pending(
     assert auditor.ringing() == set()
 
 
-def test_rows_in_quarantine_are_named_and_rows_that_are_in_neither_place_are_missing(
+def test_quarantined_rows_are_listed_and_other_absent_rows_are_missing(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = WEEK
@@ -281,7 +279,7 @@ def test_rows_in_quarantine_are_named_and_rows_that_are_in_neither_place_are_mis
     assert auditor.latest("contact") == named
 
 
-def test_a_detail_that_no_record_can_hold_ends_no_audit(sandbox: Sandbox, auditor: Auditor) -> None:
+def test_an_undecodable_detail_does_not_end_the_audit(sandbox: Sandbox, auditor: Auditor) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
     sandbox.fill(contacts=3, employees=3, consultants=4)
     auditor.load()
@@ -293,7 +291,7 @@ def test_a_detail_that_no_record_can_hold_ends_no_audit(sandbox: Sandbox, audito
     assert auditor.latest("contact") == ("reconciled", {})
 
 
-def test_rows_that_no_record_can_hold_are_named_while_they_are_in_quarantine(
+def test_undecodable_rows_are_listed_while_they_are_in_quarantine(
     sandbox: Sandbox, auditor: Auditor
 ) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)

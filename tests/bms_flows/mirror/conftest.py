@@ -1,4 +1,4 @@
-"""A mirror of the test's own: the sandbox on one side, an empty warehouse on the other."""
+"""Mirror fixture: a sandbox and an empty warehouse per test."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.settings import ClientSettings
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 
 @pytest.fixture
 def mirror(warehouse: Engine, tmp_path: Path, client_settings: ClientSettings) -> Mirror:
-    """A mirror that holds nothing yet."""
+    """An empty mirror."""
     return Mirror(warehouse, tmp_path, client_settings)

@@ -1,12 +1,12 @@
-"""Consultants: no filter, no flag; gone by two passes and a 404 alone."""
+"""Mirror of consultants, whose list has no filter and no flag."""
 
 from decimal import Decimal
 
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 
-def test_rates_skills_and_languages_are_as_the_service_has_them(
+def test_rates_skills_and_languages_equal_those_of_the_service(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.edit("consultants", 501, rate=412.35)
@@ -23,7 +23,7 @@ def test_rates_skills_and_languages_are_as_the_service_has_them(
     assert (again["unchanged"], again["changed"]) == (len(truth), 0)
 
 
-def test_one_that_vanished_and_came_back(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_consultant_that_disappears_and_returns(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(consultants=30)
     mirror.run("consultant")
     true = sandbox.rows("consultants")[4]
@@ -37,19 +37,21 @@ def test_one_that_vanished_and_came_back(sandbox: Sandbox, mirror: Mirror) -> No
     assert not mirror.rows("bms.consultant", f"id = {true['id']}")[0]["deleted"]
 
 
-def test_one_that_the_list_loses_is_not_gone_while_its_detail_is_there(
+def test_a_consultant_missing_from_the_list_is_not_removed_while_its_detail_exists(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(consultants=8)
     mirror.run("consultant")
-    sandbox.set_fault("short_list", "list_consultants")  # every answer lacks its second half
+    sandbox.set_fault("short_list", "list_consultants")  # every response lacks its second half
     manifest = mirror.run("consultant")
     assert (manifest["missing"], manifest["changed"]) == (0, 0)
     assert mirror.requests("read_consultant") >= 4
     assert not any(row["deleted"] for row in mirror.rows("bms.consultant"))
 
 
-def test_a_type_alone_says_nothing_of_the_others(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_run_restricted_to_a_type_removes_no_other_consultant(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
     sandbox.fill(consultants=30)
     mirror.run("consultant")
     sandbox.delete("consultants", 504)

@@ -1,4 +1,4 @@
-"""Which details, who is gone, when to ask: pure."""
+"""Decisions of a mirror run: details to read, missing rows, limits of removals."""
 
 from collections.abc import Callable
 from random import Random
@@ -30,7 +30,7 @@ GONE = replace(THERE, removal="missing")
 def runs_of(
     rotation: int, keys: Callable[[int], set[Key]], budget: int, runs: int
 ) -> list[list[Key]]:
-    """Return whose details each of so many runs reads in turn, of the rows that are there then."""
+    """Return the rows whose details each run of a rotation reads, given the rows of each run."""
     read: list[list[Key]] = []
     reached: dict[str, Any] = {}
     for turn in range(runs):
@@ -46,10 +46,8 @@ def runs_of(
     ("rotation", "budget", "runs"),
     [(7, 1_000, 7), (7, 40, 25), (100, 1_000, 100), (4_000, 1, 4_000)],
 )
-def test_every_detail_has_its_turn_once_in_a_rotation(
-    rotation: int, budget: int, runs: int
-) -> None:
-    """Or in as many runs more as the budget makes of it: 1,000 rows by 40 are 25 runs."""
+def test_a_rotation_reads_every_detail_once(rotation: int, budget: int, runs: int) -> None:
+    """A small budget extends the rotation: 1,000 rows at 40 per run are 25 runs."""
     keys: set[Key] = {*range(1_000)}
     read = runs_of(rotation, lambda _: keys, budget, 3 * runs)
     for start in (0, 1, runs // 2, 2 * runs):
@@ -57,22 +55,22 @@ def test_every_detail_has_its_turn_once_in_a_rotation(
     assert max(map(len, read)) - min(map(len, read)) <= 1
 
 
-def test_rows_that_come_and_go_move_nobody_out_of_turn() -> None:
+def test_new_and_removed_rows_do_not_change_the_rotation_of_other_rows() -> None:
     chance = Random(5)
     stay: set[Key] = {*range(200)}
     others = [{*chance.sample(range(200, 400), 100)} for _ in range(120)]
     read = runs_of(10, lambda turn: stay | others[turn], 25, 120)
-    for start in range(120 - 13):  # 300 rows by 25 are 12 runs, one more for those that came
+    for start in range(120 - 13):  # 300 rows by 25 are 12 runs, one more for the new rows
         assert stay <= {key for each in read[start : start + 13] for key in each}
 
 
-def test_changed_rows_come_before_those_whose_turn_it_is_and_each_once() -> None:
+def test_changed_rows_precede_due_rows_without_repetition() -> None:
     chosen = details_to_read(changed=[1, 2], incomplete=[3, 1], due=[4, 5], budget=4)
     assert chosen == ([1, 2, 3], [4])
     assert details_to_read(changed=[1, 2], incomplete=[3], due=[4], budget=2) == ([1, 2], [])
 
 
-def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
+def test_due_rows_beyond_the_budget_are_first_in_the_next_run() -> None:
     keys: set[Key] = {*range(10)}
     due = Rotation(2, 1).due(keys)
     after = Rotation(2, 1).after(due[:2])
@@ -82,13 +80,13 @@ def test_those_that_a_run_has_no_room_for_are_the_next_in_turn() -> None:
     assert Rotation(2, 1, "ab").after([])["reached"] == "ab"
 
 
-def test_gone_are_those_present_so_far_in_this_scope_and_not_seen() -> None:
+def test_missing_rows_are_the_current_unseen_rows_of_the_scope() -> None:
     known: dict[Key, MirrorRow] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
     assert missing_rows(known, {1}, None) == [2]
     assert missing_rows(known, {1}, 7) == [4]
 
 
-def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged() -> None:
+def test_current_and_flagged_rows_with_a_detail_are_in_rotation() -> None:
     known: dict[Key, MirrorRow] = {
         1: THERE,
         2: GONE,
@@ -100,8 +98,8 @@ def test_details_take_turns_that_were_read_and_whose_rows_are_there_or_flagged()
     assert in_rotation(known, 7) == [4]
 
 
-def test_the_place_of_a_row_stays_the_same_from_release_to_release() -> None:
-    """A run stores the place that it reached, and the next one goes on from there."""
+def test_the_ring_position_of_a_row_is_stable_across_releases() -> None:
+    """A run stores the reached position, from which the next run continues."""
     assert ring_position(1001) == "41cf3c54b6edb00d"
     assert ring_position("1001") == ring_position(1001)
 
@@ -110,7 +108,7 @@ UNLISTED = replace(THERE, list_hash=None)
 UNREAD = replace(UNLISTED, detailed=False)
 
 
-def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
+def test_missing_rows_are_confirmed_at_once_or_in_rotation() -> None:
     known: dict[Key, MirrorRow] = {1: THERE, 2: UNLISTED, 3: UNREAD}
     assert newly_missing(known, [1, 2, 3]) == [1]
     assert details_to_confirm(known, [1, 2, 3], rotates=False) == [1, 2, 3]
@@ -121,11 +119,13 @@ def test_absent_rows_are_confirmed_at_once_or_in_their_turn() -> None:
     ("gone", "present", "asks"),
     [(10, 20, False), (11, 20, True), (50, 1000, False), (51, 1000, True)],
 )
-def test_beyond_a_count_and_a_share_a_person_is_asked(gone: int, present: int, asks: bool) -> None:
+def test_removals_beyond_a_count_and_a_share_exceed_the_limit(
+    gone: int, present: int, asks: bool
+) -> None:
     assert exceeds_limit(gone, present, rows=10, percent=5) == asks
 
 
-def test_a_flag_stays_where_its_list_is_not_proven() -> None:
+def test_a_flag_stays_while_its_list_is_not_proven() -> None:
     known: dict[Key, MirrorRow] = {1: THERE, 2: THERE, 4: GONE}
     flag = FlagList(ListReader(never, never, 10), rows_with_flag(known, 0), seen={1, 3})
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, True, True, False]

@@ -1,18 +1,18 @@
-"""Details: a row counts as read once its detail was read beside what its list says now."""
+"""Details: budget, rotation and invalid details."""
 
 from typing import Any
 
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import NEVER, Mirror
+from tests.bms_flows.mirror.environment import NEVER, Mirror
 
 
 def notes(mirror: Mirror) -> list[Any]:
     return [row["notes"] for row in mirror.rows("bms.contact")]
 
 
-def test_of_many_edited_at_once_those_beyond_the_budget_are_read_in_the_next_runs(
+def test_changed_rows_beyond_the_budget_are_read_in_the_next_runs(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
@@ -30,7 +30,7 @@ def test_of_many_edited_at_once_those_beyond_the_budget_are_read_in_the_next_run
     assert read == [(8, 8), (8, 16), (4, 20), (0, 20)]
 
 
-def test_a_run_without_details_leaves_those_of_changed_rows_to_the_next_with_them(
+def test_the_next_run_with_details_reads_those_that_a_run_without_details_skipped(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
@@ -46,10 +46,8 @@ def test_a_run_without_details_leaves_those_of_changed_rows_to_the_next_with_the
     assert mirror.requests("read_contact") == 0
 
 
-def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    """In its turn or with a change: its quarantine says so all the while."""
+def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirror: Mirror) -> None:
+    """In rotation or after a change; the row stays in quarantine until then."""
 
     def aside() -> list[tuple[Any, ...]]:
         with mirror.warehouse.connect() as connection:
@@ -86,10 +84,10 @@ def test_a_detail_that_cannot_be_loaded_is_asked_for_until_it_can(
     ]
 
 
-def test_with_more_due_than_the_budget_every_detail_is_read_again_within_a_bound(
+def test_a_small_budget_delays_the_rotation_by_a_bounded_number_of_runs(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
-    """Twelve rows in two runs would be six in each; two in each are six runs."""
+    """Twelve rows in two runs need six per run; with a budget of two they take six runs."""
     sandbox.fill(contacts=12)
     mirror.run()
     mirror.settings = FlowSettings(mirror_details=2, mirror_rotation=2)

@@ -1,4 +1,4 @@
-"""Every reading of the gaps that concern lists and details: the same mirror, to the byte."""
+"""Dialects of lists and details: every dialect gives the same mirror."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
-from tests.bms_flows.mirror.stand import KINDS, Mirror
+from tests.bms_flows.mirror.environment import KINDS, Mirror
 
 READINGS: list[dict[str, Any]] = [
     {"page_size_max": 4},
@@ -55,7 +55,7 @@ def empty(mirror: Mirror) -> None:
 
 
 @pytest.mark.prove
-def test_every_reading_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_every_dialect_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -> None:
     small = {"contacts": 12, "consultants": 6, "employees": 5}
     sandbox.fill(**small)
     all_three(mirror)
@@ -67,7 +67,7 @@ def test_every_reading_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -
         empty(mirror)
         manifests = all_three(mirror)
         assert [each["state"] for each in manifests] == 3 * ["complete"], reading
-        # Milliseconds say more of a time than the other readings do.
+        # Only milliseconds contain the full time.
         if reading.get("datetime_format") not in ("ms", "utc_ms"):
             assert fingerprints(mirror) == expected, reading
 
@@ -82,10 +82,10 @@ def test_an_empty_service_is_an_empty_mirror(
     assert [(each["state"], each["rows_read"]) for each in manifests] == 3 * [("complete", 0)]
 
 
-def test_a_list_of_deleted_ones_that_shows_all_of_them_marks_nobody(
+def test_a_service_that_ignores_the_filter_causes_no_removals(
     sandbox: Sandbox, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service may not know `filter`: a row that says of itself that it is there, is."""
+    """A service may ignore `filter`; the row's own `deleted` precedes its list."""
 
     def unfiltered(client: Client) -> MirrorSource:
         source = contacts(client)
@@ -116,7 +116,7 @@ def test_flagged_contacts_are_found_wherever_the_service_lists_them(
     assert mirror.run()["changed"] == 0
 
 
-def test_unknown_fields_are_kept(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_unknown_fields_are_stored(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=5)
     sandbox.set_dialect(extra_fields=True)
     mirror.run()
@@ -124,7 +124,7 @@ def test_unknown_fields_are_kept(sandbox: Sandbox, mirror: Mirror) -> None:
     assert mirror.run()["unchanged"] == 5
 
 
-def test_a_page_size_that_is_refused_is_told(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_refused_page_size_is_reported(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.set_dialect(page_size_max=5, page_size_over="refuse")
     with pytest.raises(Refused):
         mirror.run(page_size=10)

@@ -1,4 +1,4 @@
-"""What the lists of a run bring is kept as it came, but for what is private."""
+"""Stored responses of lists contain no private fields."""
 
 import json
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ CANARY = "2 94 05 01 053 777 42"
 
 
 class Kept(list[bytes]):
-    """Stands in for the files of answers."""
+    """In-memory replacement of response files."""
 
     def append(self, _: str, body: bytes) -> None:  # type: ignore[override]
         super().append(body)
 
 
 async def unasked(*_: Any) -> Any:
-    """Stand in for the service: the page is there already."""
+    """Fail: the test needs no request."""
     raise AssertionError("nothing is asked")
 
 
-async def test_a_private_field_that_a_list_shows_unasked_is_kept_nowhere() -> None:
-    """The interface has it in the detail alone; a service may say more than its interface."""
+async def test_an_unexpected_private_field_of_a_list_is_not_stored() -> None:
+    """The interface includes the field only in details; a service may return more than its interface."""
     row = {"guid_employee": "a", "last_name": "Dupré", "social_security_number": CANARY, "new": 1}
     body = json.dumps([row]).encode()
     read = RecordReader(ENDPOINT, EmployeeItem).rows(body)

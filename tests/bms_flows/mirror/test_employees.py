@@ -1,4 +1,4 @@
-"""Employees: standby and former are marked, leaving is no deletion, private data is kept apart."""
+"""Mirror of employees: flags of standby and former employees, entities, private fields."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
-from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
+from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 
 OFF = RunOptions(details=False)
 FULL = RunOptions(private=True)
@@ -27,19 +27,19 @@ SECRETS = {name: f"secret-{name}" for name in EMPLOYEE_PRIVATE_FIELDS} | {
 }
 
 MISTYPED = 2_840_775_116_042
-"""A social security number written as a number, which no field of a record has a place for."""
+"""A social security number as a JSON number, which the record cannot decode."""
 
 
 @pytest.fixture
 def guid(sandbox: Sandbox) -> str:
-    """An employee whose private fields are all filled and easily found."""
+    """An employee with recognisable values in all private fields."""
     key: str = sandbox.rows("employees")[0]["guid_employee"]
     sandbox.edit("employees", key, **SECRETS)
     return key
 
 
 def written(mirror: Mirror, schema: str) -> str:
-    """Return all that a schema's tables hold, as text."""
+    """Return the contents of a schema's tables as text."""
     with mirror.warehouse.connect() as connection:
         tables = connection.scalars(
             text(
@@ -56,7 +56,7 @@ def written(mirror: Mirror, schema: str) -> str:
 
 
 def files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every file with its text, unpacked."""
+    """Yield every file with its decompressed text."""
     for path in folder.rglob("*"):
         if path.is_file():
             with pa.CompressedInputStream(str(path), "zstd") as unpacked:
@@ -67,14 +67,12 @@ def found(texts: str) -> set[str]:
     return {name for name, secret in SECRETS.items() if secret in texts}
 
 
-def test_every_employee_of_an_entity_standby_and_former_ones_too(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_the_mirror_includes_standby_and_former_employees(sandbox: Sandbox, mirror: Mirror) -> None:
     truth = {r["guid_employee"]: r for r in sandbox.rows("employees") if r["id_entity"] == 1}
     manifest = mirror.run("employee", id_entity=1)
     stored = mirror.rows("bms.employee")
     assert (manifest["state"], manifest["inserted"]) == ("complete", len(truth))
-    assert mirror.requests("list_employees") == 4  # standby, former, and all twice
+    assert mirror.requests("list_employees") == 4  # standby, former, and twice all
     for row in stored:
         true = truth[row["guid_employee"]]
         assert row["_standby"] == true["is_standby"]
@@ -90,14 +88,14 @@ def test_every_employee_of_an_entity_standby_and_former_ones_too(
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_entities_do_not_miss_each_other_s_employees(mirror: Mirror) -> None:
+def test_runs_of_one_entity_do_not_remove_employees_of_another(mirror: Mirror) -> None:
     for id_entity in (1, 2, 1, 2):
         assert mirror.run("employee", id_entity=id_entity)["missing"] == 0
 
 
 @pytest.fixture
 def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever entity 1 asks for a detail, the whole run of entity 2 comes in between."""
+    """Each detail request of entity 1 triggers a whole run of entity 2."""
 
     def slower(client: Client, *, id_entity: int) -> MirrorSource:
         source = employees(client, id_entity=id_entity)
@@ -112,9 +110,7 @@ def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("overtaken")
-def test_one_who_moves_to_another_entity_is_that_one_s_from_then_on(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_an_employee_who_moves_belongs_to_the_new_entity(sandbox: Sandbox, mirror: Mirror) -> None:
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     for id_entity in (1, 2):
         mirror.run("employee", id_entity=id_entity, asked=OFF)
@@ -127,7 +123,7 @@ def test_one_who_moves_to_another_entity_is_that_one_s_from_then_on(
     assert mirror.rows("bms.employee", f"guid_employee = '{moved}'")[0]["_entity"] == 2
 
 
-def test_one_who_moves_to_an_entity_that_is_not_read_is_kept_and_no_news(
+def test_an_employee_who_moves_to_an_unread_entity_stays_without_new_versions(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
@@ -140,7 +136,7 @@ def test_one_who_moves_to_an_entity_that_is_not_read_is_kept_and_no_news(
     assert (row["_entity"], row["id_entity"], row["deleted"]) == (1, 2, False)
 
 
-def test_leaving_is_a_change_and_vanishing_is_not_leaving(
+def test_leaving_the_company_is_a_change_not_a_removal(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
     mirror.run("employee", id_entity=1)
@@ -155,10 +151,10 @@ def test_leaving_is_a_change_and_vanishing_is_not_leaving(
 
 
 @pytest.mark.parametrize("asked", [OFF, RunOptions()], ids=["off", "directory"])
-def test_private_data_is_written_nowhere(
+def test_private_fields_are_not_stored_by_default(
     sandbox: Sandbox, mirror: Mirror, guid: str, asked: RunOptions
 ) -> None:
-    """Not in rows, versions, unknown fields, raw answers or quarantine; not when the run ends badly."""
+    """Neither in rows, versions, unknown fields, responses or quarantine, nor after a failed run."""
     mirror.run("employee", id_entity=1, asked=asked)
     sandbox.edit("employees", guid, job_title="changed", skills="with a \0 in it")
     other = sandbox.rows("employees")[1]["guid_employee"]
@@ -176,7 +172,7 @@ def test_private_data_is_written_nowhere(
         assert str(MISTYPED) not in texts
 
 
-def test_in_full_it_is_kept_apart_with_versions(
+def test_full_details_store_private_fields_in_their_tables_with_versions(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
     mirror.run("employee", id_entity=1)
@@ -191,10 +187,10 @@ def test_in_full_it_is_kept_apart_with_versions(
     for path, content in files(mirror.data_root):
         assert "employee_private" in str(path) or found(content) == set()
     mirror.run("employee", id_entity=1, asked=FULL)
-    assert mirror.requests("read_employee") <= 2  # those whose turn it is
+    assert mirror.requests("read_employee") <= 2  # due details
 
 
-def test_a_private_part_that_cannot_be_loaded_is_asked_for_until_it_can(
+def test_an_invalid_private_field_is_requested_until_it_is_valid(
     sandbox: Sandbox, mirror: Mirror, guid: str
 ) -> None:
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
@@ -211,7 +207,7 @@ def test_a_private_part_that_cannot_be_loaded_is_asked_for_until_it_can(
     assert f"{guid} private" not in written(mirror, "bms")
 
 
-def test_only_its_own_role_reads_it(warehouse: Engine) -> None:
+def test_only_the_private_role_reads_private_tables(warehouse: Engine) -> None:
     with warehouse.connect() as connection:
         readers: dict[str, Any] = {
             role: connection.scalar(
@@ -226,7 +222,7 @@ def test_only_its_own_role_reads_it(warehouse: Engine) -> None:
     assert readers == {"bms_private_reader": True, "bms_analyst": False}
 
 
-def test_the_private_schema_is_what_its_tables_say_and_explained(warehouse: Engine) -> None:
+def test_the_private_schema_equals_its_metadata_and_has_comments(warehouse: Engine) -> None:
     def ours(name: str | None, kind: str, _: object) -> bool:
         return name == "bms_private" if kind == "schema" else True
 

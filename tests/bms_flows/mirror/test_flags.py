@@ -1,4 +1,4 @@
-"""Flags and deleted rows of a run that says `complete`: as proven as the list itself."""
+"""Flags and deleted rows of complete runs are proven."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 LIST_ONLY = RunOptions(details=False, accept_gone=True)
 
@@ -15,7 +15,7 @@ LIST_ONLY = RunOptions(details=False, accept_gone=True)
 def shifted(
     sandbox: Sandbox, mirror: Mirror, *, deleted: int = 0, **dialect: Any
 ) -> Iterator[dict[str, Any]]:
-    """Run first loads in each of which another request finds that a served row was deleted before it."""
+    """Run first loads; in each, a served row is deleted before a different request."""
     for after in range(30):
         sandbox.reset()
         sandbox.fill(contacts=40)
@@ -33,9 +33,7 @@ def shifted(
             yield manifest
 
 
-def test_a_new_row_that_slips_from_page_to_page_keeps_its_flag(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_a_new_row_that_moves_between_pages_has_its_flag(sandbox: Sandbox, mirror: Mirror) -> None:
     runs = 0
     for _ in shifted(sandbox, mirror):
         runs += 1
@@ -48,10 +46,8 @@ def test_a_new_row_that_slips_from_page_to_page_keeps_its_flag(
     assert runs > 5
 
 
-def test_a_deleted_row_that_slips_from_page_to_page_is_stored(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    """The service lists deleted rows with filter=DELETED only."""
+def test_a_deleted_row_that_moves_between_pages_is_stored(sandbox: Sandbox, mirror: Mirror) -> None:
+    """The service lists deleted rows only with filter=DELETED."""
     runs = 0
     for _ in shifted(sandbox, mirror, deleted=15, all_includes_deleted=False):
         runs += 1
@@ -61,7 +57,7 @@ def test_a_deleted_row_that_slips_from_page_to_page_is_stored(
 
 
 @pytest.mark.parametrize("filter_", ["ACTIVE", "DELETED"])
-def test_a_flag_whose_list_was_not_read_is_unknown_until_it_is(
+def test_a_flag_is_unknown_until_its_list_is_read(
     sandbox: Sandbox, mirror: Mirror, filter_: str
 ) -> None:
     sandbox.fill(contacts=30)
@@ -76,7 +72,7 @@ def test_a_flag_whose_list_was_not_read_is_unknown_until_it_is(
     assert [row["_assigned"] for row in mirror.rows("bms.contact")] == flags
 
 
-def test_a_flag_s_list_is_read_twice_only_where_a_row_is_new_or_changed(
+def test_a_filtered_list_is_read_twice_only_if_rows_are_new_or_changed(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=30)

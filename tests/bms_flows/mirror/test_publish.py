@@ -1,4 +1,4 @@
-"""Publishing a mirror's run: which runs release quarantine, and what marking leaves alone."""
+"""Publication of a mirror run: release of quarantine, and removed rows."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import mirrors
 from bms_warehouse.tables import contact, contact_version
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 LIST_ONLY = RunOptions(details=False)
 UNREADABLE = "Ly\x00on"
@@ -24,7 +24,7 @@ def quarantined(mirror: Mirror) -> list[str]:
 
 @pytest.fixture
 def bad_row(sandbox: Sandbox, mirror: Mirror) -> str:
-    """The key of a row that a complete run put into quarantine, and that lists no longer show."""
+    """The key of a quarantined row that lists no longer contain."""
     sandbox.fill(contacts=60)
     sandbox.edit("contacts", 1003, city=UNREADABLE)
     assert mirror.run(asked=LIST_ONLY)["state"] == "complete"
@@ -33,7 +33,7 @@ def bad_row(sandbox: Sandbox, mirror: Mirror) -> str:
     return "1003"
 
 
-def test_a_run_over_a_part_of_the_list_releases_no_quarantine(mirror: Mirror, bad_row: str) -> None:
+def test_a_restricted_run_releases_no_quarantine(mirror: Mirror, bad_row: str) -> None:
     mirror.run(asked=LIST_ONLY, filter="ACTIVE")
     assert quarantined(mirror) == [bad_row]
     mirror.run(asked=LIST_ONLY)
@@ -43,13 +43,13 @@ def test_a_run_over_a_part_of_the_list_releases_no_quarantine(mirror: Mirror, ba
 def test_an_unstable_run_releases_no_quarantine(
     sandbox: Sandbox, mirror: Mirror, bad_row: str
 ) -> None:
-    sandbox.set_dialect(page_size_max=1)  # no two pages can share a row: nothing can be covered
+    sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
     sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
     assert mirror.run(asked=LIST_ONLY)["state"] == "unstable"
     assert quarantined(mirror) == [bad_row]
 
 
-def test_rows_that_are_marked_already_keep_their_mark(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run(asked=LIST_ONLY)
     given = {"step_run_id": 77, "observed_at": LATER}

@@ -1,11 +1,11 @@
-"""Fields under their other names, and digests that see every difference."""
+"""Alternative field names, and digests of rows."""
 
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.rows import digest_of, rename
 
 
-def test_a_field_under_its_other_name_is_the_same_field() -> None:
+def test_a_field_under_an_alternative_name_is_the_same_field() -> None:
     item, detail = ContactItem(id=1), Contact(id=1)
     assert rename(item, {"active": True}, CONTACTS.aliases) == {}
     assert item.actif is True
@@ -14,13 +14,13 @@ def test_a_field_under_its_other_name_is_the_same_field() -> None:
     assert (detail.active, detail.domains) == (False, [3])
 
 
-def test_what_has_no_place_stays_unknown() -> None:
+def test_other_fields_stay_unknown() -> None:
     item = ContactItem(id=1, actif=True)
     assert rename(item, {"active": False}, CONTACTS.aliases) == {"active": False}
     assert rename(ContactItem(id=1), {"active": "yes"}, CONTACTS.aliases) == {"active": "yes"}
 
 
-def test_fields_unknown_fields_and_lists_all_count() -> None:
+def test_the_digest_covers_fields_unknown_fields_and_lists() -> None:
     digests = {
         digest_of(ContactItem(id=1), None, b"no"),
         digest_of(ContactItem(id=1, city="a"), None, b"no"),

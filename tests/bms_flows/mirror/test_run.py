@@ -1,4 +1,4 @@
-"""A mirror's life against a running service: first sync, second, changes, deletions, returns."""
+"""Runs of a mirror against the sandbox: first sync, changes, removals and returns."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import NEVER, Mirror
+from tests.bms_flows.mirror.environment import NEVER, Mirror
 
 DETAILS_LATER = RunOptions(details=False)
 
@@ -25,7 +25,9 @@ def balanced(counts: dict[str, Any]) -> bool:
     return bool(counts["rows_read"] == sum(counts[name] for name in accounted))
 
 
-def test_the_first_sync_has_every_contact_with_its_detail(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_the_first_sync_loads_every_contact_with_its_detail(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
     truth = sandbox.rows("contacts")
     manifest = mirror.run()
     stored = mirror.rows("bms.contact")
@@ -45,7 +47,7 @@ def test_the_first_sync_has_every_contact_with_its_detail(sandbox: Sandbox, mirr
 
 @pytest.mark.prove
 def test_a_hundred_runs_without_a_change_write_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
-    """No write, no version, and no detail but those whose turn it is: each once in the rotation."""
+    """Neither writes nor versions; only the details in rotation are read, each once."""
     sandbox.fill(contacts=40, consultants=0, employees=0)
     first = mirror.run(page_size=100)
     written = mirror.places()
@@ -53,13 +55,15 @@ def test_a_hundred_runs_without_a_change_write_nothing(sandbox: Sandbox, mirror:
     for _ in range(100):
         manifest = mirror.run(page_size=100)
         assert manifest["unchanged"] == manifest["rows_read"] == first["inserted"]
-        assert mirror.requests("list_contacts") == 2 + 1  # two passes, and who is assigned
+        assert (
+            mirror.requests("list_contacts") == 2 + 1
+        )  # two passes, and the list of assigned contacts
         details += mirror.requests("read_contact")
     assert mirror.places() == written
-    assert details == 40  # the rotation's hundred runs are over: each contact once
+    assert details == 40  # a rotation takes a hundred runs: each contact once
 
 
-def test_a_change_in_the_list_is_a_version_and_costs_one_detail(
+def test_a_changed_list_item_adds_a_version_and_reads_one_detail(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=30)
@@ -76,7 +80,7 @@ def test_a_change_in_the_list_is_a_version_and_costs_one_detail(
     assert mirror.run()["changed"] == 0
 
 
-def test_a_change_that_the_list_does_not_show_is_found_in_its_turn(
+def test_the_rotation_finds_changes_that_the_list_does_not_show(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
     sandbox.fill(contacts=20)
@@ -89,9 +93,7 @@ def test_a_change_that_the_list_does_not_show_is_found_in_its_turn(
     assert mirror.rows("bms.contact", "id = 1005")[0]["notes"] == "only in the detail"
 
 
-def test_a_flagged_contact_and_one_that_vanished_are_both_deleted(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_flagged_and_missing_contacts_are_both_deleted(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=30)
     mirror.run()
     sandbox.edit("contacts", 1003, deleted=True, deleted_on="2026-03-30T10:00:00+00:00")
@@ -101,14 +103,14 @@ def test_a_flagged_contact_and_one_that_vanished_are_both_deleted(
     flagged, missing = mirror.rows("bms.contact", "id in (1003, 1004)")
     assert (flagged["deleted"], flagged["_removal_reason"]) == (True, "flagged")
     assert (missing["deleted"], missing["_removal_reason"]) == (True, "missing")
-    assert missing["email"]  # nothing is lost of it
+    assert missing["email"]  # its values stay
     assert mirror.rows("bms.contact_version", "id = 1004")[-1]["deleted"]
     again = mirror.run()
     assert (again["changed"], again["missing"]) == (0, 0)
 
 
 @pytest.mark.parametrize("asked", [RunOptions(), DETAILS_LATER], ids=["details", "list only"])
-def test_one_that_comes_back_is_a_version(
+def test_a_contact_that_returns_has_a_new_version(
     sandbox: Sandbox, mirror: Mirror, asked: RunOptions
 ) -> None:
     sandbox.fill(contacts=30)
@@ -124,7 +126,7 @@ def test_one_that_comes_back_is_a_version(
     assert mirror.run(asked=asked)["changed"] == 0
 
 
-def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_many_missing_rows_need_confirmation(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=60)
     mirror.run()
     for number in range(1001, 1021):
@@ -133,26 +135,28 @@ def test_many_gone_at_once_are_a_person_s_business(sandbox: Sandbox, mirror: Mir
     with pytest.raises(TooManyRemovals, match="accept_gone") as asks:
         mirror.run()
     assert not asks.value.retriable
-    assert mirror.requests("read_contact") <= 3  # nobody asked for those gone
+    assert mirror.requests("read_contact") <= 3  # details of the missing rows are not read
     recorded = last_run(mirror)
     assert (recorded["state"], recorded["missing"]) == ("suspect", 0)
-    assert "Missing: 19" in recorded["reason"]  # one of the twenty had been flagged before
+    assert "Missing: 19" in recorded["reason"]  # one of the twenty was already flagged
     assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"
     accepted = mirror.run(asked=RunOptions(accept_gone=True))
     assert (accepted["state"], accepted["missing"]) == ("complete", 19)
 
 
-def test_a_list_that_comes_back_half_marks_nobody(sandbox: Sandbox, mirror: Mirror) -> None:
-    """Pages that lost rows: nobody is gone whose detail is still there."""
+def test_pages_without_half_of_their_rows_cause_no_removals(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    """A missing row is not removed while its detail exists."""
     sandbox.fill(contacts=60)
     mirror.run()
     sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
     manifest = mirror.run()
     assert manifest["missing"] == 0
-    assert manifest["state"] == "complete"  # the second pass had them
+    assert manifest["state"] == "complete"  # the second pass returned them
 
 
-def test_details_wait_for_their_turn_when_there_are_many(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_the_budget_spreads_first_details_over_runs(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=50)
     mirror.settings = FlowSettings(mirror_details=20, mirror_rotation=NEVER)
     read = []
@@ -163,7 +167,9 @@ def test_details_wait_for_their_turn_when_there_are_many(sandbox: Sandbox, mirro
     assert all(row["_detailed"] and row["phone_number"] for row in mirror.rows("bms.contact"))
 
 
-def test_without_details_what_only_they_have_stays(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_run_without_details_keeps_the_columns_of_details(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
     sandbox.fill(contacts=20)
     mirror.run()
     kept = mirror.rows("bms.contact", "id = 1003")[0]
@@ -175,7 +181,7 @@ def test_without_details_what_only_they_have_stays(sandbox: Sandbox, mirror: Mir
     assert mirror.run(asked=DETAILS_LATER)["changed"] == 0
 
 
-def test_in_full_every_detail_is_read_again(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_full_run_reads_every_detail_again(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run()
     mirror.run(asked=RunOptions(full=True))
@@ -192,7 +198,7 @@ RESTRICTED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("given", RESTRICTED, ids=str)
-def test_a_restricted_run_says_nothing_of_the_others(
+def test_a_restricted_run_leaves_other_rows_unchanged(
     sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
 ) -> None:
     sandbox.fill(contacts=60)
@@ -205,7 +211,7 @@ def test_a_restricted_run_says_nothing_of_the_others(
 
 
 @pytest.mark.parametrize("given", RESTRICTED, ids=str)
-def test_a_restricted_run_and_then_a_whole_one_agree(
+def test_a_restricted_run_and_a_whole_run_agree(
     sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
 ) -> None:
     sandbox.fill(contacts=60)
@@ -216,7 +222,7 @@ def test_a_restricted_run_and_then_a_whole_one_agree(
         assert rest["changed"] == 0
 
 
-def test_a_restricted_run_refreshes_nothing(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_restricted_run_does_not_count_for_freshness(sandbox: Sandbox, mirror: Mirror) -> None:
     def complete_at() -> Any:
         with mirror.warehouse.connect() as connection:
             return read_freshness(connection, mirror.settings)["contact_sync"].complete_at
@@ -230,7 +236,9 @@ def test_a_restricted_run_refreshes_nothing(sandbox: Sandbox, mirror: Mirror) ->
     assert complete_at() == whole is not None
 
 
-def test_one_that_is_no_longer_assigned(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_a_contact_that_is_no_longer_assigned_loses_its_flag(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
     sandbox.fill(contacts=30)
     mirror.run()
     true = next(row for row in sandbox.rows("contacts") if row["id"] == 1001)
@@ -240,7 +248,9 @@ def test_one_that_is_no_longer_assigned(sandbox: Sandbox, mirror: Mirror) -> Non
     assert states == [True, False]
 
 
-def test_a_bad_row_is_set_aside_and_the_others_go_on(sandbox: Sandbox, mirror: Mirror) -> None:
+def test_an_invalid_row_is_quarantined_and_the_others_are_loaded(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
     sandbox.fill(contacts=20)
     sandbox.edit("contacts", 1003, city="a\0b")
     manifest = mirror.run()

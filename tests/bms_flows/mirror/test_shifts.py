@@ -1,4 +1,4 @@
-"""Real runs while rows come, go and are edited between pages: nothing missed, nobody falsely gone."""
+"""Runs during concurrent changes of the list: no missed rows, no false removals."""
 
 import threading
 from random import Random
@@ -8,7 +8,7 @@ import pytest
 
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 LIST_ONLY = RunOptions(details=False, accept_gone=True)
 
@@ -45,7 +45,7 @@ BOTH = ("page_insert", "page_delete")
 def test_rows_that_shift_between_pages(
     sandbox: Sandbox, mirror: Mirror, kinds: tuple[str, ...], order: str
 ) -> None:
-    """At every tenth request of a later page: far more than 1 % of the rows in a pass."""
+    """Rows change at every tenth request of a later page: far more than 1 % of the rows per pass."""
     sandbox.fill(contacts=120)
     sandbox.set_dialect(list_order=order)
     mirror.run(asked=LIST_ONLY)
@@ -70,13 +70,13 @@ def test_rows_that_shift_between_pages(
     assert {row["id"] for row in mirror.rows("bms.contact", "not deleted")} == live
 
 
-def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
+def test_a_constantly_changing_list_is_unstable_and_still_loaded(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
-    """With an order that nobody knows and rows that go at every page, nobody is marked."""
+    """With unordered pages and deletions at every page, no row is marked as removed."""
     sandbox.fill(contacts=60)
     mirror.run(asked=LIST_ONLY)
-    sandbox.set_dialect(page_size_max=1)  # no two pages can share a row: nothing can be covered
+    sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
     sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
     sandbox.insert("contacts", id=5000)
     manifest = mirror.run(asked=LIST_ONLY)
@@ -91,8 +91,8 @@ def test_a_list_that_is_never_still_is_unstable_and_loads_all_the_same(
 
 
 @pytest.mark.prove
-def test_people_at_work_all_the_while(sandbox: Sandbox, mirror: Mirror) -> None:
-    """Inserts, edits and deletions from outside, as fast as they go, during real runs."""
+def test_concurrent_edits_lose_no_rows(sandbox: Sandbox, mirror: Mirror) -> None:
+    """A thread inserts, edits and deletes rows without pause during the runs."""
     sandbox.fill(contacts=300)
     mirror.run(asked=LIST_ONLY, page_size=20)
     before = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
@@ -136,7 +136,7 @@ def test_people_at_work_all_the_while(sandbox: Sandbox, mirror: Mirror) -> None:
 
 
 @pytest.mark.parametrize("kind", ["page_insert", "page_delete"])
-def test_the_calls_stay_within_two_passes_and_a_fifth(
+def test_requests_stay_within_two_passes_plus_a_fifth(
     sandbox: Sandbox, mirror: Mirror, kind: str
 ) -> None:
     sandbox.fill(consultants=2_500)

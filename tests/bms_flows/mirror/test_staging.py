@@ -1,4 +1,4 @@
-"""Rows on their way into the staging table: the latest state of each, and none that doesn't fit."""
+"""Staging of rows: latest states and unstorable rows."""
 
 from contextlib import AbstractContextManager
 
@@ -31,7 +31,7 @@ def rows(connection: Connection) -> list[tuple[int, str, bool]]:
     return [tuple(row) for row in found]
 
 
-async def test_a_row_that_comes_again_takes_the_place_of_its_earlier_state(
+async def test_a_later_state_of_a_row_replaces_its_staged_state(
     warehouse: Engine,
 ) -> None:
     with warehouse.connect() as connection, staging(connection) as stage:
@@ -52,7 +52,7 @@ async def test_rows_are_withdrawn(warehouse: Engine) -> None:
         assert rows(connection) == [(1, "Paris", False)]
 
 
-async def test_a_row_that_does_not_fit_is_told_and_the_others_are_staged(warehouse: Engine) -> None:
+async def test_an_unstorable_row_is_reported_and_the_others_are_staged(warehouse: Engine) -> None:
     with warehouse.connect() as connection, staging(connection) as stage:
         await stage.listed([listed(1, "a\0b"), listed(2, "Lyon")])
         await stage.detailed([detailed(2, "a\0b")])
@@ -64,7 +64,7 @@ async def test_a_row_that_does_not_fit_is_told_and_the_others_are_staged(warehou
         assert rows(connection) == [(2, "Lyon", False)]
 
 
-async def test_what_goes_wrong_in_the_thread_is_raised(warehouse: Engine) -> None:
+async def test_errors_of_the_thread_are_raised(warehouse: Engine) -> None:
     with warehouse.connect() as connection, staging(connection) as stage:
         connection.execute(text("drop table pg_temp.contact_staging"))
         await stage.listed([listed(1, "Paris")])

@@ -1,4 +1,4 @@
-"""One run at a time on a mirror."""
+"""Lock of a mirror."""
 
 import pytest
 from sqlalchemy import Engine
@@ -7,7 +7,7 @@ from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.store import MirrorBusy, locked
 
 
-def test_a_mirror_is_held_by_one_run(warehouse: Engine) -> None:
+def test_only_one_run_locks_a_mirror(warehouse: Engine) -> None:
     with warehouse.connect() as one, warehouse.connect() as other:
         with locked(one, CONTACTS, None):
             with pytest.raises(MirrorBusy) as taken, locked(other, CONTACTS, None):

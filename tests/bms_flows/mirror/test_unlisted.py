@@ -1,4 +1,4 @@
-"""Rows that lists leave out and the service has all the same: known to be so, they are no news."""
+"""Rows that are missing from lists but present in the service."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,12 +12,12 @@ from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import KINDS, NEVER, Mirror
+from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 
 
 @pytest.fixture
 def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Contacts that the service leaves out of its lists and has all the same."""
+    """Contacts that are missing from lists but present in the service."""
     hidden: set[int] = set()
 
     def without_archived(client: Client) -> MirrorSource:
@@ -33,7 +33,7 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return hidden
 
 
-def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_again(
+def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
     sandbox: Sandbox, mirror: Mirror, archived: set[int]
 ) -> None:
     sandbox.fill(contacts=60)
@@ -55,7 +55,7 @@ def test_rows_that_a_person_knows_to_be_left_out_of_lists_are_not_asked_about_ag
     assert mirror.rows("bms.contact_version") == stood
 
 
-def test_one_that_lists_leave_out_is_gone_once_its_detail_is(
+def test_an_unlisted_row_is_removed_once_its_detail_is_missing(
     sandbox: Sandbox, mirror: Mirror, archived: set[int]
 ) -> None:
     sandbox.fill(contacts=20)
@@ -69,7 +69,7 @@ def test_one_that_lists_leave_out_is_gone_once_its_detail_is(
     assert gone["id"] == 1005
 
 
-def test_many_whose_details_are_gone_are_a_person_s_business_too(
+def test_many_missing_details_need_confirmation(
     sandbox: Sandbox, mirror: Mirror, archived: set[int]
 ) -> None:
     sandbox.fill(contacts=60)

@@ -1,4 +1,4 @@
-"""Alarms are raised once, told once, over once, whoever notices and however many at once."""
+"""Alarms: one open alarm per subject, one message per event."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook",
 
 
 class Channel:
-    """Takes notices; refuses them while it is down."""
+    """Accepts notices unless it is down."""
 
     def __init__(self) -> None:
         self.taken: list[Notice] = []
@@ -56,7 +56,7 @@ def open_alarms(warehouse: Engine) -> list[alarms.Alarm]:
         return alarms.open_alarms(connection)
 
 
-def test_trouble_that_lasts_is_one_alarm_and_one_message(
+def test_a_lasting_problem_is_one_alarm_and_one_message(
     warehouse: Engine, channel: Channel
 ) -> None:
     assert [raised(warehouse) for _ in range(3)] == [True, False, False]
@@ -64,7 +64,7 @@ def test_trouble_that_lasts_is_one_alarm_and_one_message(
     assert channel.titles == ["Alarm: contact_sync (late)"]
 
 
-def test_its_end_is_one_message(warehouse: Engine, channel: Channel) -> None:
+def test_a_recovery_is_one_message(warehouse: Engine, channel: Channel) -> None:
     raised(warehouse)
     deliver(warehouse, channel)
     assert [recovered(warehouse) for _ in range(2)] == [True, False]
@@ -72,7 +72,7 @@ def test_its_end_is_one_message(warehouse: Engine, channel: Channel) -> None:
     assert channel.titles[1:] == ["Recovered: contact_sync (late)"]
 
 
-def test_trouble_that_comes_back_is_told_again(warehouse: Engine, channel: Channel) -> None:
+def test_a_recurring_problem_is_notified_again(warehouse: Engine, channel: Channel) -> None:
     for _ in range(2):
         raised(warehouse)
         deliver(warehouse, channel)
@@ -89,7 +89,7 @@ def measured(
         alarms.raise_(connection, code, "contact_sync", detail=detail, extent=extent)
 
 
-def test_an_open_alarm_that_grows_is_updated_when_it_has_doubled(
+def test_an_open_alarm_is_updated_when_its_size_has_doubled(
     warehouse: Engine, channel: Channel
 ) -> None:
     measured(warehouse, 3, "detail_differs")
@@ -104,9 +104,7 @@ def test_an_open_alarm_that_grows_is_updated_when_it_has_doubled(
     assert len(open_alarms(warehouse)) == 1
 
 
-def test_an_open_alarm_with_a_contradiction_of_another_kind_is_updated_once(
-    warehouse: Engine, channel: Channel
-) -> None:
+def test_an_open_alarm_with_a_new_code_is_updated_once(warehouse: Engine, channel: Channel) -> None:
     measured(warehouse, 3, "detail_differs")
     deliver(warehouse, channel)
     for aspects in (("detail_differs", "doubled"), ("doubled",), ("detail_differs",)):
@@ -115,13 +113,15 @@ def test_an_open_alarm_with_a_contradiction_of_another_kind_is_updated_once(
     assert channel.titles[1:] == ["Alarm update: contact_sync (not_reconciled)"]
 
 
-def test_what_grows_before_it_was_told_is_told_once(warehouse: Engine, channel: Channel) -> None:
+def test_growth_before_the_first_message_adds_no_message(
+    warehouse: Engine, channel: Channel
+) -> None:
     measured(warehouse, 3, "detail_differs")
     measured(warehouse, 300, "doubled")
     assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
 
 
-def test_a_channel_that_is_down_delays_an_update_and_loses_none(
+def test_an_unavailable_channel_delays_updates_without_loss(
     warehouse: Engine, channel: Channel
 ) -> None:
     measured(warehouse, 3)
@@ -139,10 +139,10 @@ def test_a_channel_that_is_down_delays_an_update_and_loses_none(
     [
         (("late", "failed", "late", "failed"), ["failed"]),
         (("late", "suspect", "failed", "suspect"), ["suspect", "failed"]),
-        (("failed", "late", "overdue"), []),  # that time passes is no news
+        (("failed", "late", "overdue"), []),  # elapsed time causes no update
     ],
 )
-def test_trouble_that_changes_its_code_keeps_its_age_and_each_code_is_told_once(
+def test_each_new_code_of_an_open_alarm_is_notified_once(
     warehouse: Engine, channel: Channel, codes: tuple[str, ...], updates: list[str]
 ) -> None:
     raised(warehouse, codes[0])
@@ -156,7 +156,7 @@ def test_trouble_that_changes_its_code_keeps_its_age_and_each_code_is_told_once(
     assert (after.code, after.since) == (codes[-1], before.since)
 
 
-def test_an_alarm_that_ends_for_a_reason_says_so(warehouse: Engine, channel: Channel) -> None:
+def test_a_recovery_message_contains_its_reason(warehouse: Engine, channel: Channel) -> None:
     raised(warehouse)
     deliver(warehouse, channel)
     with warehouse.begin() as connection:
@@ -166,14 +166,14 @@ def test_an_alarm_that_ends_for_a_reason_says_so(warehouse: Engine, channel: Cha
     assert channel.taken[1].lines[1] == "Entity 3 was removed."
 
 
-def test_subjects_are_apart(warehouse: Engine) -> None:
+def test_subjects_are_independent(warehouse: Engine) -> None:
     raised(warehouse, subject="contact_sync")
     raised(warehouse, subject="invoice_extraction")
     recovered(warehouse, "contact_sync")
     assert [alarm.subject for alarm in open_alarms(warehouse)] == ["invoice_extraction"]
 
 
-def test_what_is_over_before_anybody_was_told_is_not_told(
+def test_an_alarm_that_recovers_before_its_message_is_not_notified(
     warehouse: Engine, channel: Channel
 ) -> None:
     raised(warehouse)
@@ -181,7 +181,7 @@ def test_what_is_over_before_anybody_was_told_is_not_told(
     assert deliver(warehouse, channel) == 0
 
 
-def test_a_channel_that_is_down_delays_a_message_and_loses_none(
+def test_an_unavailable_channel_delays_messages_without_loss(
     warehouse: Engine, channel: Channel
 ) -> None:
     raised(warehouse)
@@ -192,7 +192,9 @@ def test_a_channel_that_is_down_delays_a_message_and_loses_none(
     assert deliver(warehouse, channel) == 1
 
 
-def test_many_at_once_raise_one_alarm_and_tell_it_once(warehouse: Engine, channel: Channel) -> None:
+def test_concurrent_raises_give_one_alarm_and_one_message(
+    warehouse: Engine, channel: Channel
+) -> None:
     def notice_it(_: int) -> tuple[bool, int]:
         return raised(warehouse), deliver(warehouse, channel)
 
@@ -203,12 +205,12 @@ def test_many_at_once_raise_one_alarm_and_tell_it_once(warehouse: Engine, channe
     assert len(channel.taken) == 1
 
 
-def test_a_code_without_a_reason_is_refused(warehouse: Engine) -> None:
+def test_an_unknown_code_is_refused(warehouse: Engine) -> None:
     with pytest.raises(KeyError):
         raised(warehouse, "no_such_code")
 
 
-def test_the_message_says_what_since_when_what_it_means_what_to_do_and_where(
+def test_a_message_contains_detail_start_meaning_remedy_and_links(
     warehouse: Engine, channel: Channel
 ) -> None:
     since = datetime(2026, 3, 31, 12, 5, tzinfo=UTC)
@@ -249,11 +251,11 @@ def test_the_message_says_what_since_when_what_it_means_what_to_do_and_where(
         (timedelta(hours=49), "2 d 1 h"),
     ],
 )
-def test_a_span_is_told_in_two_units(length: timedelta, told: str) -> None:
+def test_durations_are_shown_in_two_units(length: timedelta, told: str) -> None:
     assert alarms.span(length) == told
 
 
-def test_the_table_refuses_a_recovery_told_before_the_alarm(warehouse: Engine) -> None:
+def test_the_table_refuses_a_recovery_message_without_an_alarm_message(warehouse: Engine) -> None:
     raised(warehouse)
     recovered(warehouse)
     with pytest.raises(Exception, match="ck_alarm_notified"), warehouse.begin() as connection:

@@ -1,4 +1,4 @@
-"""A webhook and a mail server, for real; and settings that name half of one."""
+"""Webhook and mail channels against real servers, and incomplete settings."""
 
 from pathlib import Path
 
@@ -21,13 +21,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return self_signed(tmp_path_factory.mktemp("tls") / "mail.pem")
 
 
-def test_a_webhook_takes_the_text() -> None:
+def test_a_webhook_receives_the_text() -> None:
     with webhook() as found:
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert found.texts == [NOTICE.text]
 
 
-def test_a_mail_server_takes_title_and_lines() -> None:
+def test_a_mail_server_receives_title_and_lines() -> None:
     with mail_server() as server:
         settings = FlowSettings(
             notice_smtp=f"smtp://127.0.0.1:{server.port}?tls=off",
@@ -101,7 +101,7 @@ def test_an_unknown_option_of_the_mail_server_is_refused(query: str) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
+def test_a_redirect_is_no_delivery(status: int) -> None:
     with (
         webhook() as elsewhere,
         webhook(status, f"{elsewhere.url}-secret") as found,
@@ -113,19 +113,19 @@ def test_a_redirected_webhook_has_not_delivered(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [304, 400, 404, 500])
-def test_a_webhook_that_answers_with_an_error_has_not_delivered(status: int) -> None:
+def test_an_error_of_the_webhook_is_no_delivery(status: int) -> None:
     with webhook(status) as found, pytest.raises(NotDelivered, match=f"responded with {status}"):
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
 
 
 @pytest.mark.parametrize("status", [201, 202, 204])
-def test_a_webhook_that_answers_with_any_2xx_has_delivered(status: int) -> None:
+def test_any_2xx_of_the_webhook_is_a_delivery(status: int) -> None:
     with webhook(status) as found:
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
     assert found.texts == [NOTICE.text]
 
 
-def test_one_channel_down_leaves_the_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unavailable_channel_does_not_affect_the_other(caplog: pytest.LogCaptureFixture) -> None:
     taken: list[Notice] = []
 
     def down(_: Notice) -> None:
@@ -147,7 +147,9 @@ def test_one_channel_down_leaves_the_other(caplog: pytest.LogCaptureFixture) -> 
         ({"notice_smtp": "smtp://u:hook-secret@mail", "notice_to": "a@b"}, "BMS_NOTICE_FROM"),
     ],
 )
-def test_a_channel_half_named_is_refused_unquoted(given: dict[str, str], named: str) -> None:
+def test_an_incomplete_channel_is_refused_without_quoting_its_value(
+    given: dict[str, str], named: str
+) -> None:
     with pytest.raises(InvalidSetting, match=named) as refused:
         channels(FlowSettings(**given))  # type: ignore[arg-type]  # texts, all of them
     assert "hook-secret" not in str(refused.value)

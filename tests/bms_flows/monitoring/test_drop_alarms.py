@@ -1,4 +1,4 @@
-"""A file's failure is told beside another file's, and ends with its own drop alone."""
+"""Alarms of dropped files."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def dropped(warehouse: Engine, path: str) -> Drop:
 
 
 def give_up(connection: Connection, run: str) -> str:
-    """Let a task of a run give up; return what the alarm is about."""
+    """Raise the alarm of a failed task; return its subject."""
     about = drop_alarms.subject(connection, FLOW, run)
     alarms.raise_(connection, "failed", about, detail="…", flow=FLOW, dag_run_id=run)
     return about
@@ -43,7 +43,7 @@ def over(connection: Connection) -> set[str]:
     return drop_alarms.over(connection, alarms.open_alarms(connection))
 
 
-def test_two_files_that_fail_are_two_alarms_and_each_ends_with_its_own(warehouse: Engine) -> None:
+def test_each_failed_file_has_an_alarm_that_ends_with_its_drop(warehouse: Engine) -> None:
     first, second = dropped(warehouse, "a.csv"), dropped(warehouse, "b.csv")
     with warehouse.begin() as connection:
         about = [give_up(connection, held.dag_run_id) for held in (first, second)]
@@ -54,7 +54,7 @@ def test_two_files_that_fail_are_two_alarms_and_each_ends_with_its_own(warehouse
 
 
 @pytest.mark.parametrize("state", ["ready", "sending", "unknown"])
-def test_a_drop_whose_rows_wait_is_not_over(warehouse: Engine, state: str) -> None:
+def test_the_alarm_of_a_drop_with_open_rows_is_not_over(warehouse: Engine, state: str) -> None:
     held = dropped(warehouse, "a.csv")
     with warehouse.begin() as connection:
         row(connection, held, state)
@@ -66,7 +66,7 @@ def test_a_drop_whose_rows_wait_is_not_over(warehouse: Engine, state: str) -> No
         assert over(connection) == {about}
 
 
-def test_a_run_that_leaves_no_drop_unfinished_is_the_flow_s(warehouse: Engine) -> None:
+def test_without_an_unfinished_drop_the_flow_is_the_subject(warehouse: Engine) -> None:
     held = dropped(warehouse, "a.csv")
     with warehouse.begin() as connection:
         end(connection, held, "withdrawn")
@@ -75,7 +75,7 @@ def test_a_run_that_leaves_no_drop_unfinished_is_the_flow_s(warehouse: Engine) -
         assert over(connection) == set()
 
 
-def test_another_flow_s_run_of_the_same_name_has_nothing_to_do_with_the_drop(
+def test_a_run_of_another_flow_with_the_same_id_does_not_refer_to_the_drop(
     warehouse: Engine,
 ) -> None:
     held = dropped(warehouse, "a.csv")

@@ -1,4 +1,4 @@
-"""Only a complete load refreshes; how fresh a flow is follows from `bms.step_run` alone."""
+"""Freshness of flows: evaluation of histories, and their reading from `bms.step_run`."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ def ago(hours: float) -> datetime:
 
 
 def course(complete: float | None, latest: str | None = "complete") -> LoadHistory:
-    """A flow whose first load began 100 hours ago and whose last complete one ended so long ago."""
+    """Return a history: first load 100 hours ago, last complete load `complete` hours ago."""
     at = None if complete is None else ago(complete)
     return LoadHistory("contact_sync", None, ago(100), at, latest, "scheduled__1")
 
@@ -41,16 +41,16 @@ def course(complete: float | None, latest: str | None = "complete") -> LoadHisto
         (course(50, "unstable"), "unstable"),
     ],
 )
-def test_a_flow_stands_as_its_last_load_ended_or_late(found: LoadHistory, state: str) -> None:
+def test_the_last_load_and_the_limit_determine_the_state(found: LoadHistory, state: str) -> None:
     assert evaluate(found, 2 * HOUR, NOW).state == state
 
 
-def test_a_first_load_still_at_work_is_not_late_before_its_time() -> None:
+def test_a_running_first_load_is_not_late_within_the_limit() -> None:
     young = LoadHistory("contact_sync", None, ago(1), None, None, "scheduled__1")
     assert evaluate(young, 2 * HOUR, NOW).state == "fresh"
 
 
-def test_nothing_is_late_where_nothing_is_promised() -> None:
+def test_nothing_is_late_without_a_limit() -> None:
     standing = evaluate(course(1000), None, NOW)
     assert (standing.state, standing.due_at) == ("fresh", None)
 
@@ -60,31 +60,26 @@ def test_nothing_is_late_where_nothing_is_promised() -> None:
     [
         (course(1), False),
         (course(2.01), True),
-        (course(1, "failed"), False),  # Airflow may try again; its last try tells
+        (course(1, "failed"), False),  # Airflow may retry; the last attempt raises the alarm
         (course(1, "unstable"), False),  # the next run reads again
         (course(1, "suspect"), True),
         (course(3, "unstable"), True),
         (course(3, "failed"), True),
     ],
 )
-def test_a_person_hears_of_what_is_late_and_of_what_waits_for_a_word(
-    found: LoadHistory, wrong: bool
-) -> None:
+def test_late_and_held_loads_raise_alarms(found: LoadHistory, wrong: bool) -> None:
     freshness = Freshness(FLOWS["contact_sync"], 2 * HOUR, [evaluate(found, 2 * HOUR, NOW)], NOW)
     assert bool(freshness.alarming) is wrong
 
 
-# What is read from bms.step_run
-
-
-class Ledger:
-    """Enters steps into `bms.step_run`."""
+class StepRuns:
+    """Inserts steps into `bms.step_run`."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def step(self, flow: str, hours: float, state: str = "complete", **given: Any) -> None:
-        """Enter one that began so many hours ago; it took a minute."""
+        """Insert a step that started `hours` ago and took a minute."""
         ended = None if state == "running" else ago(hours) + timedelta(minutes=1)
         values = {
             "flow": flow,
@@ -99,13 +94,13 @@ class Ledger:
     def load(
         self, hours: float, state: str = "complete", *, id_entity: int = 1, **given: Any
     ) -> None:
-        """Enter one of invoices, of the last whole day before it."""
+        """Insert a load of invoices up to the last whole day before it."""
         days = {"window_start": date(2026, 3, 1), "window_end": ago(hours).date() - timedelta(1)}
         step = {"step": "extract", "id_entity": id_entity}
         self.step("invoice_extraction", hours, state, **(days | step | given))
 
     def rows_read(self) -> int:
-        """Return how many rows of `bms.step_run` this transaction has read, by whichever way."""
+        """Return the number of rows of `bms.step_run` that this transaction has read."""
         seen = """select seq_tup_read + coalesce(idx_tup_fetch, 0)
             from pg_stat_xact_user_tables where schemaname = 'bms' and relname = 'step_run'"""
         return int(self.connection.execute(text(seen)).scalar_one())
@@ -118,125 +113,127 @@ class Ledger:
 
 
 @pytest.fixture
-def ledger(warehouse: Engine) -> Any:
+def steps(warehouse: Engine) -> Any:
     with warehouse.begin() as connection:
-        yield Ledger(connection)
+        yield StepRuns(connection)
 
 
-def test_a_flow_that_never_ran_owes_nothing(ledger: Ledger) -> None:
-    assert ledger.contacts().state is None
-    assert not ledger.contacts().alarming
+def test_a_flow_that_has_never_run_has_no_state(steps: StepRuns) -> None:
+    assert steps.contacts().state is None
+    assert not steps.contacts().alarming
 
 
 @pytest.mark.parametrize("state", ["partial", "suspect", "unstable", "failed", "running"])
-def test_no_other_end_than_complete_refreshes(ledger: Ledger, state: str) -> None:
-    ledger.step("contact_sync", 3)
-    ledger.step("contact_sync", 0.5, state)
-    found = ledger.contacts()
+def test_only_complete_loads_count(steps: StepRuns, state: str) -> None:
+    steps.step("contact_sync", 3)
+    steps.step("contact_sync", 0.5, state)
+    found = steps.contacts()
     assert found.complete_at == ago(3) + timedelta(minutes=1)
     assert found.alarming
     assert found.state == ("late" if state == "running" else state)
 
 
-def test_a_later_try_counts_in_place_of_the_one_before(ledger: Ledger) -> None:
-    ledger.step("contact_sync", 1, "failed", dag_run_id="scheduled__a")
-    ledger.step("contact_sync", 0.9, dag_run_id="scheduled__a")
-    assert ledger.contacts().state == "fresh"
+def test_a_later_attempt_replaces_the_earlier_one(steps: StepRuns) -> None:
+    steps.step("contact_sync", 1, "failed", dag_run_id="scheduled__a")
+    steps.step("contact_sync", 0.9, dag_run_id="scheduled__a")
+    assert steps.contacts().state == "fresh"
 
 
-def test_a_part_of_a_list_refreshes_nothing(ledger: Ledger) -> None:
-    ledger.step("contact_sync", 3)
-    ledger.step("contact_sync", 0.5, details={"whole": False})
-    assert ledger.contacts().state == "late"
+def test_a_restricted_load_does_not_count(steps: StepRuns) -> None:
+    steps.step("contact_sync", 3)
+    steps.step("contact_sync", 0.5, details={"whole": False})
+    assert steps.contacts().state == "late"
 
 
-def test_old_days_alone_refresh_nothing(ledger: Ledger) -> None:
-    ledger.load(30)
-    ledger.load(1, window_end=date(2026, 3, 29), dag_run_id="manual__1")
-    assert ledger.invoices().state == "late"
-    ledger.load(0.5, window_end=date(2026, 3, 30), dag_run_id="manual__2")
-    assert ledger.invoices().state == "fresh"
+def test_a_load_of_older_days_does_not_count(steps: StepRuns) -> None:
+    steps.load(30)
+    steps.load(1, window_end=date(2026, 3, 29), dag_run_id="manual__1")
+    assert steps.invoices().state == "late"
+    steps.load(0.5, window_end=date(2026, 3, 30), dag_run_id="manual__2")
+    assert steps.invoices().state == "fresh"
 
 
-def test_the_day_ends_by_the_company_s_clock(ledger: Ledger) -> None:
-    """At 22:30 UTC it is the 31st in Paris already: the 29th is not the last whole day."""
+def test_the_company_s_time_zone_determines_the_last_whole_day(steps: StepRuns) -> None:
+    """At 22:30 UTC it is already the 31st in Paris: the 29th is not the last whole day."""
     began = datetime(2026, 3, 30, 22, 30, tzinfo=UTC)
-    ledger.load(1, started_at=began, window_end=date(2026, 3, 29))
-    assert ledger.invoices().state is None
-    ledger.load(1, started_at=began, window_end=date(2026, 3, 30), dag_run_id="scheduled__2")
-    assert ledger.invoices().state == "fresh"
+    steps.load(1, started_at=began, window_end=date(2026, 3, 29))
+    assert steps.invoices().state is None
+    steps.load(1, started_at=began, window_end=date(2026, 3, 30), dag_run_id="scheduled__2")
+    assert steps.invoices().state == "fresh"
 
 
-def test_a_load_is_complete_when_all_of_its_steps_are(ledger: Ledger) -> None:
-    ledger.load(30)
-    ledger.load(1, dag_run_id="scheduled__x")
-    ledger.load(
+def test_a_load_is_complete_if_all_of_its_steps_are(steps: StepRuns) -> None:
+    steps.load(30)
+    steps.load(1, dag_run_id="scheduled__x")
+    steps.load(
         1,
         "suspect",
         dag_run_id="scheduled__x",
         window_start=date(2025, 3, 1),
         window_end=date(2025, 3, 31),
     )
-    assert ledger.invoices().state == "suspect"
+    assert steps.invoices().state == "suspect"
 
 
-def test_a_flow_stands_as_its_worst_entity(ledger: Ledger) -> None:
+def test_the_worst_entity_determines_the_state_of_a_flow(steps: StepRuns) -> None:
     for entity, state in ((1, "complete"), (2, "failed")):
-        ledger.load(30, id_entity=entity, dag_run_id="scheduled__1")
-        ledger.load(1, state, id_entity=entity, dag_run_id="scheduled__2")
-    found = ledger.invoices()
+        steps.load(30, id_entity=entity, dag_run_id="scheduled__1")
+        steps.load(1, state, id_entity=entity, dag_run_id="scheduled__2")
+    found = steps.invoices()
     assert found.state == "failed"
     assert [each.id_entity for each in found.alarming] == [2]
     assert found.complete_at == ago(30) + timedelta(minutes=1)
 
 
-def test_an_entity_tried_by_hand_or_taken_off_is_owed_nothing(ledger: Ledger) -> None:
-    ledger.load(60, id_entity=9, dag_run_id="scheduled__old")
-    ledger.load(50, id_entity=8, dag_run_id="manual__1")
-    ledger.load(25, id_entity=1, dag_run_id="scheduled__new")
-    ledger.load(1, id_entity=1, dag_run_id="scheduled__newer")
-    assert [each.id_entity for each in ledger.invoices().entities] == [1]
+def test_manually_loaded_and_removed_entities_are_not_expected(steps: StepRuns) -> None:
+    steps.load(60, id_entity=9, dag_run_id="scheduled__old")
+    steps.load(50, id_entity=8, dag_run_id="manual__1")
+    steps.load(25, id_entity=1, dag_run_id="scheduled__new")
+    steps.load(1, id_entity=1, dag_run_id="scheduled__newer")
+    assert [each.id_entity for each in steps.invoices().entities] == [1]
 
 
-def test_an_entity_is_owed_while_the_latest_run_has_not_come_to_it(ledger: Ledger) -> None:
-    ledger.load(25, id_entity=1, dag_run_id="scheduled__1")
-    ledger.load(25, "suspect", id_entity=2, dag_run_id="scheduled__1")
-    ledger.load(1, id_entity=1, dag_run_id="scheduled__2")
-    standing = {each.id_entity: each.state for each in ledger.invoices().entities}
+def test_an_entity_is_expected_while_the_latest_run_has_not_reached_it(steps: StepRuns) -> None:
+    steps.load(25, id_entity=1, dag_run_id="scheduled__1")
+    steps.load(25, "suspect", id_entity=2, dag_run_id="scheduled__1")
+    steps.load(1, id_entity=1, dag_run_id="scheduled__2")
+    standing = {each.id_entity: each.state for each in steps.invoices().entities}
     assert standing == {1: "fresh", 2: "suspect"}
 
 
-def test_by_hand_alone_the_latest_run_says_what_is_owed(ledger: Ledger) -> None:
-    ledger.load(1, id_entity=8, dag_run_id="manual__1")
-    assert [each.id_entity for each in ledger.invoices().entities] == [8]
+def test_the_latest_manual_run_determines_the_expected_entities_without_a_schedule(
+    steps: StepRuns,
+) -> None:
+    steps.load(1, id_entity=8, dag_run_id="manual__1")
+    assert [each.id_entity for each in steps.invoices().entities] == [8]
 
 
-def test_planning_is_no_load(ledger: Ledger) -> None:
-    ledger.load(30)
-    ledger.step("invoice_extraction", 1, step="plan", window_end=date(2026, 3, 30))
-    assert ledger.invoices().state == "late"
+def test_a_planning_step_is_no_load(steps: StepRuns) -> None:
+    steps.load(30)
+    steps.step("invoice_extraction", 1, step="plan", window_end=date(2026, 3, 30))
+    assert steps.invoices().state == "late"
 
 
-def test_what_ended_before_the_last_days_counts_where_nothing_since_did(ledger: Ledger) -> None:
-    ledger.step("contact_sync", 24 * 90)
-    ledger.step("contact_sync", 1, "failed")
-    found = ledger.contacts()
+def test_an_old_complete_load_counts_if_there_is_no_recent_one(steps: StepRuns) -> None:
+    steps.step("contact_sync", 24 * 90)
+    steps.step("contact_sync", 1, "failed")
+    found = steps.contacts()
     assert (found.state, found.complete_at) == ("failed", ago(24 * 90) + timedelta(minutes=1))
 
 
-def test_an_entity_is_owed_by_the_last_scheduled_run_however_many_followed_by_hand(
-    ledger: Ledger,
+def test_the_last_scheduled_run_determines_the_expected_entities_despite_manual_runs(
+    steps: StepRuns,
 ) -> None:
     for entity in (1, 2):
-        ledger.load(24 * 60, id_entity=entity, dag_run_id="scheduled__1")
+        steps.load(24 * 60, id_entity=entity, dag_run_id="scheduled__1")
     for day in range(45):
-        ledger.load(24 * day + 1, id_entity=1, dag_run_id=f"manual__{day}")
-    standing = {each.id_entity: each.state for each in ledger.invoices().entities}
+        steps.load(24 * day + 1, id_entity=1, dag_run_id=f"manual__{day}")
+    standing = {each.id_entity: each.state for each in steps.invoices().entities}
     assert standing == {1: "fresh", 2: "late"}
 
 
-def test_a_long_history_is_not_read(ledger: Ledger) -> None:
-    """Two years of hourly contacts, daily invoices of five entities; the board waits for it."""
+def test_a_long_history_is_not_read(steps: StepRuns) -> None:
+    """Two years of hourly contacts and of daily invoices of five entities; the board reads them."""
     rows = [
         {
             "flow": flow,
@@ -255,10 +252,10 @@ def test_a_long_history_is_not_read(ledger: Ledger) -> None:
         for n in reversed(range(runs))
         for entity in entities
     ]
-    ledger.connection.execute(insert(step_run), rows)
-    ledger.connection.execute(text("analyze bms.step_run"))
-    before = ledger.rows_read()
-    found = read_freshness(ledger.connection, SETTINGS, NOW)
+    steps.connection.execute(insert(step_run), rows)
+    steps.connection.execute(text("analyze bms.step_run"))
+    before = steps.rows_read()
+    found = read_freshness(steps.connection, SETTINGS, NOW)
     assert {each.state for each in found.values()} == {"fresh", None}
     month = 30 * 24 + 30 * 5
-    assert ledger.rows_read() - before < 1.5 * month
+    assert steps.rows_read() - before < 1.5 * month

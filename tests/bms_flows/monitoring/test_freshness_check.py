@@ -1,4 +1,4 @@
-"""What is broken is raised with what a person needs; what is kept again recovers."""
+"""Freshness check: alarms of missed targets, recoveries and gauges."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def clock() -> None:
-    """Begin each test's time with the test: a suite may last longer than a promise."""
+    """Set the clock at the start of each test: a suite may take longer than a limit."""
     global NOW  # noqa: PLW0603 - read by every function here
     NOW = datetime.now(UTC)
 
@@ -33,7 +33,7 @@ def connection(warehouse: Engine) -> Any:
 
 
 def step(connection: Connection, hours: float, state: str = "complete", **given: Any) -> None:
-    """Enter a step that ended so many hours ago."""
+    """Insert a step that ended `hours` ago."""
     at = NOW - hours * HOUR
     values = {
         "flow": "contact_sync",
@@ -47,17 +47,17 @@ def step(connection: Connection, hours: float, state: str = "complete", **given:
 
 
 def look(connection: Connection, settings: FlowSettings | None = None) -> list[alarms.Alarm]:
-    """Watch once and return the alarms that are open."""
+    """Run the check once and return the open alarms."""
     check_targets(connection, settings or FlowSettings(), LINKS, NOW)
     return alarms.open_alarms(connection)
 
 
-def test_a_promise_kept_raises_nothing(connection: Connection) -> None:
+def test_a_met_target_raises_no_alarm(connection: Connection) -> None:
     step(connection, 1)
     assert look(connection) == []
 
 
-def test_a_promise_broken_is_raised_once_since_it_broke(connection: Connection) -> None:
+def test_a_missed_target_raises_one_alarm_that_starts_at_the_limit(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
     (found,) = look(connection)
@@ -67,7 +67,7 @@ def test_a_promise_broken_is_raised_once_since_it_broke(connection: Connection) 
     assert found.dag_run_id == "scheduled__3"
 
 
-def test_a_complete_load_ends_it(connection: Connection) -> None:
+def test_a_complete_load_ends_the_alarm(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
     step(connection, 0.1)
@@ -75,7 +75,7 @@ def test_a_complete_load_ends_it(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("state", ["partial", "suspect", "unstable", "failed"])
-def test_no_other_load_ends_it(connection: Connection, state: str) -> None:
+def test_an_incomplete_load_does_not_end_the_alarm(connection: Connection, state: str) -> None:
     step(connection, 3)
     look(connection)
     step(connection, 0.1, state)
@@ -83,7 +83,7 @@ def test_no_other_load_ends_it(connection: Connection, state: str) -> None:
     assert found.code == state
 
 
-def test_what_failed_just_now_is_not_mended_by_a_load_before(connection: Connection) -> None:
+def test_a_load_before_a_failure_does_not_end_its_alarm(connection: Connection) -> None:
     step(connection, 1)
     alarms.raise_(connection, "failed", "contact_sync", detail="…", flow="contact_sync")
     assert [alarm.code for alarm in look(connection)] == ["failed"]
@@ -91,14 +91,14 @@ def test_what_failed_just_now_is_not_mended_by_a_load_before(connection: Connect
     assert look(connection) == []
 
 
-def test_the_alarm_of_a_first_load_still_at_work_goes_on(connection: Connection) -> None:
-    """A first load may take longer than its run should, and less than is promised."""
+def test_the_alarm_of_a_running_first_load_stays_open(connection: Connection) -> None:
+    """A first load may exceed the deadline of its DAG run but not the limit."""
     alarms.raise_(connection, "overdue", "contact_sync", detail="…", flow="contact_sync")
     step(connection, 0.9, "running", finished_at=None)
     assert [alarm.code for alarm in look(connection)] == ["overdue"]
 
 
-def test_one_entity_late_is_named_and_holds_the_alarm(connection: Connection) -> None:
+def test_a_late_entity_is_listed_and_keeps_the_alarm_open(connection: Connection) -> None:
     for entity in (1, 2):
         step(connection, 30, flow="employee_directory", id_entity=entity, dag_run_id="scheduled__1")
     step(connection, 1, flow="employee_directory", id_entity=1, dag_run_id="scheduled__2")
@@ -109,7 +109,7 @@ def test_one_entity_late_is_named_and_holds_the_alarm(connection: Connection) ->
     assert look(connection) == []
 
 
-def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse: Engine) -> None:
+def test_a_second_late_entity_updates_the_open_alarm(warehouse: Engine) -> None:
     told: list[str] = []
 
     def watched(at: datetime) -> None:
@@ -133,13 +133,13 @@ def test_another_entity_that_is_late_is_told_while_the_first_still_is(warehouse:
     assert "Entities: 1, 2." in told[1]
 
 
-def test_a_promise_switched_off_ends_its_lateness(connection: Connection) -> None:
+def test_a_target_that_is_switched_off_ends_its_alarm(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
     assert look(connection, FlowSettings(fresh_hours_contact_sync=None)) == []
 
 
-def test_a_flow_without_a_promise_recovers_when_a_later_run_has_done_its_work(
+def test_a_flow_without_a_target_recovers_when_a_later_run_completes(
     connection: Connection,
 ) -> None:
     flow = "employee_onboarding"
@@ -152,13 +152,13 @@ def test_a_flow_without_a_promise_recovers_when_a_later_run_has_done_its_work(
     assert look(connection) == []
 
 
-def test_the_alarm_of_an_audit_is_left_to_the_audit(connection: Connection) -> None:
+def test_the_freshness_check_leaves_alarms_of_audits_open(connection: Connection) -> None:
     alarms.raise_(connection, "not_reconciled", "entity 1", detail="…", flow="reconciliation")
     step(connection, -0.1, flow="reconciliation")
     assert [alarm.subject for alarm in look(connection)] == ["entity 1"]
 
 
-def test_every_gauge_is_sent_at_every_look_zeros_too(connection: Connection) -> None:
+def test_every_check_emits_every_gauge_including_zeros(connection: Connection) -> None:
     step(connection, 1)
     found = check_targets(connection, FlowSettings(), LINKS, NOW)
     sent = {(g.name, *g.tags.values()): g.value for g in gauges(connection, found)}

@@ -1,4 +1,4 @@
-"""The command tells the truth without Airflow: exit code, JSON, one message for one trouble."""
+"""Health command: exit status, JSON and messages."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
 
 
 class Command:
-    """The command as cron would run it, its memory in a folder of the test's own."""
+    """The command as cron runs it, with an outage file in a temporary folder."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], url: str, memory: Path) -> None:
         self._capsys, self._url, self._memory = capsys, url, memory
@@ -50,7 +50,7 @@ def load(warehouse: Engine, hours: float, state: str = "complete") -> None:
         connection.execute(insert(step_run).values(values | times))
 
 
-def test_all_well_is_0(command: Command, warehouse: Engine) -> None:
+def test_healthy_flows_return_0(command: Command, warehouse: Engine) -> None:
     load(warehouse, 1)
     code, said = command()
     assert (code, said["state"], said["alarms"]) == (0, "well", [])
@@ -60,7 +60,7 @@ def test_all_well_is_0(command: Command, warehouse: Engine) -> None:
     assert said["flows"]["invoice_extraction"]["state"] == "never_ran"
 
 
-def test_a_broken_promise_is_1_and_without_notify_nothing_is_written(
+def test_a_missed_target_returns_1_and_writes_nothing_without_notify(
     command: Command, warehouse: Engine
 ) -> None:
     load(warehouse, 2)
@@ -69,8 +69,8 @@ def test_a_broken_promise_is_1_and_without_notify_nothing_is_written(
     assert said["flows"]["contact_sync"]["state"] == "late"
 
 
-def test_an_alarm_names_its_flow(command: Command, warehouse: Engine) -> None:
-    """Its subject may be a drop, a day or a setting."""
+def test_an_alarm_contains_its_flow(command: Command, warehouse: Engine) -> None:
+    """The subject may be a drop, a day or a setting."""
     with warehouse.begin() as connection:
         alarms.raise_(
             connection, "failed", "contact_creation drop 3", detail="x", flow="contact_creation"
@@ -79,21 +79,21 @@ def test_an_alarm_names_its_flow(command: Command, warehouse: Engine) -> None:
     assert [each["flow"] for each in said["alarms"]] == ["contact_creation"]
 
 
-def test_no_warehouse_is_2_and_no_password_shows(command: Command) -> None:
+def test_an_unreachable_warehouse_returns_2_without_showing_the_password(command: Command) -> None:
     code, said = command(url=NOWHERE)
     assert (code, said["state"]) == (2, "unknown")
     assert "pass-word-1" not in json.dumps(said) + command.errors
 
 
 @pytest.mark.parametrize("url", ["pass-word-1", "postgresql://a:pass-word-1@host:port/x"])
-def test_a_bad_address_is_2_and_not_quoted(command: Command, url: str) -> None:
+def test_an_invalid_address_returns_2_and_is_not_quoted(command: Command, url: str) -> None:
     code, said = command(url=url)
     assert (code, said) == (2, None)
     assert command.errors
     assert "pass-word-1" not in command.errors
 
 
-def test_notify_tells_once_and_its_end_once(
+def test_notify_sends_one_message_for_an_alarm_and_one_for_its_recovery(
     command: Command, warehouse: Engine, messages: Webhook
 ) -> None:
     load(warehouse, 2)
@@ -105,7 +105,7 @@ def test_notify_tells_once_and_its_end_once(
     assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
-def test_a_lost_warehouse_is_told_once_and_its_return_once(
+def test_an_outage_of_the_warehouse_and_its_recovery_are_notified_once(
     command: Command, messages: Webhook
 ) -> None:
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_a_lost_warehouse_is_told_once_and_its_return_once(
     ]
 
 
-def test_a_channel_that_is_down_is_2_after_the_report_and_tells_later(
+def test_an_unavailable_channel_returns_2_and_delays_the_message(
     command: Command, warehouse: Engine, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(warehouse, 2)
@@ -131,7 +131,7 @@ def test_a_channel_that_is_down_is_2_after_the_report_and_tells_later(
     assert len(messages.taken) == 1
 
 
-def test_notify_without_a_channel_is_refused(command: Command) -> None:
+def test_notify_requires_a_channel(command: Command) -> None:
     code, _ = command("--notify")
     assert code == 2
     assert "BMS_NOTICE_WEBHOOK" in command.errors

@@ -1,4 +1,4 @@
-"""A person is found wherever they stand, erased there and nowhere else, and only when told so."""
+"""Erasure of one record in all tables and files."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from bms.settings import ClientSettings
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.privacy.erase import ERASABLE, erase, find, main
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 CANARY = "canari-zoe"
 ENTERED = "20260401T000000"
@@ -22,7 +22,7 @@ MAIL = f"{CANARY}@canari.example"
 
 
 def everything(warehouse: Engine, data_root: Path) -> str:
-    """Return all tables as text, and all files unpacked."""
+    """Return all tables and decompressed files as text."""
     found = []
     with warehouse.connect() as connection:
         tables = connection.execute(
@@ -45,7 +45,7 @@ def files(data_root: Path) -> Iterator[Path]:
 def contact(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
 ) -> str:
-    """A contact in two versions, with answers, a drop of theirs, a body, differences, quarantine."""
+    """A contact with two versions, responses, a drop, a request body, differences and quarantine."""
     mirror = Mirror(warehouse, tmp_path, client_settings)
     one = sandbox.rows("contacts")[0]["id"]
     sandbox.edit("contacts", one, email=MAIL, notes=CANARY)
@@ -79,7 +79,7 @@ def contact(
     return str(one)
 
 
-def test_a_contact_is_erased_everywhere_and_nobody_else_is(
+def test_a_contact_is_erased_everywhere_without_affecting_others(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
     assert CANARY in everything(warehouse, tmp_path)
@@ -99,7 +99,7 @@ def test_a_contact_is_erased_everywhere_and_nobody_else_is(
     assert not again.files
 
 
-def test_drops_that_came_twice_or_are_undecided_are_erased_too(
+def test_repeated_and_undecided_drops_are_erased_too(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
     statements = (
@@ -130,7 +130,7 @@ def test_drops_that_came_twice_or_are_undecided_are_erased_too(
     assert left.count("another person") == 3
 
 
-def test_what_is_private_of_an_employee_is_erased_too(
+def test_private_fields_of_an_employee_are_erased_too(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
 ) -> None:
     mirror = Mirror(warehouse, tmp_path, client_settings)
@@ -143,7 +143,7 @@ def test_what_is_private_of_an_employee_is_erased_too(
 
 
 @pytest.mark.parametrize("stored", ["lower", "upper"])
-def test_an_employee_is_found_whatever_the_case_of_the_guid(
+def test_an_employee_is_found_in_either_case_of_the_guid(
     sandbox: Sandbox,
     warehouse: Engine,
     tmp_path: Path,
@@ -177,10 +177,10 @@ def test_an_employee_is_found_whatever_the_case_of_the_guid(
     assert CANARY not in everything(warehouse, tmp_path)
 
 
-def test_what_a_killed_process_left_of_answers_and_reports_is_erased_too(
+def test_incomplete_files_of_a_killed_process_are_erased_too(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
-    """One that can still be read in part, one that can't, one of a process that may live."""
+    """A partly readable file, an unreadable file, and a file whose writer may still run."""
     raw = tmp_path / "raw" / "contact" / "2026-04-01" / "step-9"
     raw.mkdir(parents=True)
     with pa.CompressedOutputStream(str(tmp_path / "whole"), "zstd") as stream:
@@ -202,9 +202,7 @@ def test_what_a_killed_process_left_of_answers_and_reports_is_erased_too(
     assert not report.exists()
 
 
-def test_what_is_behind_a_link_in_the_place_of_a_report_stays(
-    warehouse: Engine, tmp_path: Path, contact: str
-) -> None:
+def test_files_behind_a_symbolic_link_stay(warehouse: Engine, tmp_path: Path, contact: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "victim").write_text("x")
@@ -220,7 +218,7 @@ def test_what_is_behind_a_link_in_the_place_of_a_report_stays(
     [("contact", "987654321"), ("employee", "00000000-0000-4000-8000-000000000000")],
 )
 @pytest.mark.parametrize("for_good", [True, False])
-def test_nothing_found_is_no_success(
+def test_finding_nothing_is_a_failure(
     warehouse_uri: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -235,10 +233,10 @@ def test_nothing_found_is_no_success(
     assert "erased" not in told.out
 
 
-def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
+def test_a_quarantined_row_with_an_unrelated_nested_id_stays(
     warehouse: Engine, tmp_path: Path
 ) -> None:
-    """A consultant's skills have ids too."""
+    """Skills of a consultant have ids too."""
     with warehouse.begin() as connection:
         connection.execute(
             text(
@@ -251,16 +249,14 @@ def test_a_row_set_aside_in_which_the_id_means_something_else_stays(
     assert not any(found.rows.values())
 
 
-def test_reading_files_may_take_longer_than_a_session_may_stand_still(
-    warehouse: Engine, tmp_path: Path
-) -> None:
+def test_erasure_raises_the_idle_timeout_of_its_session(warehouse: Engine, tmp_path: Path) -> None:
     with warehouse.begin() as connection:
         find(connection, UPath(tmp_path), ERASABLE["contact"], "1")
         may = connection.scalar(text("show idle_in_transaction_session_timeout"))
     assert may == "2h"
 
 
-def test_the_command_shows_what_it_would_do_and_does_it_when_told(
+def test_the_command_erases_only_with_for_good(
     warehouse: Engine,
     warehouse_uri: str,
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""Retention: each kind of file goes after its days, and nothing else does."""
+"""Retention of each kind of file."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def written(path: Path, days_ago: float) -> Path:
 
 
 @pytest.mark.parametrize("kind", retention_days(FlowSettings()))
-def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
+def test_a_file_is_deleted_after_its_retention(tmp_path: Path, kind: str) -> None:
     days = retention_days(FlowSettings())[kind]
     old = written(tmp_path / kind / "client_invoice" / "step-1" / "old", days + 0.1)
     young = written(tmp_path / kind / "client_invoice" / "step-2" / "young", days - 0.1)
@@ -33,7 +33,7 @@ def test_a_file_goes_when_its_days_are_over(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("people", ["contact", "consultant", "employee", "employee_private"])
-def test_responses_about_people_go_after_their_own_days(tmp_path: Path, people: str) -> None:
+def test_responses_with_personal_data_have_their_own_retention(tmp_path: Path, people: str) -> None:
     settings = FlowSettings(keep_raw_days=1000, keep_people_days=10)
     old = written(tmp_path / "raw" / people / "2026-11-10" / "step-1" / "old", 10.1)
     young = written(tmp_path / "raw" / people / "2026-11-12" / "step-2" / "young", 9.9)
@@ -42,13 +42,13 @@ def test_responses_about_people_go_after_their_own_days(tmp_path: Path, people: 
     assert (old.exists(), young.exists(), invoices.exists()) == (False, True, True)
 
 
-def test_what_is_no_kind_of_file_stays(tmp_path: Path) -> None:
+def test_files_of_no_kind_stay(tmp_path: Path) -> None:
     inbox = written(tmp_path / "inbox" / "employees" / "drop.csv", 9999)
     sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert inbox.exists()
 
 
-def test_what_a_killed_process_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
+def test_incomplete_files_are_deleted_after_a_day(tmp_path: Path) -> None:
     left = written(tmp_path / "raw" / "contact" / "1" / "pages.json.zst.ab.part", 1.1)
     being_written = written(left.with_name("pages.json.zst.cd.part"), 0.9)
     sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)

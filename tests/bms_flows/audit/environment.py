@@ -1,4 +1,4 @@
-"""Audits of the sandbox beside a warehouse that the flows have filled."""
+"""Test environment that runs audits of a sandbox and a filled warehouse."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from bms_flows.monitoring import alarms
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
-from tests.bms_flows.mirror.stand import Mirror
+from tests.bms_flows.mirror.environment import Mirror
 
 TODAY = date(2026, 3, 31)
 
 
 @dataclass
 class Auditor:
-    """One warehouse and one service; each run is the next audit."""
+    """Runs loads and audits of one warehouse and one service."""
 
     warehouse: Engine
     data_root: Path
@@ -40,16 +40,16 @@ class Auditor:
     runs: int = 0
 
     def load(self) -> None:
-        """Let the flows read the window and the lists, as a night does."""
+        """Run all flows for the window and the lists."""
         self.extract(str(self.window.start), str(self.window.end))
         self.read_lists()
 
     def read_lists(self) -> None:
-        """Let the mirrors read their lists."""
+        """Run the mirrors."""
         for name in ("contact", "consultant"):
             self.mirror.run(name, page_size=100)
         self.mirror.run("employee", id_entity=1)
-        # The mirrors' flows under test are named after their resource.
+        # In tests, mirror flows are named after their resource.
         with self.warehouse.begin() as connection:
             connection.execute(
                 text(
@@ -58,13 +58,13 @@ class Auditor:
             )
 
     def run_in_turn(self, entities: Sequence[int] = (1,), **client: Any) -> dict[str, Any]:
-        """Run the audit that has its turn today, then go on to the next day."""
+        """Run today's audit, then advance to the next day."""
         found = self._run(None, entities, **client)
         self.next_day()
         return found
 
     def run(self, window: Window | None = None, **client: Any) -> dict[str, Any]:
-        """Audit the window of entity 1 and the lists; returns what was found."""
+        """Audit the window of entity 1 and the lists; return the findings."""
         return self._run(window or self.window, [1], **client)
 
     def _run(self, window: Window | None, entities: Sequence[int], **client: Any) -> dict[str, Any]:
@@ -90,11 +90,11 @@ class Auditor:
         return asyncio.run(once())
 
     def next_day(self) -> None:
-        """Let the next audit be another day's."""
+        """Advance to another day."""
         self.today += timedelta(days=1)
 
     def found(self) -> dict[str, dict[str, int]]:
-        """Return what the words on days and lists hold, by resource and code."""
+        """Return the findings of days and lists, by resource and code."""
         found: dict[str, dict[str, int]] = {}
         for resource, counts in self.query("select resource, found from bms.reconciliation"):
             for code, rows in counts.items():
@@ -103,11 +103,11 @@ class Auditor:
         return found
 
     def states(self) -> dict[str, int]:
-        """Return how many words there are of each state."""
+        """Return the number of results in each state."""
         return dict(self.query("select state, count(*) from bms.reconciliation group by state"))
 
     def states_of(self, resource: str) -> dict[str, int]:
-        """Return how many days or lists of a resource are in each state."""
+        """Return the number of days or parts of a resource in each state."""
         return dict(
             self.query(
                 "select state, count(*) from bms.reconciliation"
@@ -131,7 +131,7 @@ class Auditor:
         )[0]
 
     def ringing(self) -> set[str]:
-        """Return what alarms are open of."""
+        """Return the subjects of open alarms."""
         with self.warehouse.connect() as connection:
             return {each.subject for each in alarms.open_alarms(connection)}
 
@@ -141,6 +141,6 @@ class Auditor:
             return [tuple(row) for row in connection.execute(text(statement))]
 
     def execute(self, statement: str) -> None:
-        """Change the warehouse behind the flows' back."""
+        """Change rows of the warehouse directly."""
         with self.warehouse.begin() as connection:
             connection.execute(text(statement))

@@ -1,4 +1,4 @@
-"""A business that goes on while it is audited: people pay, edit, enter and delete."""
+"""Concurrent edits of sandbox data: payments, changes, new rows and deletions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from threading import Event, Thread
 from bms_sandbox.serve import ControlError, Sandbox
 
 PACE = 0.04
-"""Seconds between two changes: some hundred times what a company does."""
+"""Seconds between two changes, about a hundred times the rate of a company."""
 
 
 @dataclass
-class Life:
-    """Changes rows of a sandbox, one after the other, until told to stop."""
+class ConcurrentEdits:
+    """Changes rows of a sandbox in a thread."""
 
     sandbox: Sandbox
     first: date
@@ -25,7 +25,7 @@ class Life:
     _stop: Event = field(default_factory=Event)
 
     def go_on(self) -> None:
-        """Change something at every tick."""
+        """Change one row per interval."""
         random = Random(self.seed)
         sandbox = self.sandbox
         invoices = [row["id_invoice"] for row in sandbox.invoices(1, self.first, self.last)]
@@ -52,7 +52,7 @@ class Life:
             lambda: sandbox.insert("consultants"),
             lambda: sandbox.edit("employees", random.choice(guids), job_title="Cheffe"),
         ]
-        # Few: more that go at once would be doubted when they are loaded, and rightly so.
+        # Few deletions, because loads with many would be held for review.
         gone = [lambda: sandbox.delete("contacts", random.choice(contacts))]
         if self.seed % 3 == 0:
             gone.append(lambda: sandbox.delete_invoice(1, random.choice(invoices)))
@@ -61,11 +61,11 @@ class Life:
                 (gone.pop() if gone else random.choice(deeds))()
                 self.changes += 1
             except ControlError:
-                continue  # that row was deleted before
+                continue  # the row is already deleted
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Live for the block."""
+        """Run the thread for the block."""
         thread = Thread(target=self.go_on)
         thread.start()
         try:

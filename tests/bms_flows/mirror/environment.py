@@ -1,4 +1,4 @@
-"""Runs of a mirror against the sandbox, and what they left in the warehouse."""
+"""Test environment that runs mirrors against the sandbox and reads the warehouse."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,12 +28,12 @@ KINDS: dict[str, tuple[MirroredResource, Callable[..., MirrorSource]]] = {
 }
 
 NEVER = 10_000_000
-"""Runs of a rotation that no test lives to see."""
+"""Runs of a rotation that no test reaches."""
 
 
 @dataclass
 class Mirror:
-    """One mirror of one resource; each run is its next."""
+    """Runs mirrors one after the other."""
 
     warehouse: Engine
     data_root: Path
@@ -68,7 +68,7 @@ class Mirror:
         return asyncio.run(once())
 
     def requests(self, endpoint: str) -> int:
-        """Return how often the last run asked an endpoint."""
+        """Return the number of requests of the last run to an endpoint."""
         return len(self.counters.latencies.get(endpoint, ()))
 
     def rows(self, table: str, condition: str = "true") -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ class Mirror:
             return [dict(row) for row in found.mappings()]
 
     def places(self, *tables: str) -> dict[str, list[tuple[str, ...]]]:
-        """Return where each row stands on disk and who wrote it: any write at all changes that."""
+        """Return the physical position and transaction ids of each row: any write changes them."""
         names = tables or ("bms.contact", "bms.contact_version")
         with self.warehouse.connect() as connection:
             return {
