@@ -1,4 +1,4 @@
-"""What Airflow adds to the work and what of it is ours; write the results as Markdown.
+"""Overhead of Airflow and of our tasks; writes Markdown.
 
     python -m bench.airflow_overhead [--repeat 5]
 
@@ -80,7 +80,7 @@ def fresh(what: str, home: str, repeat: int) -> tuple[float, float]:
 
 @contextmanager
 def stack() -> Iterator[Running]:
-    """Run the local stack, with its files in a folder of their own."""
+    """Run the local stack with its files in a separate folder."""
     own = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "BMS_"))}
     with tempfile.TemporaryDirectory() as folder:
         given = {"BMS_LOCAL_DIR": folder, "BMS_APPROVAL": "never", "BMS_SETTLE_S": "1"}

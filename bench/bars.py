@@ -1,4 +1,4 @@
-"""Bars of seconds as SVG, light and dark."""
+"""Bar charts of seconds as SVG, light and dark."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 
 def draw(panels: Sequence[tuple[str, Sequence[Bar]]], shade: str) -> str:
-    """Return one panel below the other, each on a scale of its own."""
+    """Return panels one below the other, each with a separate scale."""
     ink, colours = INK[shade], COLOURS[shade]
     parts = []
     y = 0

@@ -1,16 +1,16 @@
-"""The ceiling of a mirror's run: the same requests with nothing else; none of our code.
+"""Ceiling of a sync of contacts: the same requests and nothing else, without our code.
 
-The whole list twice, with pages of two sizes, and once the list of those assigned: what a sync of
-contacts asks for. No agreement, no comparing, no versions, no raw copies, no retries. Prints
-seconds, rows and memory as JSON. `--variant` says how far it goes:
+Reads the whole list twice, with pages of two sizes, and the list of assigned contacts once, like a
+sync. No agreement, comparison, versions, raw responses or retries. Prints seconds, rows and memory
+as JSON. `--variant` selects the work:
 
-fetch    the answers are thrown away;
-decode   they are decoded into typed objects, too;
-scan     and all stored hashes are read: what an unchanged sync can't do without;
-merge    the first reading is COPYed and merged, batch by batch, in one transaction;
-arrow    the same, by way of Arrow columns;
+fetch    discard the responses;
+decode   also decode them into typed objects;
+scan     also read all stored hashes, which an unchanged sync needs;
+merge    COPY and merge the first reading, batch by batch, in one transaction;
+arrow    the same with Arrow columns;
 once     the same, merged once at the end;
-details  so many details instead of lists, thrown away.
+details  read the given number of details instead of lists, and discard them.
 """
 
 import argparse
@@ -104,7 +104,7 @@ BATCH = 20_000
 
 
 async def answers(given: argparse.Namespace) -> AsyncIterator[tuple[int, bytes]]:
-    """Yield each answer with the number of its reading, so many requests under way."""
+    """Yield each response with the number of its reading, with limited requests in flight."""
     connector = aiohttp.TCPConnector(limit=given.in_flight)
     async with aiohttp.ClientSession(connector=connector, read_bufsize=1 << 20) as session:
         async with session.post(f"{given.url}/v1/token", json=CREDENTIALS) as answer:
@@ -161,7 +161,7 @@ def as_csv_by_arrow(rows: list[object]) -> bytes:
 
 
 class Target:
-    """A table of its own, filled by COPY and merge in one transaction."""
+    """A separate table, filled by COPY and merge in one transaction."""
 
     def __init__(self, uri: str) -> None:
         self._connection = psycopg.connect(uri, options="-c timezone=Europe/Paris")
@@ -195,7 +195,7 @@ class Target:
 
 
 def scan(uri: str) -> int:
-    """Read the hashes that stand in the warehouse."""
+    """Read the hashes of the warehouse."""
     query = b"select id, _list_hash, _row_hash from bms.contact"
     with psycopg.connect(uri) as connection, connection.cursor(binary=True) as cursor:
         return len({row[0]: row for row in cursor.execute(query).fetchall()})

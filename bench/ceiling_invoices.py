@@ -1,15 +1,15 @@
-"""The ceiling of an invoice load: fetch, decode, COPY and merge, and nothing else; none of our code.
+"""Ceiling of an invoice load: fetch, decode, COPY and merge, without our code.
 
-No checks, no versions, no raw copies, no Parquet, no retries. Prints seconds, rows and memory as
-JSON. `--variant` says how far it goes:
+No checks, versions, raw responses, Parquet or retries. Prints seconds, rows and memory as JSON.
+`--variant` selects the work:
 
-fetch   the answers are thrown away;
-decode  they are decoded into typed objects, too;
-scan    and all stored hashes are read: what an unchanged reload can't do without;
-merge   decoded, COPYed and merged, batch by batch, in one transaction;
-arrow   the same, by way of Arrow columns;
+fetch   discard the responses;
+decode  also decode them into typed objects;
+scan    also read all stored hashes, which an unchanged reload needs;
+merge   decode, COPY and merge, batch by batch, in one transaction;
+arrow   the same with Arrow columns;
 once    the same, merged once at the end;
-lanes   as `merge`, by two threads: one decodes while the other COPYs and merges.
+lanes   like `merge`, in two threads: one decodes while the other COPYs and merges.
 """
 
 import argparse
@@ -107,7 +107,7 @@ AHEAD = 2
 async def answers(
     url: str, first: date, days: int, window: int, in_flight: int
 ) -> AsyncIterator[bytes]:
-    """Yield the answers in order, so many requests under way."""
+    """Yield the responses in order, with limited requests in flight."""
     credentials = {
         "client_id": "demo-client",
         "application_id": "demo-application",
@@ -160,7 +160,7 @@ def as_csv_by_arrow(rows: list[object]) -> bytes:
 
 
 class Target:
-    """A table of its own, filled by COPY and merge in one transaction."""
+    """A separate table, filled by COPY and merge in one transaction."""
 
     def __init__(self, uri: str) -> None:
         self._connection = psycopg.connect(uri, options="-c timezone=Europe/Paris")
@@ -195,7 +195,7 @@ class Target:
 
 
 def scan(uri: str) -> int:
-    """Read the hashes that stand in the warehouse."""
+    """Read the hashes of the warehouse."""
     query = b"select id_invoice, _row_hash from bms.client_invoice where id_entity = 1"
     with psycopg.connect(uri) as connection:
         return len(dict(connection.execute(query).fetchall()))

@@ -1,13 +1,14 @@
-"""Time loads beside their ceilings and beside what people would otherwise use; write the results as Markdown.
+"""Benchmark of loads compared with their ceilings and with dlt, pandas and Singer; writes Markdown.
 
     python -m bench.comparison [--quick | --full] [--repeat 3] [--minutes 15]
 
-Invoices, and contacts at page size 100, into one PostgreSQL, from one sandbox: a first load, and a
-second with nothing changed. A round measures, each in processes of its own: the ceilings (the
-fastest counts), our load twice, the ceiling of its second run, and the peers' first loads. The slow
-ones run in the last round alone, and so do second loads, where the first took less than 40 s. With no
-latency peers run once, without their second loads. `--full` spares nothing, and takes an hour. After each load rows and sums are compared with the
-ceiling's. Ratios are taken within a round. No peer and no round is begun when the minutes are over.
+Loads invoices, and contacts at page size 100, into one PostgreSQL, from one sandbox: a first load, and a
+second with nothing changed. A round measures, each in a separate process: the ceilings (the
+fastest counts), our load twice, the ceiling of its second run, and the peers' first loads. Slow
+peers run only in the last round; so do second loads, where the first took less than 40 s. Without
+latency peers run once, without their second loads. `--full` runs everything and takes an hour. After
+each load rows and sums are compared with the ceiling's. Ratios are taken within a round. No peer and
+no round starts after the given minutes.
 """
 
 import argparse
@@ -80,7 +81,7 @@ class Course:
         return ("--first", TODAY - timedelta(days=self.days), "--days", self.days)
 
     def take(self, run: Callable[[], dict[str, Any]], **label: Any) -> Measure:
-        """Run a script; keep what it told and what the sandbox worked meanwhile."""
+        """Run a script; store its output and the sandbox's CPU time."""
         pid = self.sandbox.process.pid if self.sandbox.process else os.getpid()
         before, load = cpu_seconds(pid), load_average()
         told = run()

@@ -1,4 +1,4 @@
-"""Measures as tables and bars: medians, and the ratios within a round."""
+"""Report of a comparison: tables and bars of medians, and ratios within a round."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ OURS, CEILING, SCAN = "bms-airflow", "ceiling", "ceiling: decode and scan"
 FIRST, AGAIN = "first load", "second, nothing changed"
 REQUIREMENTS = Path(__file__).parent / "peers" / "requirements"
 VOID = 0.7
-"""Share of a core: a sandbox that worked more was itself what was measured."""
+"""Share of a core above which the sandbox itself was measured."""
 
 
 class Peer(NamedTuple):
-    """What else could do the work: its name, environment, script of `bench/peers`, variant."""
+    """An alternative tool: its name, environment, script of `bench/peers`, variant."""
 
     name: str
     environment: str
@@ -104,7 +104,7 @@ def text(
     )
     if max(loads) > 2 * (os.cpu_count() or 1):
         made += BUSY
-    heading = f"# Loads beside their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
+    heading = f"# Loads compared with their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
     parts = [heading, made, PLOT.format(name=name), NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
     for latency in sorted({each.latency for each in found}, reverse=True):
@@ -119,19 +119,19 @@ def text(
 PLOT = """\
 <picture>
   <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">
-  <img alt="Seconds of a first load, beside its ceiling and beside peers" src="{name}-light.svg">
+  <img alt="Seconds of a first load, of its ceiling and of its peers" src="{name}-light.svg">
 </picture>"""
 BUSY = (
     " **The machine was busy with other work:** seconds are too long, and a ratio of loads that did "
     "not run in the same minute is worth little."
 )
 NOTES = """\
-Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others ask one request
-after another, as they are made. Ours and the ceiling read contacts twice, and those assigned once more, for agreement; peers read them once. A ceiling
-fetches, decodes, COPYs and merges, and does nothing else: the fastest of several variants. Only ours keeps versions, raw
-answers and Parquet files, and sets aside what it can't believe; dlt and pandas keep amounts in double precision here. Seconds and CPU seconds (of the
-loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the biggest process.
-Rows, sums of ids and amounts, and lengths of names were the same after every load. Ratios are to ours of the same round: median and range.
+Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others send one request
+after another, by design. Ours and the ceiling read contacts twice, and assigned contacts once more, for agreement; peers read them once. A ceiling
+fetches, decodes, COPYs and merges, and does nothing else: the fastest of several variants. Only ours stores versions, raw
+responses and Parquet files, and quarantines invalid rows; dlt and pandas store amounts in double precision here. Seconds and CPU seconds (of the
+loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the largest process.
+Rows, sums of ids and amounts, and lengths of names were equal after every load. Ratios are to ours of the same round: median and range.
 Where the sandbox used more than 70 % of a core the row is *void*: the sandbox itself was measured."""
 
 

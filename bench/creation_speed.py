@@ -1,11 +1,11 @@
-"""Time the creation of a drop's rows beside the same number of bare POSTs, in turns on one machine.
+"""Benchmark of creating a drop's rows, compared with the same number of bare POSTs.
 
     python -m bench.creation_speed [--rows 1000] [--latency-ms 20] [--concurrency 8] [--repeat 5]
 
-A round: the bare POSTs (aiohttp, a token, prepared bodies, nothing kept), then the rows of a drop
+A round: the bare POSTs (aiohttp, a token, prepared bodies, nothing stored), then the rows of a drop
 through the engine, chunk after chunk: leases, intents committed before and outcomes after each POST.
 Both end when the service has answered and, for the engine, when the last commit is done. Planning
-and reading back are timed beside it and belong to neither.
+and verification are timed separately and belong to neither.
 """
 
 import argparse
@@ -45,7 +45,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def people(count: int) -> bytes:
-    """Return a file of so many employees."""
+    """Return a file of `rows` employees."""
     rows = (f"1;{n:06d};Nom {n};Prénom {n};{START}" for n in range(100_000, 100_000 + count))
     header = "id_entity;payroll_number;last_name;first_name;start_date"
     return "\n".join([header, *rows, ""]).encode()
@@ -157,7 +157,7 @@ def report(rounds: list[dict[str, float]], rows: int) -> str:
             "",
             (
                 f"Applied at {median(shares):.0%} of the bare throughput ({min(shares):.0%} to"
-                f" {max(shares):.0%}); load average meanwhile {min(loads):.1f} to {max(loads):.1f}."
+                f" {max(shares):.0%}); load average {min(loads):.1f} to {max(loads):.1f}."
             ),
         ]
     )

@@ -1,12 +1,12 @@
-"""Time an invoice load beside its ceiling, in turns on one machine; write the results as Markdown.
+"""Benchmark of an invoice load compared with its ceiling; writes Markdown.
 
     python -m bench.invoices_speed [--days 365] [--per-day 1000] [--repeat 3] [--units 10]
 
-Each round measures, each in a process of its own: three ceilings (fetch, decode, COPY, merge; the
+Each round measures, each in a separate process: three ceilings (fetch, decode, COPY, merge; the
 fastest counts), our first load, our second load with nothing changed, its ceiling (fetch, decode,
 scan of the stored hashes), a load with 1 % of the rows changed, and ceiling and first load with one
-request at a time. Rows and sums of both are compared. Ratios are taken within a round. The
-machine's load stands beside the figures: what others do on it moves seconds, and ratios less.
+request at a time. Rows and sums of both are compared. Ratios are taken within a round. The report
+shows the machine's load, which changes seconds more than ratios.
 """
 
 import argparse
@@ -34,7 +34,7 @@ BASES = {
     "1 % changed": ["decode and scan"],
     "first load, one request at a time": ["ceiling, one request at a time"],
 }
-"""What each load is held against: the fastest of these in the same round."""
+"""Ceilings of each load; the fastest in the same round counts."""
 SUMS = "select count(*), sum(total_incl_vat), sum(total_due), max(id_invoice) from"
 
 Measures = dict[str, dict[str, Any]]
@@ -125,7 +125,7 @@ def report(rounds: list[Measures]) -> str:
     loads = [each[name]["load"] for each in rounds for name in each]
     busy = [each[name]["sandbox"] for each in rounds for name in each]
     lines.append("")
-    lines.append(f"Load average meanwhile {min(loads):.1f} to {max(loads):.1f}.")
+    lines.append(f"Load average {min(loads):.1f} to {max(loads):.1f}.")
     lines.append(f"The sandbox used {min(busy):.0%} to {max(busy):.0%} of a core.")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Extract invoices as a task does, in a process of its own; print seconds, counts and memory as JSON."""
+"""Extraction of invoices in a separate process, as in a task; prints seconds, counts and memory as JSON."""
 
 import argparse
 import asyncio

@@ -1,11 +1,11 @@
-"""Time the mirror of contacts beside its ceilings, in turns on one machine; write the results as Markdown.
+"""Benchmark of the mirror of contacts compared with its ceilings; writes Markdown.
 
     python -m bench.mirror_speed [--contacts 100000] [--details 10000] [--repeat 3]
 
-Each round measures, each in a process of its own: the ceilings (`bench.ceiling_contacts`), a first
+Each round measures, each in a separate process: the ceilings (`bench.ceiling_contacts`), a first
 sync of the list alone, the same with nothing changed, with details, and with 1 % changed. Ratios
-are taken within a round; the best of three ceilings counts. The machine's load stands beside the
-figures: what others do on it moves seconds, and ratios less.
+are taken within a round; the best of three ceilings counts. The report shows the machine's load,
+which changes seconds more than ratios.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def report(rounds: list[Round]) -> str:
             f"| {name} | {seconds:.1f} | {cpu:.1f} | {f'{requests:,}' if requests else ''} "
             f"| {peak:.0f} | {of} | {middle} | {spread} |"
         )
-    # What the details alone took: the same run without them is beside it.
+    # Time of the details alone: the difference from a run without them.
     shares = [
         each["details, thrown away"]["seconds"]
         / (each["list and details"]["seconds"] - each["nothing changed"]["seconds"])
@@ -103,9 +103,9 @@ def report(rounds: list[Round]) -> str:
     lines.append("")
     lines.append(
         f"Details: {median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%}) of the throughput of bare"
-        " requests: what a run with them takes longer than one without, beside them thrown away."
+        " requests: the additional time of a run with details, compared with discarding them."
     )
-    lines.append(f"Load average meanwhile {min(loads):.1f} to {max(loads):.1f}.")
+    lines.append(f"Load average {min(loads):.1f} to {max(loads):.1f}.")
     lines.append(f"The sandbox used {min(busy):.0%} to {max(busy):.0%} of a core.")
     return "\n".join(lines)
 

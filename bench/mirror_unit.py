@@ -1,4 +1,4 @@
-"""Sync contacts as a task does, in a process of its own; print seconds, counts and memory as JSON."""
+"""Sync of contacts in a separate process, as in a task; prints seconds, counts and memory as JSON."""
 
 import argparse
 import asyncio

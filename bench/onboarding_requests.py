@@ -4,7 +4,7 @@
                                         [--page-size-max 0] [--list-order id] [--keep]
 
 The steps are those of the DAG's tasks: plan, enter, create (all chunks), conclude. Each step has
-clients of its own, as in Airflow. Requests are counted by the sandbox, tokens aside.
+a new client, as in Airflow. The sandbox counts requests, except for tokens.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Cost:
 
 
 def people(count: int, turn: int) -> bytes:
-    """Return a file of so many contacts that are in no other file."""
+    """Return a file of contacts that are in no other file."""
     rows = (
         f"Nouveau{turn}n{n};Prénom;nouveau{turn}.{n}@depot.example;Dépôt {turn} SA"
         for n in range(count)
@@ -66,7 +66,7 @@ def people(count: int, turn: int) -> bytes:
 
 
 class Onboarding:
-    """One drop, taken from plan to receipt, with clients of its own in each step."""
+    """One drop from plan to receipt, with a new client in each step."""
 
     def __init__(self, here: WarehouseServer, sandbox: Sandbox, content: bytes) -> None:
         self._sandbox = sandbox

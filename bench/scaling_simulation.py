@@ -1,11 +1,11 @@
-"""How a backfill grows with entities, invoices, history and workers: a measured model, simulated.
+"""Model of a backfill's growth with entities, invoices, history and workers, measured and simulated.
 
     python -m bench.scaling_simulation [--overhead 4]
 
-Measured here, of real loads of two sizes: seconds of a core for each row in the worker and in
-PostgreSQL, peak memory, bytes that a row takes as table, raw answer and Parquet. Simulated from
-that: tasks of one entity and year on workers and a database of so many cores, whose cores are
-shared among what is at work, under the pool. Written to bench/results/scaling.md.
+Measures real loads of two sizes: CPU seconds per row in the worker and in PostgreSQL, peak memory,
+bytes per row as table, raw response and Parquet. Simulates from these: tasks of one entity and year
+on workers and a database with a number of cores, which active tasks share, under the pool. Writes
+bench/results/scaling.md.
 """
 
 import argparse
@@ -36,7 +36,7 @@ NIGHT = (
     + _DEFAULT.lookback_budget
     + ceil(YEAR * YEARS / _DEFAULT.lookback_rotation)
 )
-"""Days that a night reads at most, of so many years."""
+"""Maximum days that a night reads, by years of history."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def simulate(model: Model, site: Site, tasks: int, rows: float, per_day: float) 
 
 
 def _database(model: Model, site: Site, loading: int) -> float:
-    """Return the rows a second that PostgreSQL takes of each of so many tasks."""
+    """Return the rows per second that PostgreSQL accepts from each loading task."""
     cores = min(1, site.database_cores / loading) / model.database
     return min(cores, site.disk / (2 * model.table_bytes) / loading)
 
@@ -133,7 +133,7 @@ def _database(model: Model, site: Site, loading: int) -> float:
 def _narrowest(
     site: Site, most: int, todo: int, loading: int, database: float, speeds: Sequence[float]
 ) -> str:
-    """Say what would have to be more for all to be faster."""
+    """Return the bottleneck."""
     if not todo:
         return "the last tasks"
     if loading and sum(speed == database for speed in speeds) >= loading / 2:
@@ -190,7 +190,7 @@ def _leads(process: psutil.Process, here: WarehouseServer) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time as people say it."""
+    """Return a duration in a readable unit."""
     if seconds < 120:  # noqa: PLR2004 - two minutes
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004 - two hours
@@ -259,15 +259,15 @@ def main() -> None:
             "# How a backfill grows",
             (
                 f"{stamp()} Load average at the start: {load:.1f}. "
-                f"Core seconds say what work costs, whatever else the machine does."
+                f"Core seconds are the cost of work, independent of other processes."
             ),
             (
                 f"Measured: a row costs {model.worker * 1e6:.0f} µs of a worker's core and "
                 f"{model.database * 1e6:.0f} µs of PostgreSQL's (a year of 20 a day: "
                 f"{small.worker * 1e6:.0f} and {small.database * 1e6:.0f}), {model.table_bytes:.0f} bytes "
-                f"in PostgreSQL with its version and indexes, {model.file_bytes:.0f} bytes as raw answer "
+                f"in PostgreSQL with its version and indexes, {model.file_bytes:.0f} bytes as raw response "
                 f"and Parquet. Peak memory of a task {model.peak / 1e6:.0f} MB. A task's start is taken "
-                f"as {given.overhead:g} core seconds. One year of 400 a day: the model says "
+                f"as {given.overhead:g} core seconds. One year of 400 a day: the model gives "
                 f"{foretold:.1f} s, it took {took:.1f} s."
             ),
             f"## {ENTITIES} entities, {YEARS} years: {ENTITIES * YEARS} tasks",

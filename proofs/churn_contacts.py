@@ -1,11 +1,11 @@
-"""Mirror a list over HTTP while people are at work on it; count what is missed and falsely gone.
+"""Mirror of a list over HTTP while its rows change; counts missed and falsely removed rows.
 
     python -m proofs.churn_contacts [--contacts 5000] [--runs 6]
 
-For each order of the list: runs of the flow's own `sync`, of the list alone, against the sandbox.
-Before each page behind the first a row may be inserted before it or one already served deleted, and
-a thread inserts, edits and deletes all the while. After each run the mirror is held against what the
-sandbox holds; the last run, at rest, must agree with it row by row.
+For each order of the list: runs of the flow's own `sync`, of the list alone, with the sandbox.
+Before each page after the first, a row may be inserted before it or a served row deleted, and
+a thread inserts, edits and deletes all the time. After each run the mirror is compared with the
+sandbox's rows; the last run, at rest, must agree row by row.
 """
 
 import argparse
@@ -84,7 +84,7 @@ class Work:
         self._keys = list(live(sandbox))
 
     def _act(self) -> None:
-        while not self._done.wait(0.002):  # a person's pace, and the service's breath
+        while not self._done.wait(0.002):  # changes at the rate of a user
             key = self._random.choice(self._keys)
             try:
                 match self.made % 3:

@@ -1,10 +1,10 @@
-"""Attack the sandbox through its own OpenAPI document: Schemathesis draws requests, right and wrong ones.
+"""Fuzzing of the sandbox through its OpenAPI document, with valid and invalid requests by Schemathesis.
 
     python -m proofs.contract_fuzz [--keep]
 
-Every operation is called in two readings of the interface, with a token of all scopes. A server
-error, a status, content type or body that the document doesn't have, a wrong request that is
-accepted, a way around the token, and an operation that never answered well end it with 1.
+Calls every operation in two dialects, with a token of all scopes. Exits with 1 after a server
+error, a status, content type or body that the document does not have, an accepted invalid request,
+a way around the token, or an operation without a successful response.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LOCK = Path(__file__).parent / "requirements" / "schemathesis.lock"
 KEPT = Path(__file__).parent / "results" / "contract_fuzz.md"
 SEED: Final = 1
 REQUESTS: Final = 300
-"""Drawn for each operation and reading, beside those that the document's examples and bounds give."""
+"""Generated for each operation and dialect, in addition to the document's examples and bounds."""
 STRICT: Final = {"nulls": "absent", "create_status": 200}
 """What the interface shows, to the letter: no field of an answer is null, creations answer 200."""
 READINGS: Final[dict[str, dict[str, Any]]] = {
@@ -63,7 +63,7 @@ NOT_OURS: Final = "positive_data_acceptance"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one reading: requests by status, findings by title, operations never answered well."""
+    """Result of one dialect: requests by status, findings by title, operations without a successful response."""
 
     answers: dict[str, dict[str, int]]
     cases: int
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Say whether nothing was found, and everything was reached."""
+        """Return whether there was no finding and every operation was reached."""
         return not self.findings and not self.unanswered
 
 
@@ -97,7 +97,7 @@ def main() -> int:
 
 
 def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
-    """Run Schemathesis against a sandbox of its own that speaks `dialect`."""
+    """Run Schemathesis with a separate sandbox that speaks `dialect`."""
     program = python_of(LOCK).with_name("st")
     frozen = ("--today", "2026-03-31T18:00:00", "--frozen")
     with (
@@ -141,7 +141,7 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
 
 
 def prepared(document: dict[str, Any], sandbox: Sandbox) -> dict[str, Any]:
-    """Put into the document what it can't say.
+    """Add to the document what it cannot express.
 
     What exists and no drawing would guess: ids, an entity, the credentials. That null in a new
     record means no value, and that a token is asked for without one: our assumptions.
@@ -230,8 +230,8 @@ def report(outcomes: dict[str, Outcome]) -> str:
     lines = [
         "# The sandbox, attacked through its own document",
         "",
-        f"`python -m proofs.contract_fuzz --keep`: Schemathesis {version}, seed {SEED}, {REQUESTS} requests drawn for each",
-        "operation and reading, beside those that examples and bounds give; with a token of all scopes.",
+        f"`python -m proofs.contract_fuzz --keep`: Schemathesis {version}, seed {SEED}, {REQUESTS} requests generated for each",
+        "operation and dialect, in addition to examples and bounds; with a token of all scopes.",
         "",
         TABLE,
         *(row(name, found) for name, found in outcomes.items()),

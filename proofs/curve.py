@@ -1,8 +1,9 @@
-"""Draw where the promises end: creation beyond the settle time, mirrors under churn, late invoice changes.
+"""Curves of where the guarantees end: creation beyond the settle time, mirrors under churn, late invoice changes.
 
     python -m proofs.curve [--quick]
 
-Tables go into `docs/proof.md` between their marks, plots to `docs/pictures/`. The engines are the real ones, in virtual time.
+Writes tables into `docs/proof.md` between their marks, and plots to `docs/pictures/`. The engines are the real ones, in virtual
+time.
 """
 
 import argparse
@@ -167,7 +168,7 @@ def put(name: str, text: str) -> None:
 
 
 def main() -> None:
-    """Run all three, and write what came of them."""
+    """Run all three and write the results."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="fewer runs for each point")
     options.add_argument("--only", choices=("creation", "mirror", "invoices"))
@@ -188,5 +189,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)  # a fault that was drawn is no news
+    logging.disable(logging.WARNING)  # simulated faults need no log
     main()

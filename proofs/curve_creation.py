@@ -1,4 +1,4 @@
-"""Creation where its promise ends: doubles and losses as the commit lag grows past the settle time."""
+"""Creation beyond its guarantee: duplicates and losses as the commit lag exceeds the settle time."""
 
 import asyncio
 from collections import Counter
@@ -29,7 +29,7 @@ Work = Callable[[SimulatedService, MemoryLedger], Awaitable[None]]
 
 @dataclass
 class Creation:
-    """What became of many creates at one lag, under one policy."""
+    """Results of many creates at one lag, under one policy."""
 
     policy: str
     ratio: float
@@ -158,4 +158,4 @@ def creations(rounds: int) -> str:
             for name, found in every.items()
         ],
     )  # fmt: skip
-    return f"{first}\n\nDoubled of 1,000 creates, beside what others do:\n\n{second}"
+    return f"{first}\n\nDuplicates of 1,000 creates, compared with other policies:\n\n{second}"

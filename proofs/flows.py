@@ -1,6 +1,6 @@
-"""The flows at work in processes of their own: stopped at a point, gone on with, killed, run again.
+"""Flows in separate processes: paused at a point, resumed, killed, run again.
 
-Each is what a task runs, over real HTTP and PostgreSQL; how it ended is told as Airflow's retry
+Each runs what a task runs, over real HTTP and PostgreSQL, and reports its end as Airflow's retry
 policy would see it.
 """
 
@@ -57,9 +57,9 @@ class Extraction:
     url: str
     run: str = "first"
     lease_s: float | None = None
-    """Seconds that its days stay its own without a sign of life, in place of `lease.LIFE`."""
+    """Seconds that a lease lives without a heartbeat, instead of `leases.LIFE`."""
     still_s: float | None = None
-    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
+    """Seconds that a transaction may be idle, instead of `database.SESSION`."""
 
     def __call__(self, at: int | None, act: Act) -> int:
         """Extract."""
@@ -104,7 +104,7 @@ class Creation:
 
     drop: onboarding.Run
     still_s: float | None = None
-    """Seconds that a transaction may stand still, in place of `database.SESSION`."""
+    """Seconds that a transaction may be idle, instead of `database.SESSION`."""
 
     def __call__(self, at: int | None, act: Act) -> int:
         """Create."""
@@ -136,7 +136,7 @@ def service(url: str, **given: Any) -> ClientSettings:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a flow's process ended; `retriable` is what its error says of itself."""
+    """How a flow's process ended; `retriable` is its error's own attribute."""
 
     code: int | None
     points: int = 0
@@ -158,7 +158,7 @@ class Ending:
 
     @property
     def lawful(self) -> bool:
-        """Whether it went on, or failed with an error that says that a retry may help."""
+        """Whether it succeeded, or failed with a retriable error."""
         return self.well or self.retriable is True
 
 
@@ -183,7 +183,7 @@ class Process:
         return self._process.is_alive()
 
     def stopped(self) -> bool:
-        """Wait until it stands still or has ended; return whether it stands still."""
+        """Wait until it is paused or has ended; return whether it is paused."""
         assert until(lambda: self._still() or not self.alive(), LIMIT), "neither stopped nor ended"
         return self.alive()
 
@@ -235,13 +235,13 @@ def run(flow: Flow, at: int | None = None, act: Act = kill, context: Any = None)
 
 
 def well(flow: Flow) -> None:
-    """Run a flow to its end; raise AssertionError with what it said if that isn't a good one."""
+    """Run a flow to its end; raise AssertionError with its output if it failed."""
     ending = run(flow)
     assert ending.well, f"{ending.code} {ending.kind}: {ending.text}"
 
 
 def finished(flow: Flow, tries: int = 12) -> list[Ending]:
-    """Run a flow as a task with retries, until it ends well or in a way that no retry mends."""
+    """Run a flow as a task with retries, until it succeeds or fails for good."""
     endings: list[Ending] = []
     while len(endings) < tries and (not endings or endings[-1].retriable):
         endings.append(run(flow))
@@ -251,7 +251,7 @@ def finished(flow: Flow, tries: int = 12) -> list[Ending]:
 def _work(flow: Flow, at: int | None, act: Act, said: Connection) -> None:
     try:
         points = flow(at, act)
-    except Exception as error:  # noqa: BLE001 - told to whoever watches
+    except Exception as error:  # noqa: BLE001 - reported to the parent
         retriable = getattr(error, "retriable", None)
         said.send({"kind": type(error).__name__, "text": str(error), "retriable": retriable})
         sys.exit(AGAIN if retriable else 1)

@@ -1,10 +1,10 @@
-"""Feed bytes that coverage chooses to what reads bytes from outside.
+"""Coverage-guided fuzzing of the readers of responses and dropped files.
 
     pip install --target /tmp/fuzz atheris
     PYTHONPATH=/tmp/fuzz python -m proofs.fuzz answers|drops [-max_total_time=600]
 
-An answer or a file may be read, or refused by one of our own errors; anything else, a row that is
-lost, and an input that takes longer than ten seconds end the run with the input that did it.
+A response or a file may be read, or refused by one of our own errors. Any other error, a lost row,
+and an input that takes longer than ten seconds end the run with that input.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What a warehouse holds beside what the sandbox really has: lost, doubled, different, stuck; in words."""
+"""Differences between a warehouse and the sandbox's records: lost, duplicated, different, stuck."""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -38,10 +38,10 @@ def contacts(connection: Connection, sandbox: Sandbox) -> Iterator[str]:
 
 
 def stuck(connection: Connection) -> Iterator[str]:
-    """Tell what has no end: leases, running steps, rows of the ledger."""
+    """Yield what is stuck: leases, running steps, rows of the ledger."""
     for what, query in {
         "leases": "select count(*) from bms.client_invoice_lease",
-        "steps said to be running": "select count(*) from bms.step_run where state = 'running'",
+        "running steps": "select count(*) from bms.step_run where state = 'running'",
         "rows of the ledger": "select count(*) from bms.creation"
         " where state in ('ready', 'sending', 'unknown', 'review')",
     }.items():
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def _versions(connection: Connection, table: str, key: str) -> Iterator[str]:
-    """Tell of rows whose versions don't count up to their own, or say one thing twice."""
+    """Yield rows whose versions have gaps or repeat one content."""
     gaps = f"""
         select count(*) from (select {key}, count(*) n, max(_version) last from bms.{table}_version
         group by {key}) v full join bms.{table} t using ({key})
@@ -93,4 +93,4 @@ def _versions(connection: Connection, table: str, key: str) -> Iterator[str]:
     if count := connection.scalar(text(gaps)):
         yield f"doubled or lost: versions of {count} rows of {table}"
     if count := connection.scalar(text(twice)):
-        yield f"doubled: {count} versions of {table} say what the one before says"
+        yield f"doubled: {count} versions of {table} repeat their predecessor"

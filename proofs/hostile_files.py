@@ -1,4 +1,4 @@
-"""What a hostile file costs: the worst that the limits let through, each read in a process of its own.
+"""Cost of hostile files: the worst files within the limits, each read in a separate process.
 
 python -m proofs.hostile_files > proofs/results/hostile.md
 """
@@ -111,7 +111,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 
 def measured(name: str, content: bytes, answer: Any) -> None:
-    """Read a file; say what came of it, the seconds of the processor and the most memory in MB."""
+    """Read a file; print the result, CPU seconds and peak memory in MB."""
     started = time.process_time()
     found = read(content, name, EMPLOYEE)
     codes = ", ".join(dict.fromkeys(fault.code for fault in found.faults)) or "read"
@@ -139,7 +139,7 @@ def main() -> None:
         process.join()
         size = len(content) / 1e6
         print(f"| {what} | {size:.1f} | {codes} | {seconds:.1f} | {memory} |", flush=True)
-    print("\nEach file is read in a process of its own, whose memory and seconds these are.")
+    print("\nEach file is read in a separate process, whose memory and seconds these are.")
 
 
 if __name__ == "__main__":

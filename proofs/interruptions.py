@@ -1,7 +1,7 @@
-"""Where a process can be killed, or stopped, with something at stake: found by wrapping what has an effect outside.
+"""Points at which a process can be killed or paused, found by wrapping functions with an external effect.
 
-Each commit of a database connection, each COPY into it, each beginning, closing and renaming of a
-file, and each write to the service's connection is a point; they are counted as they come.
+Each commit of a database connection, each COPY into it, each creation, closing and renaming of a
+file, and each write to the service's connection is a point; points are numbered in order.
 """
 
 import builtins
@@ -39,7 +39,7 @@ class File:
         self._begun = True
 
     def write(self, content: Any) -> int:
-        """Write, and have it on the disk at once: a kill finds files as far as they came."""
+        """Write and flush to disk at once, so that a kill leaves partial files."""
         if not self._begun:
             self.begin()
         written = self._file.write(content)
@@ -76,7 +76,7 @@ def fill_disk() -> None:
 
 
 def watch(at: int | None, act: Callable[[], None] = kill) -> list[str]:
-    """Wrap all effects of this process; return the list that names each point as it is reached.
+    """Wrap all effects of this process; return the growing list of reached points.
 
     At point `at`, counted from 0, `act` is done before the effect, or in its place if it kills.
     """

@@ -1,9 +1,10 @@
-"""Kill an extraction with SIGKILL at every point that counts, and look at what is left.
+"""Kills of an extraction with SIGKILL at every point with an external effect.
 
     python -m proofs.kill_invoices [--every N]
 
-For each point: the process is killed there; no half-written file or table may show; then the task
-is tried again, and table, versions, days, runs and leases must be those of a run undisturbed.
+For each point the process is killed there, and no half-written file or table may be visible. Then
+the task is retried, and table, versions, days, steps and leases must equal those of an undisturbed
+run.
 """
 
 import argparse
@@ -57,7 +58,7 @@ class Standing:
 
     @classmethod
     def of(cls, connection: Connection) -> "Standing":
-        """Look at a warehouse."""
+        """Read the state of a warehouse."""
         days = "select day, invoices, open_invoices from bms.client_invoice_day order by day"
         return cls(
             fingerprint(connection, client_invoice),
@@ -103,7 +104,7 @@ def change(sandbox: Sandbox) -> None:
 
 
 class Killing:
-    """Cells of kill and repeat, each on a warehouse of its own in which an older load stands."""
+    """Cells of kill and retry, each in a separate warehouse with an older load."""
 
     def __init__(
         self, sandbox: Sandbox, warehouse: Callable[[str | None], str], folder: Path
@@ -172,7 +173,7 @@ class Killing:
 
 
 def broken(path: Path) -> bool:
-    """Tell whether a file that shows (a `.part` doesn't) is less than whole."""
+    """Return whether a visible file (not a `.part`) is incomplete."""
     if path.is_dir() or path.suffix == ".part":
         return False
     try:

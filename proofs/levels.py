@@ -1,4 +1,4 @@
-"""Figures that should stay flat over time: what a process holds, and how a series ends beside its beginning."""
+"""Growth of figures that should be constant: resources of a process, and a series from start to end."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -25,7 +25,7 @@ def tenths(series: Sequence[float]) -> tuple[float, float, float]:
 
 
 def grown(series: Sequence[float]) -> bool:
-    """Tell whether a series grows, beyond one."""
+    """Return whether a series grows by more than one."""
     first, _, last = tenths(series)
     return last > GROWTH * first + 1
 

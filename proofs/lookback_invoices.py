@@ -1,12 +1,12 @@
-"""Simulate the look back over months of daily runs, beside fixed windows; table and plot.
+"""Simulation of the look-back over months of daily runs, compared with fixed windows.
 
     python -m proofs.lookback_invoices
 
-The company: 1,000 invoices on each working day for five years, 2 % of them never paid; the others
-are paid after 20 to 75 days, most around 45. While daily runs go on, 1,000 more changes hit old
+The company has 1,000 invoices on each working day for five years, 2 % of them never paid; the others
+are paid after 20 to 75 days, most around 45. Daily runs continue while 1,000 more changes hit old
 invoices, at ages spread evenly from 0 to 400 days. A change is seen when a run reads its day.
-Nothing but the policy differs between rows. A second company is paid by everybody in the end:
-none of its old days holds an open invoice, and only the rotation looks at them.
+Only the policy differs between rows. In a second company every invoice is paid in the end:
+none of its old days has an open invoice, and only the rotation reads them.
 """
 
 import argparse
@@ -64,7 +64,7 @@ class Company:
         return self.open_for_ever[day] + later
 
     def changed_between(self, day: date, before: date, today: date) -> bool:
-        """Tell whether a payment hit the day after `before`, up to `today`."""
+        """Return whether a payment changed the day after `before`, up to `today`."""
         return any(before < at <= today for at in self.paid_on[day])
 
 
@@ -171,7 +171,7 @@ over_budget: list[int] = []
 
 
 def fixed(days: int) -> Plan:
-    """Return what others do: the last so many days, every run."""
+    """Return a fixed window: the last days of every run."""
 
     def plan(_company: Company, today: date) -> list[Window]:
         return [Window(today - days * DAY, today - DAY)]
@@ -274,7 +274,7 @@ def main() -> None:
         "fixed 90": fixed(90),
     }
     outcomes = [simulate(name, plan) for name, plan in policies.items()]
-    print(f"# The look back beside fixed windows\n\n{stamp()}\n")
+    print(f"# The look-back compared with fixed windows\n\n{stamp()}\n")
     print("## 2 % of the invoices are never paid", end="\n\n")
     print(table(outcomes), end="\n\n")
     chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")

@@ -1,11 +1,11 @@
-"""Simulate losses and clean runs, and see what the checks of a load make of them.
+"""Simulation of losses and clean runs, judged by the checks of a load.
 
     python -m proofs.losses_invoices
 
-A company's days scatter by more than chance (each day's volume by a standard deviation of 20 %,
-then Poisson), with weekends, French holidays without invoices, and credit for nothing else. A
-daily run reads the last 35 days in requests of a week. A loss hits one answer of a run. What the
-checks can't notice shows as such: the share noticed is over all answers, the newest included.
+A company's days vary by more than chance (each day's volume by a standard deviation of 20 %,
+then Poisson), with weekends and French holidays without invoices. A daily run reads the last 35 days
+in requests of a week. A loss hits one response of a run. Undetectable losses lower the share: it
+covers all responses, including the newest.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass
 class Company:
-    """The invoices of each day, as they are, and as they stand in the warehouse."""
+    """The invoices of each day, in the service and in the warehouse."""
 
     per_day: int
     draws: random.Random
@@ -71,7 +71,7 @@ class Company:
         if self.lulls:
             share *= _lull(day, self.free)
         mean = self.draws.gammavariate(25, self.per_day * share / 25)
-        # A binomial of many stands in for Poisson.
+        # A binomial of many approximates Poisson.
         return sum(self.draws.random() < mean / 4000 for _ in range(4000))
 
     def answers(self, today: date) -> list[Answer]:
@@ -188,7 +188,7 @@ def noticed(per_day: int, loss: Loss, *, newest: bool) -> float:
 
 
 def false_alarms(per_day: int, first: date, *, lulls: bool) -> tuple[int, dict[str, int]]:
-    """Return how many of the clean runs were doubted, over all seeds, and by which checks."""
+    """Return how many of the clean runs were held, over all seeds, and by which checks."""
     alarms, codes = 0, dict[str, int]()
     for seed in range(SEEDS):
         company = Company(per_day, random.Random(seed), lulls)  # noqa: S311 - a simulation
@@ -210,7 +210,7 @@ def main() -> None:
         shares = [noticed(n, loss, newest=newest) for n in VOLUMES for newest in (False, True)]
         print(f"| {loss.__name__} |", " | ".join(f"{share:.1%}" for share in shares), "|")
     print(
-        "\n| clean runs | invoices a day | runs | doubted | by |\n| --- | ---: | ---: | ---: | --- |"
+        "\n| clean runs | invoices a day | runs | held | by |\n| --- | ---: | ---: | ---: | --- |"
     )
     spring, winter = date(2025, 3, 1), date(2025, 9, 15)
     for name, first, lulls in (

@@ -62,7 +62,7 @@ class Module:
 
 @dataclass
 class Result:
-    """What became of a module's mutants, at which commit and when."""
+    """Result of a module's mutants, with commit and day."""
 
     file: str
     commit: str
@@ -164,7 +164,7 @@ def indented(values: Iterable[str]) -> list[str]:
 
 
 def survivor(name: str, difference: str) -> Survivor:
-    """Return what a mutant's name and its unified difference say of it."""
+    """Return a mutant from its name and unified difference."""
     lines: dict[str, list[str]] = {"-": [], "+": []}
     for line in difference.splitlines():
         if line[:1] in lines and line[:3] not in ("---", "+++"):

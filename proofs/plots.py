@@ -1,4 +1,4 @@
-"""Line plots as SVG, drawn from the figures by the code that has them."""
+"""Line plots as SVG."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Axis:
     form: str = "g"
 
     def share(self, value: float) -> float:
-        """Return where a value stands between the first mark and the last."""
+        """Return the position of a value between the first mark and the last."""
         first, last = self.marks[0], self.marks[-1]
         return min(max((value - first) / (last - first), 0), 1)
 

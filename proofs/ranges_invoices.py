@@ -1,4 +1,4 @@
-"""Read a year in one run and in 365 daily runs, and compare what stands afterwards.
+"""Comparison of one run over a year with 365 daily runs.
 
 python -m proofs.ranges_invoices [--days 365]
 """
@@ -33,7 +33,7 @@ COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missi
 def extract(
     engine: Engine, data_root: Path, sandbox: Sandbox, windows: Iterable[Window]
 ) -> dict[str, int]:
-    """Extract each window in a run of its own; return the counts of all."""
+    """Extract each window in a separate run; return the total counts."""
     flow = FlowContext(engine, UPath(data_root), FlowSettings())
     settings = ClientSettings(
         base_url=sandbox.url,

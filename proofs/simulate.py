@@ -1,10 +1,10 @@
-"""Play the engines in virtual time, each run from one seed, and look whether a law breaks.
+"""Simulation of the engines in virtual time, each run from one seed, with laws that must hold.
 
-    python -m proofs.simulate --seeds 50000                  # shared out among the engines
-    python -m proofs.simulate --engine drops --seed 17       # one run again, with its story
+    python -m proofs.simulate --seeds 50000                  # divided among the engines
+    python -m proofs.simulate --engine drops --seed 17       # replay one run with its story
 
-Nothing is waited for and nothing is sent: clock, sleep, chance and transport are the simulation's.
-Ends with 1 where a law broke, and prints how to play that run again.
+Nothing waits and nothing is sent: clock, sleep, random numbers and transport are simulated.
+Exits with 1 if a law broke, and prints the command that replays the run.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SHARES: Final = {"creation": 0.4, "mirror": 0.25, "drops": 0.1, "windows": 0.2, 
 
 @dataclass
 class Played:
-    """What came of many seeds of one engine; seconds are the processor's."""
+    """Results of many seeds of one engine; seconds are CPU seconds."""
 
     engine: str
     seeds: int
@@ -62,7 +62,7 @@ def replay(engine: str, seed: int) -> bool:
 def table(results: Sequence[Played]) -> str:
     """Return what was played as a Markdown table."""
     lines = [
-        "| engine | seeds | laws broken | a second of one core | seen on the way |",
+        "| engine | seeds | laws broken | seeds per second and core | observed |",
         "| --- | ---: | ---: | ---: | --- |",
     ]
     for each in results:
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Play many seeds, or one again."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seeds", type=int, default=4_000, help="how many, over all engines")
-    options.add_argument("--seed", type=int, help="play this one, and tell its story")
+    options.add_argument("--seed", type=int, help="replay this seed with its story")
     options.add_argument("--first", type=int, default=0, help="the first of the seeds")
     options.add_argument("--engine", choices=ENGINES, help="this one alone")
     given = options.parse_args(argv)
@@ -101,5 +101,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)  # a fault that was drawn is no news
+    logging.disable(logging.WARNING)  # simulated faults need no log
     sys.exit(main())

@@ -1,12 +1,12 @@
-"""Everything at once for an hour, with faults and kills; then all of it held against what is true.
+"""All flows at once for an hour, with faults and kills, then compared with the service's records.
 
     python -m proofs.soak [--minutes 60] [--seed 1] [--keep]
 
-Round after round invoices are extracted, contacts synced, and files of employees and contacts dropped
-and created, each in a process of its own, two at a time. Of the service's answers one in a hundred goes
-wrong in each way that `FAULTS` names; one in four processes is killed (SIGKILL) at some moment; each is
-run again until it ends. Between rounds the service's own data change. Ends with 1 if anything is lost,
-doubled, different, stuck, or grows.
+In each round invoices are extracted, contacts synced, and files of employees and contacts dropped
+and created, each in a separate process, two at a time. One in a hundred responses has each fault of
+`FAULTS`; one in four processes is killed (SIGKILL) at a random moment, and is run again until it
+ends. The service's data change between rounds. Exits with 1 if anything is lost, duplicated,
+different, stuck, or grows.
 """
 
 import argparse
@@ -134,7 +134,7 @@ class Soak:
         return Run(self.uri, service, drop.id, content, resource=resource, kept=kept)
 
     def play_round(self, pool: ThreadPoolExecutor) -> None:
-        """Do all of a round, and look at the servers every second meanwhile."""
+        """Run a round, and check the servers every second."""
         self._change()
         under_way: list[Future[None]] = []
         for flow in self.flows():
@@ -148,7 +148,7 @@ class Soak:
         self.rounds += 1
 
     def _change(self) -> None:
-        """Let the service's people work: pay, book, edit, delete."""
+        """Change the service's data: pay, book, edit, delete."""
         for invoice in self.random.sample(
             self.sandbox.invoices(1, UNIT.span.start, UNIT.span.end), 2
         ):
@@ -182,7 +182,7 @@ class Soak:
         print(f"\r{line:<130}", end="", file=sys.stderr, flush=True)
 
     def judge(self) -> None:
-        """Bring all up to date without faults, and hold it against what is true."""
+        """Update everything without faults, and compare it with the service's records."""
         self.sandbox.clear_faults()
         root = str(self.here.folder / "data")
         for flow in (
@@ -255,7 +255,7 @@ class Soak:
 
 
 def main() -> int:
-    """Soak, print what came of it; 1 if anything is wrong."""
+    """Run the soak, print the result; return 1 if anything is wrong."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""The documents say what is there: commands, DAGs, operators, fields, tables, settings, links."""
+"""Documents agree with the code: commands, DAGs, operators, fields, tables, settings, links."""
 
 import ast
 import dataclasses
@@ -72,7 +72,7 @@ def test_the_readme_names_every_dag(dag: str) -> None:
     assert f"| `{dag}` |" in README
 
 
-def test_unpausing_as_the_readme_says_starts_these_dags_and_nobody_else_s() -> None:
+def test_the_readme_s_unpause_commands_start_only_our_dags() -> None:
     """Airflow looks for the pattern anywhere in the ids of all DAGs there are."""
     dags = {file.stem for file in (PROJECT / "dags").glob("*.py")}
     patterns = re.findall(r"--treat-dag-id-as-regex '([^']+)'", README)
@@ -133,7 +133,7 @@ def test_commands_that_a_document_names_are_there(document: Path) -> None:
 
 
 def runs(module: str) -> bool:
-    """Say whether `python -m module` is a command: a package with a main module, or a module with one."""
+    """Return whether `python -m module` is a command: a package with a main module, or a module with one."""
     path = module.replace(".", "/")
     return any(
         (home / path / "__main__.py").exists()
@@ -157,7 +157,7 @@ def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", ["guarantees.md", "history.md"])
-def test_every_test_that_a_promise_names_is_in_its_file(document: str) -> None:
+def test_every_named_test_is_in_its_file(document: str) -> None:
     text = (PROJECT / "docs" / document).read_text()
     named = re.findall(r"\[(test_\w+)\]\(\.\./(tests/[\w/]+\.py)\)", text)
     assert named
@@ -165,12 +165,12 @@ def test_every_test_that_a_promise_names_is_in_its_file(document: str) -> None:
     assert missing == []
 
 
-def test_every_promise_has_its_test() -> None:
+def test_every_guarantee_has_a_test() -> None:
     text = (PROJECT / "docs/guarantees.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
-    promises = [row for row in rows if not row.startswith("| Guarantee |")]
-    assert len(promises) > 30
-    assert [row for row in promises if "](../tests/" not in row.rsplit(" | ", 1)[1]] == []
+    guarantees = [row for row in rows if not row.startswith("| Guarantee |")]
+    assert len(guarantees) > 30
+    assert [row for row in guarantees if "](../tests/" not in row.rsplit(" | ", 1)[1]] == []
 
 
 def anchors(text: str) -> set[str]:

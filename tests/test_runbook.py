@@ -22,7 +22,7 @@ PLAIN = [reasons.ROW_FAULTS, files.WAITING, files.WITHDRAWN]
 
 
 @pytest.mark.parametrize("code", sorted({code for codes in CHECKED for code in codes}))
-def test_every_alarm_and_doubt_has_meaning_check_and_remedy(code: str) -> None:
+def test_every_alarm_and_check_has_meaning_check_and_remedy(code: str) -> None:
     assert re.findall(r"^- \*\*(\w+)\*\*", SECTIONS[code], re.MULTILINE) == [
         "Means",
         "Check",
@@ -44,12 +44,12 @@ def test_every_state_but_the_good_ones_has_a_section() -> None:
     assert {*STEP_RUN_STATES} - {"running", "complete"} <= SECTIONS.keys()
 
 
-def test_no_section_is_left_of_a_code_that_is_gone() -> None:
+def test_every_section_is_of_a_known_code() -> None:
     known = {code for codes in CHECKED + PLAIN for code in codes}
     assert SECTIONS.keys() <= known
 
 
-def test_every_group_of_reasons_is_held_against_the_page() -> None:
+def test_every_group_of_reasons_is_tested() -> None:
     groups = [
         group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
     ]
@@ -63,6 +63,6 @@ def test_the_link_of_a_message_leads_to_its_section(code: str) -> None:
     assert anchor in anchors(RUNBOOK)
 
 
-def test_a_flow_s_lateness_can_be_switched_off_as_the_page_says() -> None:
+def test_a_freshness_target_can_be_switched_off() -> None:
     given = {"BMS_FRESH_HOURS_CONTACT_SYNC": "off"}
     assert FlowSettings.from_environment(given).fresh_hours_contact_sync is None

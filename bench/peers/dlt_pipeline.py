@@ -84,7 +84,7 @@ def rest(task: Task, *, parallel: bool) -> Any:
 
 
 def arrow(task: Task) -> Any:
-    """Return a resource of Arrow tables, so many rows each, asked for by so many threads."""
+    """Return a resource of Arrow tables with `rows` rows each, requested by several threads."""
     session = requests.Session()
     session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=task.in_flight))
     session.headers["Authorization"] = f"Bearer {task.token()}"
@@ -113,13 +113,13 @@ def arrow(task: Task) -> Any:
 
 
 def credentials(task: Task) -> PostgresCredentials:
-    """Return where the database is, field by field: dlt wants a host and a password in any case."""
+    """Return the database's address by field: dlt always requires a host and a password."""
     uri = urlsplit(task.database)
     query = parse_qs(uri.query)
     found = PostgresCredentials()
     found.database, found.username = uri.path.removeprefix("/"), uri.username
     found.host, found.port = quote(query["host"][0], safe=""), int(query["port"][0])
-    found.password = "unused"  # noqa: S105 - whoever may open the socket is trusted
+    found.password = "unused"  # noqa: S105 - the socket's permissions protect the database
     return found
 
 

@@ -15,7 +15,7 @@ from task import SCHEMA, Task, given, timed
 
 
 def contacts(task: Task, session: requests.Session, engine: sa.Engine) -> None:
-    """Replace the table by what the list says now."""
+    """Replace the table by the current list."""
 
     def rows() -> Iterator[dict[str, Any]]:
         number, pages = 1, 1
@@ -31,7 +31,7 @@ def contacts(task: Task, session: requests.Session, engine: sa.Engine) -> None:
 
 def invoices(task: Task, session: requests.Session, engine: sa.Engine) -> None:
     """Delete and write each window."""
-    stands = sa.inspect(engine).has_table(task.table, SCHEMA)
+    exists = sa.inspect(engine).has_table(task.table, SCHEMA)
     delete = sa.text(
         f"delete from {SCHEMA}.{task.table} "  # noqa: S608 - names of ours
         "where invoice_date between :start_date and :end_date"
@@ -41,7 +41,7 @@ def invoices(task: Task, session: requests.Session, engine: sa.Engine) -> None:
         answer.raise_for_status()
         frame = pd.DataFrame(answer.json())
         with engine.begin() as connection:
-            if stands:
+            if exists:
                 connection.execute(delete, window)
             frame.to_sql(task.table, connection, schema=SCHEMA, if_exists="append", index=False)
 

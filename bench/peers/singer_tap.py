@@ -116,7 +116,7 @@ class Invoices(List):
 
 
 class BmsTap(Tap):
-    """The service, as far as it is compared."""
+    """The compared lists of the service."""
 
     name = "tap-bms"
     config_jsonschema = th.PropertiesList(

@@ -1,4 +1,4 @@
-"""What each peer is asked to do, and how it is timed; the standard library alone, for it runs in every environment.
+"""Work of each peer and its timing, with the standard library only, since it runs in every environment.
 
 Tables go to the schema `peer`: `client_invoice` with the key `id_invoice`, `contact` with `id`.
 """
@@ -49,7 +49,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """The column that tells its rows apart."""
+        """The column that identifies a row."""
         return KEYS[self.work]
 
     @property

@@ -1,4 +1,4 @@
-"""What people and operators do while the engine works: type records, decide, drop again, restore."""
+"""HR users and operators during a simulated onboarding: they type records, decide, drop again, restore."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ FORMS: Final = {
     "namesake": 2,
     "mistyped": 1,
 }
-"""How an HR user types a record beside a row; the last two are records of other people."""
+"""Forms in which an HR user types a row's record; the last two are records of other persons."""
 RESTORED: Final = "restored"
 STRANGER: Final = 1000
-"""From this number on nobody is in a dropped file."""
+"""From this number on no person is in a dropped file."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Actors:
         self._note("dropped the file")
 
     async def decide(self) -> bool:
-        """Decide on every row in review as somebody who sees the service would; say if there was one."""
+        """Decide on every row in review like a reviewer who sees the service; return whether there was one."""
         waiting = [e for e in self.ledger.rows.values() if e.state is State.REVIEW]
         for entry in waiting:
             who = int(self.ledger.body[entry.id]["payroll_number"])
@@ -155,7 +155,7 @@ class Actors:
         return bool(waiting)
 
     def back_up(self) -> None:
-        """Keep the ledger as it is."""
+        """Leave the ledger unchanged."""
         self.backup = copy(self.ledger.rows)
 
     def restore_ledger(self) -> None:

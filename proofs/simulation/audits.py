@@ -1,4 +1,4 @@
-"""Audits of a long list from one seed: faults come and go, rows move, loads run; no alarm closes too early."""
+"""Simulated audits of a long list: faults come and go, rows move, loads run; no alarm closes too early."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -194,7 +194,7 @@ def _happen(random: Random, world: World, ledger: Ledger) -> None:
 async def _audit(
     world: World, ledger: Ledger, now: datetime, day: int, recorder: Recorder, *, still: bool
 ) -> list[str]:
-    """Audit one part; return the laws broken. `still` says that nothing moves meanwhile."""
+    """Audit one part; return the laws broken. `still`: the list is at rest."""
     ledger.settle(world)
     before = ledger.open(confirmed=True)
     alarms = {f: ledger.open(confirmed=True, codes=codes) for f, codes in CODES.items()}

@@ -49,7 +49,7 @@ class MemoryClaims:
         return self._hold(known.id, wanted)
 
     def enter_again(self, ended: Drop) -> Drop:
-        """Take a file that lies there as it did when its drop ended, as `claim.enter_again`."""
+        """Take a file that is unchanged since its drop ended, like `claim.enter_again`."""
         known = self.rows[ended.id]
         if known.state in ENDED:
             self.rows[known.id] = replace(known, stamp=f"{known.stamp} of drop {known.id}")

@@ -1,4 +1,4 @@
-"""Virtual time: the loop's clock jumps to the next thing that happens, so that waiting costs nothing."""
+"""Virtual time: an event loop whose clock jumps to the next event, so that waiting costs nothing."""
 
 import asyncio
 import selectors
@@ -11,7 +11,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class _Jump(selectors.DefaultSelector):
-    """Waits for nothing: time goes on by as much as would have been waited."""
+    """Advance the time by the wait instead of waiting."""
 
     passed = 0.0
 

@@ -1,4 +1,4 @@
-"""Creation from one seed: rows, workers that die or stand still, every fate of a create, lags."""
+"""Simulated creation: rows, workers that die or pause, every outcome of a create, lags."""
 
 import asyncio
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ async def to_the_end(
 def broken(seed: int, recorder: Recorder, *, lag: float = 1.0) -> list[str]:
     """Play the run of `seed`; return the laws it broke.
 
-    A created record shows after `lag` settle times at most; the laws are promised for 1.
+    A created record appears after at most `lag` settle times; the laws must hold for 1.
     """
     return play(_run(draws(seed), recorder, lag))
 
@@ -98,7 +98,7 @@ async def _run(random: Random, recorder: Recorder, lag: float) -> list[str]:
 
 
 async def _between(actors: Actors, settings: OnboardingSettings) -> None:
-    """Let people and operators act while no worker is alive."""
+    """Let HR users and operators act while no worker is alive."""
     random = actors.random
     if actors.happens(0.3):
         actors.type_in()
@@ -198,7 +198,7 @@ def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
 
 
 def hurried(ledger: MemoryLedger, settings: OnboardingSettings) -> Iterator[str]:
-    """Yield each POST after one in doubt that came before two settle times of quiet."""
+    """Yield each POST that followed an ambiguous one before two settle times."""
     quiet = {}
     for at, row, what, entry in ledger.history:
         since = quiet.get(row)

@@ -1,8 +1,8 @@
-"""Drops from one seed: files dropped, changed and taken on a real folder, runs that die or stand still.
+"""Simulated drops: files dropped, changed and taken on a real folder, runs that die or pause.
 
-Custody is the real one, on a folder in memory where the machine has one. Before each thing that it
-does to a file, the run may die, a person may change the inbox, or another run may take its turn, as
-when this one stands still for longer than its lease. Claims are held in memory.
+The archive is the real one, on a folder in memory if the machine has one. Before each operation on a
+file, the run may die, a user may change the inbox, or another run may take its turn, as if this run
+were paused past its lease. Claims are held in memory.
 """
 
 import atexit
@@ -52,7 +52,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 @cache
 def _root() -> Path:
-    """Make this process's folder, and be told of all that is done to files from now on."""
+    """Make this process's folder, and observe all later file operations."""
     root = Path(tempfile.mkdtemp(prefix="bms-drops-", dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     sys.addaudithook(_audit)
@@ -70,7 +70,7 @@ class World:
     versions: dict[str, bytes] = field(default_factory=dict)
     """What was dropped, by the stamp of the file."""
     kept_by_people: list[bytes] = field(default_factory=list)
-    """Contents that nobody overwrote or removed while they lay in the inbox: they must be worked off."""
+    """Contents that no user overwrote or removed in the inbox: they must be processed."""
     read: list[tuple[int, bytes]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     depth: int = 0
@@ -84,7 +84,7 @@ class World:
         return self.folder / "inbox"
 
     def drop(self, name: str) -> None:
-        """Write a file, over one of its name if that lies there."""
+        """Write a file, replacing a file of its name."""
         self.written += 1
         content = b"%d\r\n" % self.random.randint(1, 4) * self.random.randint(1, 3)
         path = self.inbox / name
@@ -125,22 +125,22 @@ class World:
         if self.random.random() < 0.5:  # noqa: PLR2004 - a share
             name = self.random.choice(("a.csv", "b.csv"))
             self.random.choice((self.drop, self.remove))(name)
-        elif self.depth < 2:  # noqa: PLR2004 - runs that stand still at once
-            self.recorder.counts["runs that stood still past their lease"] += 1
+        elif self.depth < 2:  # noqa: PLR2004 - runs that are paused at once
+            self.recorder.counts["runs that paused past their lease"] += 1
             self.claims.wait(2 * LIFE)
             for drop in list(self.claims.rows.values()):
                 if drop.state == "open":
                     self.run(drop.id, f"other-{self.random.randint(1, 2)}")
 
     def dispatch(self) -> None:
-        """Enter what lies in the inbox and work off what is open, as dispatcher and runs do."""
+        """Enter the files of the inbox and process open drops, like dispatcher and runs."""
         for number in custody.strays(UPath(self.inbox)):
             if self.claims.rows[number].state != "open":
                 custody.give_back(UPath(self.inbox), self.claims.rows[number])
         for seen in inbox.look(UPath(self.inbox)).values():
             with suppress(DropTaken):
                 drop = self.claims.enter(RESOURCE, seen)
-                if drop.state in ENDED:  # it lies there again, as it was
+                if drop.state in ENDED:  # the same file again, unchanged
                     self.claims.enter_again(drop)
         for drop in list(self.claims.rows.values()):
             if drop.state == "open":
@@ -189,7 +189,7 @@ def _watched(world: World, work: Callable[[], Any]) -> Any:
 
 
 def _undisturbed(work: Callable[[], None]) -> None:
-    """Do `work` of others without interruptions of its own, save for the runs that it begins."""
+    """Do `work` of others without further interruptions, except for the runs that it starts."""
     global _before_effect  # noqa: PLW0603 - as above
     outer, _before_effect = _before_effect, None
     try:

@@ -1,4 +1,4 @@
-"""A ledger in memory: what creation's engine asks of one, without a database."""
+"""A ledger in memory, for the creation engine without a database."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A mirror from one seed: a list that moves while it is read, some syncs, and a last one at rest."""
+"""Simulated mirror: a list that changes during its reads, some syncs, and a last one at rest."""
 
 from collections.abc import Sequence
 from random import Random
@@ -67,7 +67,7 @@ def _known(moving: MovingList, key: Key, digest: bytes) -> MirrorRow:
 async def _sync(
     moving: MovingList, mirror: dict[Key, MirrorRow], size: int, recorder: Recorder
 ) -> list[str]:
-    """Read the lists as a sync does and mark who is gone; return the laws broken meanwhile."""
+    """Read the lists like a sync and mark missing rows; return the laws broken."""
     moving.stayed, moving.touched = set(moving.states), set()
     had = rows_with_flag(mirror, 0)
     flag = FlagList.of(moving.fetch_assigned, size, "assigned", had)
@@ -105,11 +105,11 @@ async def _sync(
         return []
     seen = diff.seen
     lacking = missing_rows(mirror, seen, None)
-    # A detail that is still there takes a row off the list of those gone, whoever lacked it.
+    # A row whose detail exists is not missing.
     gone = [key for key in lacking if key not in moving.states]
     recorder.tell(f"lacking {len(lacking)}, gone {len(gone)}")
-    recorder.counts["rows marked as gone"] += len(gone)
-    recorder.counts["syncs with more gone than a person need not see"] += exceeds_limit(
+    recorder.counts["rows marked as removed"] += len(gone)
+    recorder.counts["syncs with more missing rows than allowed without an operator"] += exceeds_limit(
         len(gone), len(mirror), rows=10, percent=5
     )
     for key in gone:
@@ -120,10 +120,10 @@ async def _sync(
 def _wrong(
     moving: MovingList, mirror: dict[Key, MirrorRow], seen: set[Key], recorder: Recorder
 ) -> list[str]:
-    """Return the laws that a run broke which says that it read its lists whole."""
+    """Return the laws that a complete run broke."""
     missed = moving.stayed - seen
-    # A row edited meanwhile may have jumped over the reading; it is seen the next time.
-    recorder.counts["edited rows that were missed for once"] += len(missed & moving.touched)
+    # A row edited during the read may have moved past it; the next read sees it.
+    recorder.counts["edited rows that were missed once"] += len(missed & moving.touched)
     missed -= moving.touched
     laws = [f"{len(missed)} rows that stayed were missed"] if missed else []
     quiet = (moving.stayed & seen) - moving.touched

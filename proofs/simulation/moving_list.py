@@ -1,4 +1,4 @@
-"""A list that moves while it is read, in no time: rows come, go and are edited between requests."""
+"""A list that changes during its reads: rows are inserted, deleted and edited between requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ LISTS = BY_NAME["list_contacts"]
 
 @dataclass
 class MovingList:
-    """Rows as id and state; each request is preceded by what the chances say."""
+    """Rows as id and state; random changes precede each request."""
 
     random: Random
     rows: int = 120

@@ -1,4 +1,4 @@
-"""A worker between ledger and service that can be killed at any step, or stopped for a while."""
+"""A simulated worker between ledger and service that can be killed or paused at any step."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ class Killed(BaseException):
 class Process:
     """One worker's view of ledger and service: it can be killed at any step, or stopped for a while.
 
-    With `clock_stops` its machine is paused: its own clock stands still as well.
+    With `clock_stops` its machine is paused, including its clock.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Process:
             raise Killed
         cancelled = False
         while (left := self._stopped_until - loop.time()) > 0:
-            # A stopped process does nothing; what its timers wanted meanwhile comes when it wakes.
+            # A paused process does nothing; its timers fire when it resumes.
             try:
                 await asyncio.sleep(left)
             except asyncio.CancelledError:
@@ -66,7 +66,7 @@ class Process:
             raise asyncio.CancelledError
 
     def ticks(self) -> float:
-        """Return this machine's own seconds: without those in which its clock stood still."""
+        """Return this machine's seconds, without those of a stopped clock."""
         return asyncio.get_running_loop().time() - self._stood
 
     async def sleep(self, seconds: float) -> None:
@@ -126,8 +126,8 @@ class Process:
         return self._service.known(record)
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
-        """Send a create that goes on when this process is gone."""
-        # A machine that is paused here finds its timers and its clock as they were.
+        """Send a create that continues after this process ends."""
+        # A paused machine finds its timers and its clock unchanged.
         await self._step(timers_stop=self._clock_stops)
         await before_send()
         under_way = asyncio.create_task(self._service.create(body))

@@ -1,4 +1,4 @@
-"""What a simulated run was seen to do: counts that show it was no idle one, and its story where asked."""
+"""Recorder of a simulated run: counts of what happened, and its story on request."""
 
 from collections import Counter
 from collections.abc import Callable

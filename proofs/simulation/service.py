@@ -1,4 +1,4 @@
-"""A service in memory that creates employees: it loses answers, lags, and watches who sends what."""
+"""A simulated service that creates employees: it loses responses, lags, and records every sender."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ from proofs.simulation.ledger import IDENTITY
 
 ENDPOINT = BY_NAME["create_employee"]
 GATEWAY_S = 5.0
-"""Seconds until a gateway answers 504 by itself."""
+"""Seconds until the gateway answers 504."""
 
 
 @dataclass
@@ -42,14 +42,14 @@ class SimulatedService:
     """Creates, loses answers, lags; watches that no key has two POSTs in flight."""
 
     fates: Callable[[], str]
-    """Draws what becomes of a create: see `create`."""
+    """Random outcome of a create: see `create`."""
     lag: Callable[[], float] = lambda: 0.0
     """Draws the seconds until a created record shows in the lists."""
     latency: float = 0.05
     stored: Callable[[str], str] = str
     """Returns the form in which the service stores a payroll number."""
     behind_gateway_s: float = 29.0
-    """Seconds that it takes behind a gateway that has given up: just within what is assumed."""
+    """Seconds of a create behind a gateway that timed out: just within our assumption."""
     retry_after: float | None = None
     """Seconds that 429 and 503 ask to wait."""
     records: list[Record] = field(default_factory=list)
@@ -95,14 +95,14 @@ class SimulatedService:
         return record
 
     async def create(self, body: Mapping[str, Any]) -> Made:
-        """Send a create; its fate is drawn."""
+        """Send a create with a random outcome."""
         key = IDENTITY.key(body) or ""
         fate = self.fates()
         self.fired[fate] += 1
         if fate == "no_connection":
             raise ConnectionFailed(ENDPOINT, "no connection", sent=False)
         self.sent.append((now(), key))
-        # What the service does goes on whatever happens to the sender.
+        # The service continues whatever happens to the sender.
         served = asyncio.get_running_loop().create_task(self._serve(key, body, fate))
         served.add_done_callback(lambda task: task.cancelled() or task.exception())
         if fate == "broken_off":
@@ -179,7 +179,7 @@ class SimulatedService:
         )
 
     def doubles(self) -> list[str]:
-        """Return the people of whom more than one record was created."""
+        """Return the persons with more than one created record."""
         made = Counter(r.who for r in self.records if not r.typed)
         return [str(who) for who, n in made.items() if n > 1]
 

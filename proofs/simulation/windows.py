@@ -1,4 +1,4 @@
-"""Windows from one seed: daily runs over a history of days, and the audits' turns; nothing is due and unread."""
+"""Simulated windows: daily runs over a history of days, and the audits' turns; no day is due and unread."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -94,7 +94,7 @@ def _wrong(
         (after.start - before.end).days <= policy.gap + 1
         for before, after in pairwise(found.windows)
     ):
-        yield "windows overlap, or stand near enough to be one"
+        yield "windows overlap, or are near enough to be one"
     older = sorted(
         (each for each in stored if each.day < latest), key=lambda each: (each.read_on, each.day)
     )
@@ -115,7 +115,7 @@ def _wrong(
 
 
 def _overdue(each: ReadDay, today: date) -> bool:
-    """Whether a day is due, said anew: as long again as it was quiet, 1 to 32 days after its last look."""
+    """Whether a day is due, computed independently: after as long as it was unchanged, 1 to 32 days after its last read."""
     quiet = (each.read_on - each.changed_on).days
     return (today - each.read_on).days >= min(max(quiet, 1), LONGEST_INTERVAL)
 

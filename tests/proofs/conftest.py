@@ -1,4 +1,4 @@
-"""A PostgreSQL of the proofs' own, which they may stop, and a sandbox whose truth they are held against."""
+"""Fixtures of the proofs: a PostgreSQL server that proofs may stop, and a sandbox to compare with."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def service() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox as it was at its start."""
+    """The sandbox in its initial state."""
     service.reset()
     service.forget()
     return service
@@ -61,12 +61,12 @@ Drop = Callable[..., Run]
 
 @pytest.fixture
 def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
-    """Enter `FILE` as a drop in a warehouse of its own; the service's clock runs, so that lags end."""
+    """Enter `FILE` as a drop in a separate warehouse; the service's clock runs, so that lags end."""
 
     def entered(settings: OnboardingSettings = QUICK) -> Run:
         sandbox.reset()
         sandbox.set_clock(datetime.now(UTC), frozen=False)
-        sandbox.set_latency(0.05)  # a create is on its way for longer than a look at it takes
+        sandbox.set_latency(0.05)  # a create takes longer than a service check
         sandbox.forget()
         uri = here.warehouse()
         engine = database.connect(uri)

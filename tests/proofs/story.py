@@ -1,4 +1,4 @@
-"""What came of one flow that was disturbed at many points."""
+"""Results of one flow that was disturbed at many points."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class Story:
     endings: Counter[str] = field(default_factory=Counter)
 
     def took(self, point: object, ending: Ending) -> None:
-        """Take in how a disturbed process ended: it went on, or failed with an error that may pass."""
+        """Record how a disturbed process ended: it succeeded, or failed with a retriable error."""
         said = ending.text.partition(":")[0].partition(" in ")[0]  # the place is each time another
         self.endings[f"{ending.kind}, {said}" if said else ending.kind or "went on"] += 1
         if not ending.lawful:
@@ -31,7 +31,7 @@ class Story:
         self.wrong += [f"{point}: {each}" for each in wrong]
 
     def extracted(self, point: object, killing: Killing, flow: Extraction) -> None:
-        """Hold a disturbed extraction against before and after; run it again, and hold that against after."""
+        """Compare a disturbed extraction with before and after; run it again, and compare that with after."""
         left = killing.look(flow.warehouse)
         if left not in (killing.was, killing.will_be):
             self.found(point, ["something between before and after shows"])
@@ -42,7 +42,7 @@ class Story:
         self.found(point, killing.records(flow.warehouse, published=published))
 
     def synced(self, point: object, flow: ContactSync, sandbox: Sandbox) -> None:
-        """Run a disturbed sync again, and hold its mirror against what is true."""
+        """Run a disturbed sync again, and compare its mirror with the service."""
         flows.well(flow)
         engine = database.connect(flow.warehouse)
         with engine.connect() as connection:

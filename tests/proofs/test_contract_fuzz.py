@@ -25,7 +25,7 @@ def test_what_a_new_record_may_leave_out_may_be_null_however_deep() -> None:
     skills, none = found["properties"]["skills"]["anyOf"]
     assert none == {"type": "null"}
     assert skills["items"]["properties"] == {"level": {"anyOf": [{"type": "integer"}, none]}}
-    assert "anyOf" not in skill["properties"]["level"], "what is answered stays as it is"
+    assert "anyOf" not in skill["properties"]["level"], "a response is unchanged"
 
 
 @pytest.mark.parametrize(

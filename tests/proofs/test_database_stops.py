@@ -24,7 +24,7 @@ MOST = 13
 
 
 def disturbed(here: WarehouseServer, flow: Flow, point: int, turn: int) -> Ending:
-    """Stop the database while `flow` stands at `point`.
+    """Stop the database while `flow` is paused at `point`.
 
     Every other turn without order (its log is replayed), and two of four turns it is away until
     the flow has ended.
@@ -51,7 +51,7 @@ def test_an_extraction(
     story = Story("PostgreSQL stopped in an extraction")
     assert len(killing.points) >= FEWEST
     points = range(len(killing.points))
-    # What is published stands behind the last commit but one: there each way to stop is tried.
+    # The load is published after the last commit but one: each way to stop is tried there.
     for turn, point in enumerate((*points, *[points[-1]] * 3)):
         uri, root = here.warehouse(killing.before), tmp_path / f"turn-{turn}"
         flow = Extraction(uri, str(root), sandbox.url, "killed")

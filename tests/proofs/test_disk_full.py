@@ -126,12 +126,12 @@ def test_where_reports_are_written(drop: Drop, tmp_path: Path, figure: Figure) -
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """Mount a disk of its own for the block; skipped, with the reason, where that isn't allowed."""
+    """Mount a separate disk for the block; skip, with the reason, where that is not allowed."""
     folder.mkdir(mode=0o755)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)  # noqa: S603 - as above
     if done.returncode:
-        pytest.skip(f"no disk of its own can be made here: {done.stderr.strip()}")
+        pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
     try:
         yield folder
     finally:
@@ -161,7 +161,7 @@ def test_a_disk_that_is_really_full(
 def test_where_postgresql_keeps_its_tables(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
-    """The tables of this warehouse lie on a disk of their own, on which a load finds less and less room."""
+    """The tables of this warehouse are on a separate disk, on which a load finds less and less room."""
     story = Story("a disk full where PostgreSQL keeps its tables")
     with small_disk(here.folder / "small", "64m") as disk:
         tables = here.on_disk(disk)
@@ -214,7 +214,7 @@ def fill_log(connection: psycopg.Connection, log: Path, left: int) -> None:
 
 
 def number(segment: Path) -> int:
-    """Return where in the log a segment lies, counted in segments."""
+    """Return the position of a segment in the log, in segments."""
     return int(segment.name[8:16], 16) * 256 + int(segment.name[16:], 16)
 
 

@@ -34,7 +34,7 @@ def at_once(*flow: Flow) -> Sequence[Ending]:
 def test_the_same_days(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
-    """Runs of their own: one reads the days, the other is told that they are taken, or comes later."""
+    """Separate runs: one reads the days, the other gets `Busy`, or comes later."""
     story = Story("two extractions of the same days at once")
     for number in range(ROUNDS):
         uri, root = here.warehouse(killing.before), str(tmp_path / f"{number}")
@@ -78,7 +78,7 @@ def test_the_same_mirror(
 
 
 def test_the_same_drop(here: WarehouseServer, sandbox: Sandbox, drop: Drop, figure: Figure) -> None:
-    """The service loses an answer meanwhile, so that both have a doubt to settle."""
+    """The service loses a response, so that both have an ambiguous outcome to settle."""
     story = Story("two runs of the same drop at once")
     for number in range(ROUNDS):
         run = drop()

@@ -1,4 +1,4 @@
-"""A process stopped past its lease: another takes over and ends the work, then it is let go on."""
+"""A process paused past its lease: another takes over and finishes the work, then the first resumes."""
 
 import signal
 from collections.abc import Callable
@@ -29,7 +29,7 @@ LEASE_S = 1.0
 
 
 STILL_S = 1.0
-"""Seconds that a transaction may stand still here; ten minutes elsewhere."""
+"""Seconds that a transaction may be idle here; ten minutes elsewhere."""
 
 
 def run_out(uri: str) -> None:
@@ -48,7 +48,7 @@ def run_out(uri: str) -> None:
 def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
-    story = Story("an extraction that stood still past its lease")
+    story = Story("an extraction that paused past its lease")
     assert len(killing.points) >= FEWEST
     for point in range(0, len(killing.points), 2):
         uri, root = here.warehouse(killing.before), str(tmp_path / f"point-{point}")
@@ -63,7 +63,7 @@ def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
             process.send(signal.SIGCONT)
             story.took(point, process.ended())
         if killing.look(uri) != killing.will_be:
-            story.found(point, ["the one that stood still has written"])
+            story.found(point, ["the paused process wrote"])
         engine = database.connect(uri)
         with engine.connect() as connection:
             story.found(point, ground_truth.stuck(connection))
@@ -77,7 +77,7 @@ def test_a_creation_creates_nobody_twice(
     here: WarehouseServer, sandbox: Sandbox, drop: Drop, figure: Figure
 ) -> None:
     """Before, in and after each POST and each commit."""
-    story = Story("a creation that stood still past its lease")
+    story = Story("a creation that paused past its lease")
     steps = flows.run(Creation(drop())).points
     for step in range(1, steps):
         run = drop()

@@ -1,4 +1,4 @@
-"""Every published figure says how, when and from which commit it comes; pages and scripts agree."""
+"""Every published figure names its command, day and commit; pages and scripts agree."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the measurements stand on: an embedded PostgreSQL and a sandbox of their own, and their state."""
+"""Embedded PostgreSQL server for proofs and benchmarks, which they can stop, start and fill."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ Stop = Literal["fast", "immediate"]
 
 
 class WarehouseServer:
-    """A PostgreSQL whose databases are made from one migrated template."""
+    """A PostgreSQL server whose databases are copies of one migrated template."""
 
     def __init__(self, server: Postgres, children: Children, folder: Path) -> None:
         self._server = server
@@ -39,14 +39,14 @@ class WarehouseServer:
         self._made += 1
         name = f"bench_{self._made}"
         template = make_url(like).database if like else "bms_template"
-        # Copied through the log (the default), a sequence that then crashes gives its numbers twice.
+        # With the default strategy, a sequence repeats numbers after a crash.
         self._execute(
             f"create database {name} template {template} strategy file_copy tablespace {tables}"
         )
         return self._named(name)
 
     def drop(self, uri: str) -> None:
-        """Remove a warehouse, and give the disk its space back."""
+        """Remove a warehouse and free its disk space."""
         self._execute(f"drop database {make_url(uri).database} with (force)")
         self._execute("checkpoint")
 
@@ -58,36 +58,36 @@ class WarehouseServer:
         return folder.name
 
     def off_disk(self, tables: str) -> None:
-        """Remove a tablespace that nothing is in any more."""
+        """Remove an empty tablespace."""
         self._execute(f"drop tablespace {tables}")
 
     def stop(self, how: Stop = "fast") -> None:
-        """Stop the server: sessions are ended (`fast`), or all is left as it lies (`immediate`)."""
+        """Stop the server: end sessions (`fast`), or abort at once (`immediate`)."""
         assert self._server.child is not None
         process = self._server.child.process
         process.send_signal(signal.SIGINT if how == "fast" else signal.SIGQUIT)
         process.wait(60)
-        self._server.stop()  # what it left
+        self._server.stop()  # remove its files
 
     def start(self) -> None:
-        """Start the server; what was left lying is recovered."""
+        """Start the server, which recovers from an abort."""
         self._server.start(self._children)
         if not until(self._server.ready, 60):
             raise RuntimeError("PostgreSQL did not start")
 
     def revive(self) -> None:
-        """Wait until the server that ended in disorder answers again; start it where it gave up."""
+        """Wait until a crashed server answers again; start it if it exited."""
         assert self._server.child is not None
         process = self._server.child.process
         if not until(lambda: process.poll() is not None or self._connects(), 60):
-            raise RuntimeError("PostgreSQL neither came back nor ended")
+            raise RuntimeError("PostgreSQL neither restarted nor exited")
         if process.poll() is not None:
-            self._server.stop()  # what it left
+            self._server.stop()  # remove its files
             self.start()
 
     @contextmanager
     def log_in(self, folder: Path) -> Iterator[Path]:
-        """Have the server keep its log (WAL) in `folder` for the block; yield where it lies."""
+        """Move the server's log (WAL) to `folder` for the block; yield its path."""
         own, other = self._server.data / "pg_wal", folder / "pg_wal"
         self.stop()
         _copied(own, other)
@@ -104,7 +104,7 @@ class WarehouseServer:
 
     @property
     def pid(self) -> int:
-        """The server's process; its sessions descend from it."""
+        """The server's process, parent of its sessions."""
         assert self._server.child is not None
         return self._server.child.process.pid
 
@@ -130,7 +130,7 @@ def _copied(folder: Path, into: Path) -> None:
 
 @contextmanager
 def warehouse_server() -> Iterator[WarehouseServer]:
-    """Run a PostgreSQL for the block; its data and all files below `folder` go with it."""
+    """Run a PostgreSQL server for the block; delete its data and `folder` afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="bms-bench-"))
     mark = f"bench-{os.getpid()}"
     children = Children(mark, folder)

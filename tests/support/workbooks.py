@@ -1,4 +1,4 @@
-"""Workbooks written by hand, part by part, as Excel writes them and as nobody should."""
+"""Workbooks written part by part, valid and malformed."""
 
 import io
 import zipfile

@@ -23,6 +23,6 @@ def _shifted_now(cls: type[datetime], tz: tzinfo | None = None) -> datetime:  # 
 
 
 time.time = lambda: _time() + _ahead
-# A class of C can't be written to, but the dictionary that it stands on can; so everybody sees it.
+# A C class is read-only, but its dictionary is not; so every module sees the change.
 gc.get_referents(datetime.__dict__)[0]["now"] = classmethod(_shifted_now)
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime))
