@@ -109,8 +109,8 @@ async def _sync(
     gone = [key for key in lacking if key not in moving.states]
     recorder.tell(f"lacking {len(lacking)}, gone {len(gone)}")
     recorder.counts["rows marked as removed"] += len(gone)
-    recorder.counts["syncs with more missing rows than allowed without an operator"] += exceeds_limit(
-        len(gone), len(mirror), rows=10, percent=5
+    recorder.counts["syncs with more missing rows than allowed without an operator"] += (
+        exceeds_limit(len(gone), len(mirror), rows=10, percent=5)
     )
     for key in gone:
         mirror[key] = replace(mirror[key], removal="missing")
