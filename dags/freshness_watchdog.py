@@ -6,7 +6,7 @@ review. It sends one message when a problem starts and one when it ends, through
 `bms_webhook` and `bms_mail`.
 
 It cannot report a dead scheduler, since it does not run then. Run
-`python -m bms_flows.monitoring.health --notify` from cron or a container for that; both share their alarms.
+`bms health --notify` from cron or a container for that; both share their alarms.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Startup:
         return self._commands[name].finished()
 
     def _migrate_warehouse(self) -> None:
-        command = (sys.executable, "-P", "-m", "bms_warehouse", "migrate")
+        command = (sys.executable, "-P", "-m", "bms_cli", "migrate")
         self._start_command(WAREHOUSE, command, {"BMS_WAREHOUSE_URL": self.warehouse})
 
     def _migrate_metadata(self) -> None:

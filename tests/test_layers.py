@@ -13,12 +13,22 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 DAG_FILES = sorted((PROJECT / "dags").glob("*.py"))
 
-OURS = {"bms", "bms_flows", "bms_warehouse", "bms_sandbox", "bms_provider", "stack", "dags"}
+OURS = {
+    "bms",
+    "bms_cli",
+    "bms_flows",
+    "bms_warehouse",
+    "bms_sandbox",
+    "bms_provider",
+    "stack",
+    "dags",
+}
 MAY_IMPORT = {
     "include/bms": set(),
     "include/bms_sandbox": set(),  # two independent readings of one interface, or neither proves the other
     "include/bms_warehouse": set(),
     "include/bms_flows": {"bms", "bms_warehouse"},
+    "include/bms_cli": {"bms", "bms_flows", "bms_warehouse"},
     "plugins/bms_provider/board": {
         "bms_flows",
         "bms_provider.addresses",
@@ -159,7 +169,7 @@ for name in given["modules"]:
 """
 
 
-@pytest.mark.parametrize("package", ["bms", "bms_flows", "bms_warehouse", "bms_sandbox"])
+@pytest.mark.parametrize("package", ["bms", "bms_flows", "bms_warehouse", "bms_sandbox", "bms_cli"])
 def test_include_runs_in_a_plain_python(package: str) -> None:
     """Every module loads where Airflow, the provider and what is above it can't be imported."""
     above = OURS - {package} - MAY_IMPORT[f"include/{package}"]

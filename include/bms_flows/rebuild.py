@@ -1,13 +1,10 @@
-"""Rebuild of the invoice tables from stored responses: `python -m bms_flows.rebuild`.
+"""Rebuild of the invoice tables from stored responses.
 
 Loads every complete step again, in order, from its stored responses and with its original time, time
 zone, language and range date. The result has the same rows, versions and days. The rebuild runs in one
 transaction; it changes nothing if responses are missing (retention: BMS_KEEP_RAW_DAYS).
 """
 
-import argparse
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,10 +29,8 @@ from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import ResponsesMissing
 from bms_flows.invoices.repeats import StoredResponses, reload
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime import storage
 from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse import database
-from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import (
     client_invoice,
@@ -164,51 +159,3 @@ def _load_again(
         connection, loader, unit, _stored(data_root, details), later=unit.accepts is not None
     )
     publish(load, loader, unit)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return 0 on success, 1 if responses are missing or the database is unreachable."""
-    parser = argparse.ArgumentParser(prog="python -m bms_flows.rebuild", description=__doc__)
-    parser.add_argument(
-        "--url",
-        default=os.environ.get("BMS_WAREHOUSE_URL"),
-        help="libpq URI of the warehouse, postgresql://… (default: $BMS_WAREHOUSE_URL)",
-    )
-    parser.add_argument(
-        "--data-root",
-        default=os.environ.get("BMS_DATA_ROOT"),
-        help="folder of the stored responses, file://… or s3://… (default: $BMS_DATA_ROOT)",
-    )
-    options = parser.parse_args(arguments)
-    for name in ("url", "data_root"):
-        if not getattr(options, name):
-            parser.error(f"--{name.replace('_', '-')} is required")
-    engine = database.connect(options.url)
-    try:
-        rebuilt = rebuild(
-            engine,
-            storage.data_root(options.data_root),
-            FlowSettings.from_environment(),
-            _show_progress,
-        )
-    except (ResponsesMissing, RangeDateUnknown, WarehouseError) as error:
-        print(f"nothing was changed: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
-        return 1
-    finally:
-        engine.dispose()
-    same = (
-        "the same rows as before"
-        if rebuilt.before == rebuilt.after
-        else "different rows than before"
-    )
-    print(f"{rebuilt.steps} steps loaded again: {same} (sha256 {rebuilt.after})")  # noqa: T201
-    return 0
-
-
-def _show_progress(done: int, of: int) -> None:
-    end = "\n" if done == of else ""
-    print(f"\rstep {done} of {of}", end=end, file=sys.stderr, flush=True)  # noqa: T201
-
-
-if __name__ == "__main__":
-    sys.exit(main())

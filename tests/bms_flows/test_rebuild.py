@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.rebuild import ResponsesMissing, main, rebuild
+from bms_cli.app import main
+from bms_flows.rebuild import ResponsesMissing, rebuild
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 
@@ -137,7 +138,7 @@ def test_a_rebuild_keeps_the_range_date_of_each_step(
         assert connection.scalars(other).all() == [early]
         if silent:
             connection.execute(text("update bms.step_run set details = details - 'range_date'"))
-    ended = main(["--url", warehouse_uri, "--data-root", str(tmp_path)])
+    ended = main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)])
     assert ended == silent
     told = "steps 1 were not listed by invoice_date; set BMS_INVOICE_RANGE_DATE"
     assert (told in capsys.readouterr().err) == silent
@@ -164,8 +165,8 @@ def test_a_missing_response_leaves_the_tables_unchanged(
         gone.unlink()
     with pytest.raises(ResponsesMissing, match="steps 2 are missing"):
         rebuild(warehouse, UPath(tmp_path), FlowSettings())
-    assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
-    assert "nothing was changed" in capsys.readouterr().err
+    assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
+    assert "Nothing was changed" in capsys.readouterr().err
     assert content(warehouse) == before
 
 
@@ -173,5 +174,5 @@ def test_a_missing_response_leaves_the_tables_unchanged(
 def test_the_command_reports_whether_the_rows_are_the_same(
     warehouse_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
-    assert "3 steps loaded again: the same rows as before" in capsys.readouterr().out
+    assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
+    assert "Loaded 3 steps again: the same rows as before" in capsys.readouterr().out

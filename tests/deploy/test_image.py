@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_the_wheel_holds_everything_but_the_sandbox(wheel: list[str]) -> None:
     packages = {name.partition("/")[0] for name in wheel if "dist-info" not in name}
-    assert packages == {"bms", "bms_flows", "bms_warehouse", "bms_provider"}
+    assert packages == {"bms", "bms_cli", "bms_flows", "bms_warehouse", "bms_provider"}
 
 
 def test_the_production_image_does_not_install_the_sandbox() -> None:

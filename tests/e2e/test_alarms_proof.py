@@ -306,7 +306,9 @@ def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) 
             [
                 sys.executable,
                 "-m",
-                "bms_flows.monitoring.health",
+                "bms_cli",
+                "health",
+                "--json",
                 "--notify",
                 "--memory",
                 tmp_path / "memory",
@@ -325,9 +327,7 @@ def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) 
         assert set(json.loads(done.stdout)) == {"state", "at", "flows", "alarms"}, done.stderr
 
     fresh(stand)
-    trouble = Trouble(
-        stand, "The scheduler is dead", "`bms_flows.monitoring.health --notify`", health
-    )
+    trouble = Trouble(stand, "The scheduler is dead", "`bms health --notify`", health)
     scheduler = [
         process
         for process in psutil.Process().children(recursive=True)

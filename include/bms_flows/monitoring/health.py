@@ -1,32 +1,23 @@
-"""Health command that checks all freshness targets: `python -m bms_flows.monitoring.health`.
+"""Health report of all flows, for `bms health` and the board.
 
-Reads only the warehouse, so the result is valid while Airflow is down or a DAG is paused. Prints JSON
-without personal data. Exit status: 0 all flows healthy, 1 alarm, 2 unknown. With --notify, run every few
-minutes by cron or a container, the command also raises, notifies and recovers alarms.
+Reads only the warehouse, so the report is valid while Airflow is down or a DAG is paused. The report
+contains no personal data.
 """
 
-import argparse
-import json
-import os
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, Engine
 
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import span
-from bms_flows.monitoring.channels import channels
 from bms_flows.monitoring.freshness import Freshness, read_freshness
 from bms_flows.monitoring.freshness_check import check_targets
-from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send, broadcast
+from bms_flows.runtime.notice import Links, Notice, Send
 from bms_flows.runtime.reasons import ALARMS
-from bms_flows.runtime.settings import FlowSettings, InvalidSetting
-from bms_warehouse import database
-from bms_warehouse.__main__ import URL_VARIABLE
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.errors import WarehouseError
 
 HEALTHY, ALARM, UNKNOWN = 0, 1, 2
@@ -145,69 +136,3 @@ def state_file(environment: Mapping[str, str]) -> Path:
     """Return the default outage file, according to the XDG base directories."""
     home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME') or '~'}/.local/state"
     return Path(home).expanduser() / "bms" / "warehouse_unreachable"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return its exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bms_flows.monitoring.health",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--url",
-        default=os.environ.get(URL_VARIABLE),
-        help=f"libpq URI of the warehouse, postgresql://… (default: ${URL_VARIABLE})",
-    )
-    parser.add_argument(
-        "--notify",
-        action="store_true",
-        help="raise and recover alarms, and notify through BMS_NOTICE_WEBHOOK and _SMTP",
-    )
-    parser.add_argument(
-        "--memory",
-        type=Path,
-        default=state_file(os.environ),
-        help="file that records a notified outage of the warehouse (%(default)s)",
-    )
-    options = parser.parse_args(arguments)
-    try:
-        return _run(options)
-    except (InvalidSetting, NotDelivered) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
-        return UNKNOWN
-
-
-def _run(options: argparse.Namespace) -> int:
-    if not options.url:
-        raise InvalidSetting(f"specify the warehouse: --url postgresql://… or {URL_VARIABLE}")
-    settings = FlowSettings.from_environment()
-    configured = channels(settings)
-    if options.notify and not configured:
-        raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
-    engine = database.connect(_address(options.url))
-    try:
-        answer, code = check(engine, settings, notify=options.notify)
-        print(json.dumps(answer, indent=2))  # noqa: T201
-        if options.notify:
-            deliver(engine, settings, broadcast(configured), OutageFile(options.memory), code)
-    finally:
-        engine.dispose()
-    return code
-
-
-def _address(given: str) -> str:
-    """Return the URI with a connection timeout of ten seconds unless the URI sets one."""
-    try:
-        url = make_url(given)
-    except (ArgumentError, ValueError):
-        # Without the cause: SQLAlchemy's message quotes the URI, which may contain a password.
-        raise InvalidSetting(
-            "the URI of the warehouse is invalid: use postgresql://user:password@host:port/database"
-        ) from None
-    with_timeout = url.set(query={"connect_timeout": "10", **url.query})
-    return with_timeout.render_as_string(hide_password=False)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

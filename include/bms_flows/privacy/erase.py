@@ -1,14 +1,11 @@
-"""Erasure of a person's records in the warehouse and files: `python -m bms_flows.privacy.erase`.
+"""Erasure of a person's records in the warehouse and files.
 
-Lists what would be erased; erases only with --for-good. Erase the person in the service first: the next
+Erase the person in the service first: the next
 sync restores records that the service still lists. Receipts and the ledger's digests and ids stay; they
 contain no personal data.
 """
 
-import argparse
-import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +27,6 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
 from bms_flows.runtime import storage
 from bms_warehouse import database
-from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import (
     contact_agreement,
     contact_difference,
@@ -47,8 +43,6 @@ ERASABLE: Final[Mapping[str, MirroredResource]] = {
 }
 BLOCK: Final = 1 << 20
 SMALL_BLOCK: Final = 1 << 12
-NOTHING_FOUND: Final = 3
-"""Exit status if no record of the person was found."""
 OVERLAP: Final = 1 << 10
 """Overlap of consecutive blocks in bytes: more than the length of a field name with its id."""
 
@@ -260,45 +254,6 @@ def _pattern(resource: MirroredResource, key: str) -> str:
     return rf'"{resource.key}"\s*:\s*"?({ids})(\.0+)?"?\s*[,}}]'
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return 0 on success, 1 without a database, 2 on wrong use, 3 if nothing is found."""
-    parser = argparse.ArgumentParser(prog="python -m bms_flows.privacy.erase", description=__doc__)
-    parser.add_argument("resource", choices=sorted(ERASABLE))
-    parser.add_argument("id", help="the service's id of the record; an employee's guid")
-    parser.add_argument("--for-good", action="store_true", help="erase the found data permanently")
-    for option, variable in (("--url", "BMS_WAREHOUSE_URL"), ("--data-root", "BMS_DATA_ROOT")):
-        parser.add_argument(
-            option, default=os.environ.get(variable), help=f"(default: ${variable})"
-        )
-    options = parser.parse_args(arguments)
-    if not options.url or not options.data_root:
-        parser.error("--url and --data-root are required")
-    resource, data_root = ERASABLE[options.resource], storage.data_root(options.data_root)
-    engine = database.connect(options.url)
-    try:
-        if options.for_good:
-            found = erase(engine, data_root, resource, options.id)
-        else:
-            with engine.connect() as connection:
-                found = find(connection, data_root, resource, options.id)
-    except WarehouseError as error:
-        done = (
-            "erasure incomplete; repeat the command" if options.for_good else "nothing was erased"
-        )
-        print(f"{done}: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
-        return 1
-    finally:
-        engine.dispose()
-    for line in describe(found, data_root):
-        print(line)  # noqa: T201
-    if found.is_empty:
-        hint = "check the id; --url and --data-root must be those of the flows"
-        print(f"nothing was found of {options.resource} {options.id}: {hint}", file=sys.stderr)  # noqa: T201
-        return NOTHING_FOUND
-    print("erased" if options.for_good else "nothing was erased; add --for-good to erase")  # noqa: T201
-    return 0
-
-
 def describe(found: PersonalData, data_root: UPath) -> Iterator[str]:
     """Yield the lines of the command's output."""
     for table, rows in found.rows.items():
@@ -310,7 +265,3 @@ def describe(found: PersonalData, data_root: UPath) -> Iterator[str]:
         yield f"  file {name}, incomplete, left by a killed process"
     if found.drops:
         yield f"  in drops {', '.join(map(str, found.drops))}; their files contain other people too"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

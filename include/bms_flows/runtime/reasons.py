@@ -167,7 +167,7 @@ AUDIT_REASONS = {
     ),
     "warehouse_differs": Reason(
         "The warehouse differs from the service, though it has read the rows again since.",
-        "Run the flow again for these days; if it stays so, rebuild them: bms_flows.rebuild.",
+        "Run the flow again for these days; if it stays so, rebuild them: bms rebuild.",
     ),
     "rows_missing": Reason(
         "The service has rows that the warehouse lacks; no load has read them since.",

@@ -1,13 +1,10 @@
-"""`python -m bms_flows.runtime.service_identity`: show or change which service the warehouse is filled from.
+"""Identity of the service that fills the warehouse.
 
 The first flow stores the host and application id of its connection. Every flow that writes compares
-them at its start, and refuses another service: rows of two services in one warehouse can't be told
-apart. `--confirm` states that a change is intended.
+them at its start and refuses another service, because rows of two services in one warehouse can't be
+separated. `bms service --confirm` confirms an intended change.
 """
 
-import argparse
-import os
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
@@ -16,8 +13,6 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection, Engine, exists, func, insert, or_, select, text
 
 from bms.settings import is_loopback
-from bms_warehouse import database
-from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import (
     client_invoice_version,
     consultant,
@@ -27,7 +22,6 @@ from bms_warehouse.tables import (
     service_identity,
 )
 
-URL_VARIABLE = "BMS_WAREHOUSE_URL"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 FILLED_TABLES = (client_invoice_version, contact, consultant, employee, creation)
 """Tables that hold rows of the service, or of records to create in it."""
@@ -70,7 +64,7 @@ class ServiceMismatch(RuntimeError):
         super().__init__(
             f"The warehouse holds the data of {stored.host}; {differs}. Nothing was read or "
             "written. Correct the connection or use an empty warehouse. If the change is intended: "
-            f"python -m bms_flows.runtime.service_identity --confirm {given.host} APPLICATION_ID"
+            f"bms service --confirm {given.host} APPLICATION_ID"
         )
 
 
@@ -121,48 +115,3 @@ def _store(connection: Connection, given: ServiceIdentity, *, confirmed: bool) -
             confirmed=confirmed,
         )
     )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command: 0 when done, 1 when the database can't be reached, 2 on wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bms_flows.runtime.service_identity",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--url",
-        default=os.environ.get(URL_VARIABLE),
-        help=f"libpq URI of the warehouse, postgresql://… (default: ${URL_VARIABLE})",
-    )
-    parser.add_argument(
-        "--confirm",
-        nargs=2,
-        metavar=("BASE_URL", "APPLICATION_ID"),
-        help="state that the warehouse is filled from this service from now on",
-    )
-    options = parser.parse_args(arguments)
-    if not options.url:
-        parser.error(f"name the warehouse: --url postgresql://… or {URL_VARIABLE}")
-    engine = database.connect(options.url)
-    try:
-        if options.confirm:
-            try:
-                given = ServiceIdentity.of(*options.confirm)
-            except ValueError as error:
-                parser.error(str(error))
-            confirm(engine, given)
-        with engine.connect() as connection:
-            stored = current(connection)
-    except WarehouseError as error:
-        print(f"the warehouse does not answer: {error}", file=sys.stderr)  # noqa: T201 - a command's answer
-        return 1
-    finally:
-        engine.dispose()
-    named = f"{stored.host}, application {stored.application_id}" if stored else "no service yet"
-    print(f"the warehouse is filled from {named}")  # noqa: T201
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -43,7 +43,7 @@ class FlowSettings:
     drop_stable_minutes: int = 10
     """Minutes after which a file whose end is missing is taken as it is, if it stays unchanged; its plan always needs approval."""
     keep_raw_days: int = 1100
-    """Days that answers are kept as they came: `bms_flows.rebuild` needs them."""
+    """Days that answers are kept as they came: `bms rebuild` needs them."""
     keep_people_days: int = 100
     """The same of contacts, consultants and employees: personal data, from which nothing is rebuilt."""
     keep_parquet_days: int = 100
@@ -93,9 +93,9 @@ class FlowSettings:
     notice_to: str = ""
     """Addresses that messages go to by mail, with commas between them."""
     notice_from: str = ""
-    """The sender of mails that `bms_flows.monitoring.health` sends."""
+    """The sender of mails that `bms health` sends."""
     notice_webhook: str = field(default="", repr=False)
-    """Where `bms_flows.monitoring.health` posts messages, as `{"text": …}`; the whole URL, kept secret."""
+    """Where `bms health` posts messages, as `{"text": …}`; the whole URL, kept secret."""
     notice_smtp: str = field(default="", repr=False)
     """Its mail server: `smtp://user:password@host:587` (requires STARTTLS), or `smtps://…`; `smtp://…?tls=off` allows plain text; kept secret."""
 

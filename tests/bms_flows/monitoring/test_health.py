@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert
 
-from bms_flows.monitoring import alarms, health
+from bms_cli.app import main
+from bms_flows.monitoring import alarms
 from bms_warehouse.tables import step_run
 from tests.listeners import Webhook, webhook
 
@@ -32,7 +33,7 @@ class Command:
 
     def __call__(self, *arguments: str, url: str | None = None) -> tuple[int, Any]:
         given = ("--url", url or self._url, "--memory", str(self._memory), *arguments)
-        code = health.main(list(given))
+        code = main(["health", "--json", *given])
         out, self.errors = self._capsys.readouterr()
         return code, json.loads(out) if out else None
 

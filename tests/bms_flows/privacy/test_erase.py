@@ -11,8 +11,9 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms.settings import ClientSettings
+from bms_cli.app import main
 from bms_flows.mirror.resource import RunOptions
-from bms_flows.privacy.erase import ERASABLE, erase, find, main
+from bms_flows.privacy.erase import ERASABLE, erase, find
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 
@@ -227,9 +228,9 @@ def test_finding_nothing_is_a_failure(
     for_good: bool,
 ) -> None:
     given = [resource, key, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
-    assert main([*given, *(["--for-good"] if for_good else [])]) == 3
+    assert main(["erase", *given, *(["--for-good"] if for_good else [])]) == 3
     told = capsys.readouterr()
-    assert "nothing was found" in told.err
+    assert "Nothing was found" in told.err
     assert "erased" not in told.out
 
 
@@ -264,13 +265,13 @@ def test_the_command_erases_only_with_for_good(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = ["contact", contact, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
-    assert main(given) == 0
+    assert main(["erase", *given]) == 0
     shown = capsys.readouterr().out
     assert "2 rows of bms.contact_version" in shown
     assert f"file archive/contacts/000001-{ENTERED}/a.csv" in shown
-    assert "nothing was erased" in shown
+    assert "Nothing was erased" in shown
     assert CANARY not in shown
     assert CANARY in everything(warehouse, tmp_path)
-    assert main([*given, "--for-good"]) == 0
+    assert main(["erase", *given, "--for-good"]) == 0
     assert CANARY not in everything(warehouse, tmp_path)
-    assert main([*given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 1
+    assert main(["erase", *given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 1

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine, func, select, text
 
+from bms_cli.app import main
 from bms_flows.runtime import service_identity
 from bms_flows.runtime.service_identity import ServiceIdentity, ServiceMismatch, require
 from bms_warehouse.tables import service_identity as table
@@ -67,7 +68,7 @@ def test_a_filled_warehouse_refuses_another_service_and_names_the_command(
         require(warehouse, other)
     assert not refused.value.retriable
     message = str(refused.value)
-    assert f"python -m bms_flows.runtime.service_identity --confirm {other.host}" in message
+    assert f"bms service --confirm {other.host}" in message
     assert "s3cret-id" not in message
     with warehouse.connect() as connection:
         assert service_identity.current(connection) == SANDBOX
@@ -99,7 +100,7 @@ def test_the_command_confirms_a_change(
     fill(warehouse)
     given = ["--url", warehouse_uri, "--confirm", "https://bms.example.com/", "acme"]
     for _ in range(2):
-        assert service_identity.main(given) == 0
+        assert main(["service", *given]) == 0
     assert "filled from bms.example.com, application acme" in capsys.readouterr().out
     require(warehouse, REAL)
     with pytest.raises(ServiceMismatch, match=r"holds the data of bms\.example\.com"):
@@ -112,10 +113,10 @@ def test_the_command_confirms_a_change(
 def test_the_command_shows_the_service(
     warehouse: Engine, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert service_identity.main(["--url", warehouse_uri]) == 0
+    assert main(["service", "--url", warehouse_uri]) == 0
     assert "no service yet" in capsys.readouterr().out
     require(warehouse, REAL)
-    assert service_identity.main(["--url", warehouse_uri]) == 0
+    assert main(["service", "--url", warehouse_uri]) == 0
     assert "bms.example.com" in capsys.readouterr().out
 
 
@@ -125,13 +126,11 @@ def test_the_command_refuses_wrong_use(
 ) -> None:
     monkeypatch.delenv("BMS_WAREHOUSE_URL", raising=False)
     arguments = [a if a != "x" else "postgresql://127.0.0.1:1/none" for a in arguments]
-    with pytest.raises(SystemExit) as ended:
-        service_identity.main(arguments)
-    assert ended.value.code == 2
+    assert main(["service", *arguments]) == 2
 
 
 def test_the_command_says_where_the_warehouse_does_not_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert service_identity.main(["--url", "postgresql://127.0.0.1:1/none"]) == 1
+    assert main(["service", "--url", "postgresql://127.0.0.1:1/none"]) == 1
     assert "does not answer" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""The command `bms`: operates warehouse and flows without Airflow."""

@@ -1,0 +1,274 @@
+"""Subcommands of `bms` with their options and exit codes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
+from upath import UPath
+
+from bms_cli.output import show, show_error, show_health, show_json
+from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.monitoring import health as checks
+from bms_flows.monitoring.channels import channels
+from bms_flows.privacy import erase as erasure
+from bms_flows.rebuild import RangeDateUnknown
+from bms_flows.rebuild import rebuild as rebuild_invoices
+from bms_flows.runtime import service_identity, storage
+from bms_flows.runtime.notice import NotDelivered, broadcast
+from bms_flows.runtime.service_identity import ServiceIdentity
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
+
+FAILED = 1
+USAGE = 2
+NOTHING_FOUND = 3
+
+# Typer's own tracebacks would show local variables, which can contain secrets.
+app = typer.Typer(
+    name="bms",
+    help="Operate the warehouse and the flows of bms-airflow.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _given(value: str) -> str:
+    if not value:
+        raise typer.BadParameter("the value is empty")
+    return value
+
+
+Url = Annotated[
+    str,
+    typer.Option(
+        envvar="BMS_WAREHOUSE_URL",
+        show_envvar=True,
+        callback=_given,
+        help="URI of the warehouse, postgresql://user@host/database.",
+    ),
+]
+DataRoot = Annotated[
+    str,
+    typer.Option(
+        envvar="BMS_DATA_ROOT",
+        show_envvar=True,
+        callback=_given,
+        help="Folder of the stored files, file://… or s3://…",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    try:
+        app(arguments, prog_name="bms")
+    except SystemExit as end:
+        return int(end.code or 0)
+    except InvalidSetting as error:
+        show_error(f"bms: {error}")
+        return USAGE
+    return 0
+
+
+@app.command()
+def migrate(
+    url: Url,
+    check: Annotated[bool, typer.Option(help="Only compare the revisions.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Migrate the warehouse's schema to the revision of this code.
+
+    Exits with 0 if the schema is up to date, otherwise with 1.
+    """
+    with _warehouse(url) as warehouse:
+        if not check:
+            database.migrate(warehouse)
+        current = database.current(warehouse)
+    required = database.head()
+    if as_json:
+        show_json({"revision": current, "required": required})
+    else:
+        show(f"The warehouse is at revision {current or 'none'}; this code requires {required}.")
+    raise typer.Exit(0 if current == required else FAILED)
+
+
+@app.command()
+def health(
+    url: Url,
+    notify: Annotated[
+        bool,
+        typer.Option(
+            "--notify",
+            help="Open and close alarms, and notify through BMS_NOTICE_WEBHOOK and BMS_NOTICE_SMTP.",
+        ),
+    ] = False,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="File that records a notified outage of the warehouse."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the freshness of all flows, independently of Airflow.
+
+    Exits with 0 if all flows are healthy, 1 if not, and 2 if the state is unknown.
+    """
+    settings = FlowSettings.from_environment()
+    configured = channels(settings)
+    if notify and not configured:
+        raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
+    engine = _connect(url)
+    try:
+        report, code = checks.check(engine, settings, notify=notify)
+        show_json(report) if as_json else show_health(report)
+        if notify:
+            file = memory or checks.state_file(os.environ)
+            checks.deliver(engine, settings, broadcast(configured), checks.OutageFile(file), code)
+    except NotDelivered as error:
+        show_error(f"bms health: {error}")
+        code = checks.UNKNOWN
+    finally:
+        engine.dispose()
+    raise typer.Exit(code)
+
+
+@app.command()
+def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
+    """Load the invoice tables again from the stored responses, in one transaction.
+
+    Exits with 1 and changes nothing if responses are missing or the warehouse does not answer.
+    """
+    settings = FlowSettings.from_environment()
+    root = storage.data_root(data_root)
+    try:
+        with _warehouse(url) as engine, Progress(console=Console(stderr=True)) as progress:
+            task = progress.add_task("Steps")
+            rebuilt = rebuild_invoices(
+                engine,
+                root,
+                settings,
+                lambda done, total: progress.update(task, completed=done, total=total),
+            )
+    except (ResponsesMissing, RangeDateUnknown) as error:
+        show_error(f"Nothing was changed: {error}")
+        raise typer.Exit(FAILED) from None
+    same = rebuilt.before == rebuilt.after
+    if as_json:
+        show_json({"steps": rebuilt.steps, "sha256": rebuilt.after, "same_rows": same})
+    else:
+        rows = "the same rows as before" if same else "other rows than before"
+        show(f"Loaded {rebuilt.steps} steps again: {rows} (sha256 {rebuilt.after}).")
+
+
+@app.command()
+def erase(
+    resource: Annotated[str, typer.Argument(help="contact, consultant or employee.")],
+    record_id: Annotated[str, typer.Argument(metavar="ID", help="Id in the service.")],
+    url: Url,
+    data_root: DataRoot,
+    for_good: Annotated[bool, typer.Option("--for-good", help="Erase what was found.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the data of one record in warehouse and files, and erase it with --for-good.
+
+    Erase the record in the service first, or the next sync stores it again. Exits with 1 if the
+    warehouse does not answer, and with 3 if nothing was found.
+    """
+    if resource not in erasure.ERASABLE:
+        raise typer.BadParameter(f"choose from {', '.join(sorted(erasure.ERASABLE))}")
+    described, root = erasure.ERASABLE[resource], storage.data_root(data_root)
+    incomplete = "The erasure is incomplete; run the command again. " if for_good else ""
+    with _warehouse(url, incomplete) as engine:
+        if for_good:
+            found = erasure.erase(engine, root, described, record_id)
+        else:
+            with engine.connect() as connection:
+                found = erasure.find(connection, root, described, record_id)
+    if as_json:
+        show_json(_found(found, root) | {"erased": for_good and not found.is_empty})
+    else:
+        for line in erasure.describe(found, root):
+            show(line)
+    if found.is_empty:
+        show_error(
+            f"Nothing was found of {resource} {record_id}: check the id, --url and --data-root."
+        )
+        raise typer.Exit(NOTHING_FOUND)
+    if not as_json:
+        show("Erased." if for_good else "Nothing was erased: add --for-good to erase.")
+
+
+@app.command()
+def service(
+    url: Url,
+    confirm: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="BASE_URL APPLICATION_ID",
+            help="Confirm that this service fills the warehouse from now on.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show or confirm the service that fills the warehouse."""
+    with _warehouse(url) as engine:
+        if confirm:
+            try:
+                given = ServiceIdentity.of(*confirm)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from None
+            service_identity.confirm(engine, given)
+        with engine.connect() as connection:
+            stored = service_identity.current(connection)
+    if as_json:
+        show_json(vars(stored) if stored else {"host": None, "application_id": None})
+        return
+    name = f"{stored.host}, application {stored.application_id}" if stored else "no service yet"
+    show(f"The warehouse is filled from {name}.")
+
+
+@contextmanager
+def _warehouse(url: str, consequence: str = "") -> Iterator[Engine]:
+    """Connect to the warehouse for the block; exit with 1 if it does not answer."""
+    engine = _connect(url)
+    try:
+        yield engine
+    except WarehouseError as error:
+        show_error(f"{consequence}The warehouse does not answer: {error}")
+        raise typer.Exit(FAILED) from None
+    finally:
+        engine.dispose()
+
+
+def _connect(uri: str) -> Engine:
+    """Return an engine with a connection timeout of ten seconds, unless the URI has another."""
+    try:
+        url = make_url(uri)
+    except (ArgumentError, ValueError):
+        # SQLAlchemy's text quotes the URI, which can contain a password.
+        raise InvalidSetting(
+            "invalid URI of the warehouse: use postgresql://user:password@host:port/database"
+        ) from None
+    limited = url.set(query={"connect_timeout": "10", **url.query})
+    return database.connect(limited.render_as_string(hide_password=False))
+
+
+def _found(found: erasure.PersonalData, root: UPath) -> dict[str, Any]:
+    def names(paths: Any) -> list[str]:
+        return [path.path.removeprefix(root.path).lstrip("/") for path in paths]
+
+    return {
+        "rows": dict(found.rows),
+        "files": names(found.files),
+        "incomplete_files": names(found.unreadable),
+        "drops": [*found.drops],
+    }

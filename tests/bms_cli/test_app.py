@@ -1,0 +1,93 @@
+"""The command `bms`: exit codes, text and JSON."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_cli.app import main
+from bms_warehouse import database
+
+NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
+COMMANDS = {
+    "migrate": (),
+    "health": (),
+    "rebuild": ("--data-root", "file:///tmp"),
+    "erase": ("contact", "1", "--data-root", "file:///tmp"),
+    "service": (),
+}
+
+
+@pytest.fixture
+def result(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_migrate_creates_the_schema_and_check_compares_it(
+    warehouse: Engine, warehouse_uri: str, result: Callable[..., tuple[int, Any]]
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text("drop schema bms cascade; drop schema bms_private cascade"))
+    head = database.head()
+    check = ("migrate", "--check", "--url", warehouse_uri)
+    assert result(*check) == (1, {"revision": None, "required": head})
+    assert result("migrate", "--url", warehouse_uri) == (0, {"revision": head, "required": head})
+    assert result(*check)[0] == 0
+
+
+def test_health_prints_a_table_of_all_flows(
+    warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["health", "--url", warehouse_uri]) == 0
+    shown = capsys.readouterr().out
+    assert "Health: well" in shown
+    assert "contact_sync" in shown
+
+
+def test_erase_reports_an_unknown_record_as_json(
+    warehouse_uri: str, tmp_path: Path, result: Callable[..., tuple[int, Any]]
+) -> None:
+    code, found = result(
+        *("erase", "contact", "1", "--url", warehouse_uri, "--data-root", str(tmp_path))
+    )
+    assert code == 3
+    assert (found["files"], found["drops"], found["erased"]) == ([], [], False)
+    assert set(found["rows"].values()) == {0}
+
+
+def test_erase_rejects_an_unknown_resource(warehouse_uri: str, tmp_path: Path) -> None:
+    given = ["erase", "invoice", "1", "--url", warehouse_uri, "--data-root", str(tmp_path)]
+    assert main(given) == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unreachable_warehouse_is_an_error_without_the_password(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([command, *COMMANDS[command], "--url", NOWHERE])
+    shown = capsys.readouterr()
+    assert code == (2 if command == "health" else 1)
+    assert "no connection to PostgreSQL" in shown.out + shown.err
+    assert "pass-word-1" not in shown.out + shown.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_missing_url_is_a_usage_error(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BMS_WAREHOUSE_URL", raising=False)
+    assert main([command, *COMMANDS[command]]) == 2
+
+
+def test_the_module_runs_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bms_cli", "--help"], capture_output=True, text=True, check=True
+    )
+    assert set(COMMANDS) <= set(done.stdout.split())
