@@ -1,4 +1,4 @@
-"""What these tests ask of Airflow's API."""
+"""Client of Airflow's API for the end-to-end tests."""
 
 import json
 import time
@@ -46,7 +46,7 @@ class Airflow:
         return self.call("GET", path)["value"]
 
     def why(self, dag: str, run: str) -> str:
-        """Return the run's state, and of each task that failed the end of its last log."""
+        """Return the state of a run and the end of the last log of each failed task."""
         tasks = self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances?limit=1000")
         told = [f"{dag} {run}: {self.runs(dag).get(run)}"]
         for task in tasks["task_instances"]:
@@ -63,7 +63,7 @@ class Airflow:
 
 
 def until(condition: Callable[[], bool], limit: float, told: Callable[[], object]) -> None:
-    """Wait for a condition; fail with what is `told` when it doesn't come."""
+    """Wait for a condition; fail with the text of `told` at the timeout."""
     end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, told()

@@ -1,4 +1,4 @@
-"""What must never be seen where it isn't stored on purpose, planted in drops and in the service."""
+"""Canary values for drops and the service, which must appear only where they are stored on purpose."""
 
 import itertools
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ PHONE = ("+33 6 98 76 54 31", "+33698765431", "0698765431")
 
 
 def drop(kind: str, number: int) -> bytes:
-    """Return a file of three rows that can be created and one that can't."""
+    """Return a file of three valid rows and one invalid row."""
     name, security, salary, mail = (texts[0] for texts in PLANTED.values())
     good = "".join(
         f"{number}{n:03d};{name};{kind} {n};1;2027-01-04;{security};{salary};{mail}\r\n"
@@ -39,7 +39,7 @@ def sandbox_of(stack: Running) -> Sandbox:
 
 
 def secrets_of(sandbox: Sandbox) -> dict[str, tuple[str, ...]]:
-    """Return the connection's secret and what every token of the service begins with."""
+    """Return the connection's secret and the prefix of every token."""
     given = sandbox.credentials
     form = {
         "client_id": given.client_id,
@@ -57,7 +57,7 @@ def secrets_of(sandbox: Sandbox) -> dict[str, tuple[str, ...]]:
 
 
 def seen(content: str | bytes, planted: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return what of the planted a content shows; none of it has a letter that encodings differ in."""
+    """Return the canary values in a content; the values are ASCII, so that encodings do not matter."""
     if isinstance(content, bytes):
         content = content.decode(errors="replace")
     return {what for what, texts in planted.items() if any(text in content for text in texts)}

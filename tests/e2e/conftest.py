@@ -29,7 +29,7 @@ expect.set_options(timeout=PATIENCE)
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Running]:
-    """The stack of `make up` with its files in a folder of its own; its DAGs are paused until a test wants one."""
+    """The stack of `make up` in a separate folder, with all DAGs paused."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as folder:
         given = {
@@ -77,13 +77,13 @@ def page(signed_in: Page) -> Iterator[Page]:
 
 @pytest.fixture
 def picture(page: Page) -> Callable[[str], None]:
-    """Keep what the page shows, light and dark, where BMS_PICTURES wants it."""
+    """Save a screenshot of the page, light and dark, if BMS_PICTURES names a folder."""
 
     def keep(name: str) -> None:
         if folder := os.environ.get("BMS_PICTURES"):
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
-                page.wait_for_timeout(1_000)  # colours fade over; nothing tells when they are done
+                page.wait_for_timeout(1_000)  # colours fade; the page has no event for the end
                 page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
             page.emulate_media(color_scheme="light")
 

@@ -1,8 +1,8 @@
-"""Kills a task at one of its durable steps, once: armed in the DAG files of a stack that is to be tested so.
+"""Fault injection that kills a task once, at one of its durable steps.
 
-A step is every moment before and after a COMMIT, a rename, and a create on the wire. They are
-found by wrapping what does them, and counted for each task of each run in a file of its own. A
-file `<run>.order` names the task and the step at which its process is to be killed.
+A step is the moment before or after a COMMIT, a rename, or a creation request. Wrappers around these
+calls count the steps of each task of each run in a separate file. A file `<run>.order` names the task
+and the step at which to kill its process. The DAG files of the tested stack install the wrappers.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def step() -> None:
-    """Count a step of the task at work, and kill this process where an order says so."""
+    """Count a step of the current task; kill this process if an order names the step."""
     folder = Path(os.environ.get(FOLDER) or ".")
     task = _task()
     if task is None or FOLDER not in os.environ:
@@ -91,7 +91,7 @@ def step() -> None:
 
 
 def _task() -> tuple[str, str] | None:
-    """Return run and task at work in this process, None where there is none."""
+    """Return the run and the task of this process, or None."""
     from airflow.sdk import get_current_context
 
     try:

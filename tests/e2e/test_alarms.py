@@ -1,4 +1,4 @@
-"""A red task is told once, with all that a person needs, and so is its end; the longer proof has the rest."""
+"""Alarm and recovery of a failed task; test_alarms_proof covers the other alarms."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,7 +24,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 @pytest.fixture
 def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
-    """What a connection made on Airflow's page leads to."""
+    """A webhook, with its connection created in Airflow's UI."""
     with webhook() as found:
         stack.api.upsert_connection(
             {"connection_id": "bms_webhook", "conn_type": "http", "host": found.url}
@@ -35,7 +35,7 @@ def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
 
 @pytest.fixture
 def grant(stack: Running) -> Iterator[Callable[..., None]]:
-    """Have the sandbox grant other scopes; without any named, those of before, as at the end."""
+    """Let the sandbox grant other scopes; restore the original scopes afterwards."""
     url = f"{stack.sandbox}/_sandbox"
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as control:
         before = control.get("/dialect").json()["granted_scopes"]

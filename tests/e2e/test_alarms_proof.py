@@ -1,4 +1,4 @@
-"""Whatever silences a flow, people hear of it once, and of its end once: a real stack, a real webhook."""
+"""Alarms and recoveries of every failure of a flow, with a real stack and a real webhook."""
 
 import json
 import os
@@ -58,7 +58,7 @@ stuck_flow()
 
 @dataclass
 class Stand:
-    """The stack, its API, its webhook, and what was seen."""
+    """The stack, its API, its webhook, and the received messages."""
 
     stack: Running
     airflow: Airflow
@@ -83,7 +83,7 @@ class Stand:
         return self.ended(DAG, self.airflow.trigger(DAG))
 
     def look(self) -> None:
-        """Let the watchdog look."""
+        """Run the watchdog."""
         assert self.ended(WATCHDOG, self.airflow.trigger(WATCHDOG)) == "success"
 
     def due_in(self) -> float:
@@ -95,7 +95,7 @@ class Stand:
         return PROMISED - float(age)
 
     def told(self, count: int, look: Callable[[], object], limit: float = LIMIT) -> None:
-        """Look every interval until so many messages have come."""
+        """Run the watchdog every interval until a number of messages has arrived."""
         end = time.monotonic() + limit
         while len(self.messages.taken) < count:
             assert time.monotonic() < end, self.messages.texts
@@ -141,7 +141,7 @@ def stand() -> Iterator[Stand]:
 
 
 class Trouble:
-    """One trouble from its beginning to its end."""
+    """One failure from its alarm to its recovery."""
 
     def __init__(self, stand: Stand, what: str, who: str, look: Callable[[], object]) -> None:
         self.stand, self.what, self.who, self.look = stand, what, who, look
@@ -149,7 +149,7 @@ class Trouble:
         self.began = time.time()
 
     def rings(self, code: str, subject: str = DAG) -> str:
-        """Wait for the message, then look once more: there is no second one."""
+        """Wait for the alarm, run the watchdog again, expect no second message."""
         self.stand.told(self.before + 1, self.look)
         moment, text = self.stand.messages.taken[self.before]
         assert text.splitlines()[0] == f"Alarm: {subject} ({code})", text
@@ -160,9 +160,9 @@ class Trouble:
         return text
 
     def is_over(self) -> str:
-        """Wait for the message of its end, then look once more: there is no second one.
+        """Wait for the recovery, run the watchdog again, expect no second message.
 
-        Returns the trouble's line of the table in docs/runbook.md.
+        Returns the failure's row of the table in docs/runbook.md.
         """
         self.stand.told(self.before + 2, self.look)
         self.look()
@@ -175,7 +175,7 @@ class Trouble:
 
 
 def fresh(stand: Stand) -> None:
-    """Begin with contacts just loaded and nothing open."""
+    """Start with freshly loaded contacts and no open alarm."""
     assert stand.sync() == "success"
     stand.look()
     assert stand.sql("select subject from bms.alarm where recovered_at is null") == []
@@ -298,7 +298,7 @@ def test_a_run_that_can_not_begin(stand: Stand, figure: Figure) -> None:
 
 
 def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) -> None:
-    """Nothing of Airflow's looks any more; the health command does, as cron would run it."""
+    """The health command checks instead of Airflow, as cron would run it."""
     codes: list[int] = []
 
     def health() -> None:

@@ -1,4 +1,4 @@
-"""The probe and the self-audit as Airflow runs them: what they keep, and that they only read."""
+"""The contract probe and the self-audit on a real Airflow: stored results, no writes to the service."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 
 def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
-    """Trigger a run of `dag`, wait for its end, and return its id."""
+    """Trigger a run of `dag`, wait until it ends, return its id."""
     airflow.pause(dag, paused=False)
     run = airflow.trigger(dag, None, **conf)
     until(lambda: airflow.runs(dag)[run] in DONE, LIMIT, lambda: airflow.runs(dag))

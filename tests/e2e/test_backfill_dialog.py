@@ -1,4 +1,4 @@
-"""A backfill as a person in Paris starts it: Airflow's dialog, three days, each run reads its own."""
+"""A backfill of three days from Airflow's dialog, in a browser in the time zone of Paris."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 @pytest.fixture
 def page(browser: Browser, stack: Running) -> Iterator[Page]:
-    """Airflow's pages show and take times in the browser's zone."""
+    """A signed-in page; Airflow shows and accepts times in the browser's time zone."""
     context = browser.new_context(
         base_url=stack.url, timezone_id="Europe/Paris", viewport={"width": 1280, "height": 1500}
     )
@@ -46,7 +46,7 @@ def page(browser: Browser, stack: Running) -> Iterator[Page]:
 
 
 def pick(page: Page, box: Locator, day: str) -> None:
-    """Open a date's box, write the day, and close it again."""
+    """Open a date field, enter the day, close the field."""
     box.click()
     field = page.get_by_placeholder("YYYY/MM/DD")
     field.fill(day)
@@ -55,7 +55,7 @@ def pick(page: Page, box: Locator, day: str) -> None:
 
 
 def log_of(airflow: Airflow, run: str) -> str:
-    """Return what the first extraction of a run wrote into its task's log."""
+    """Return the log of the first extraction of a run."""
     path = f"/dags/{DAG}/dagRuns/{quote(run)}/taskInstances/extract/logs/1?map_index=0"
     return "\n".join(line["event"] for line in airflow.call("GET", path)["content"])
 
@@ -63,7 +63,7 @@ def log_of(airflow: Airflow, run: str) -> str:
 def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
     page: Page, stack: Running, airflow: Airflow, picture: Callable[[str], None]
 ) -> None:
-    known = set(airflow.runs(DAG))  # the dialog wakes the DAG, too: a scheduled run may come
+    known = set(airflow.runs(DAG))  # the dialog unpauses the DAG, which may start a scheduled run
     page.goto(f"/dags/{DAG}")
     page.get_by_role("button", name="Trigger Dag").click()
     form = page.get_by_role("dialog")

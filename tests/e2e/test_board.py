@@ -1,4 +1,4 @@
-"""The board as a person has it: inside Airflow, in a browser, by keyboard, on a phone, light and dark."""
+"""The board in Airflow's UI in a browser: navigation, downloads, keyboard, accessibility, themes."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ DROP = (
 
 @pytest.fixture(scope="module")
 def runs(stack: Running) -> dict[str, str]:
-    """A run of invoices and one of a drop with a row that is refused, by DAG; both at once."""
+    """Concurrent runs, by DAG: one of invoices, one of a drop with a rejected row."""
     inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
     inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "board.csv").write_bytes(DROP.encode("cp1252"))
@@ -66,7 +66,7 @@ def drop(stack: Running, runs: dict[str, str]) -> int:
 
 @pytest.fixture
 def board(page: Page, runs: dict[str, str]) -> Iterator[Page]:
-    """A page that must not complain of anything the board does."""
+    """A page whose browser console must stay free of errors."""
     assert runs
     said: list[str] = []
 
@@ -88,7 +88,7 @@ def test_the_navigation_leads_to_the_board_and_a_figure_to_airflow_s_run(
     board.goto("/")
     board.get_by_role("link", name="BMS board").click()
     frame = board.frame_locator("iframe[title='BMS board']")
-    # The first: what the service answered stands in a table of its own below the flows.
+    # The first: a second table shows the requests to the service.
     row = frame.get_by_role("row").filter(has_text="New employees").first
     expect(row).to_contain_text("Complete")
     row.get_by_role("link", name="New employees").click()

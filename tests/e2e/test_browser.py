@@ -1,6 +1,6 @@
-"""What a person sees in Airflow's pages: connection, Test, trigger form, a green run.
+"""Airflow's UI in a browser: connection form, connection test, trigger form, a successful run.
 
-With BMS_PICTURES naming a folder, the pages that the README shows are kept there.
+If BMS_PICTURES names a folder, the tests save the README's screenshots there.
 """
 
 import re
@@ -73,11 +73,11 @@ def test_the_form_of_the_stored_connection_shows_its_extras_and_not_its_secret(
 
 def test_test_says_which_scopes_are_granted(page: Page, picture: Callable[[str], None]) -> None:
     connection_row(page).get_by_label("Test Connection").click()
-    told = page.get_by_text("Token received, for 3600 seconds. Granted: read:consultant")
-    expect(told).to_be_visible()
-    expect(told).to_contain_text("Missing: none.")
+    result = page.get_by_text("Token received, valid for 3600 seconds. Granted: read:consultant")
+    expect(result).to_be_visible()
+    expect(result).to_contain_text("Missing: none.")
     page.set_viewport_size({"width": 1280, "height": 500})
-    told.hover()  # it stays while the mouse is on it
+    result.hover()  # it stays while the mouse is on it
     picture("test")
 
 
@@ -119,7 +119,7 @@ def test_the_dag_tells_what_it_does(page: Page) -> None:
     page.goto("/dags/invoice_extraction")
     page.get_by_role("button", name="Dag Docs").click()
     text = page.get_by_role("dialog")
-    expect(text).to_contain_text("Client invoices, every day.")
+    expect(text).to_contain_text("Loads client invoices into the warehouse, every day.")
     expect(text.locator("li").first).to_be_visible()  # its Markdown is rendered
     expect(text.locator("code", has_text="bms.client_invoice")).to_be_visible()
 

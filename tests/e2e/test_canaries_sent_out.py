@@ -1,4 +1,4 @@
-"""What leaves Airflow or lies beside it shows nothing planted: metrics, lineage, asset events, temporary files."""
+"""Absence of canary values in metrics, lineage, asset events and temporary files."""
 
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(1200)]
 
 LIMIT = 300.0
 LOOK = 0.02
-"""Seconds between two looks at the files."""
+"""Seconds between two listings of the files."""
 MIRRORS = ("contact_sync", "consultant_sync", "employee_directory")
 DISPATCH, ONBOARDING = "inbox_dispatch", "employee_onboarding"
 FLOWS = (*MIRRORS, "invoice_extraction", DISPATCH, ONBOARDING)
@@ -31,7 +31,7 @@ FLOWS = (*MIRRORS, "invoice_extraction", DISPATCH, ONBOARDING)
 
 @dataclass
 class Watched:
-    """Files that were seen while flows ran."""
+    """Files that existed while flows ran."""
 
     temporary: Path
     data: Path
@@ -42,7 +42,7 @@ class Watched:
     """Of half-written files of the data root."""
 
     def look(self) -> None:
-        """Look once; a file that goes in that moment was seen before or will be no more."""
+        """Read the files once; ignore files that disappear meanwhile."""
         for path in self.temporary.rglob("*"):
             with suppress(FileNotFoundError):
                 if path.is_file():
@@ -55,7 +55,7 @@ class Watched:
 
 @dataclass
 class Played:
-    """What came of flows that went well and flows that failed."""
+    """Traces of successful and failed flows."""
 
     stack: Running
     planted: Mapping[str, tuple[str, ...]]
@@ -97,7 +97,7 @@ def played() -> Iterator[Played]:
 
 
 def plant(stack: Running) -> Mapping[str, tuple[str, ...]]:
-    """Put a person into every resource of the service and into a drop; return what is looked for."""
+    """Put canary values into every resource of the service and into a drop; return the values."""
     sandbox = sandbox_of(stack)
     name, security, _, mail = (texts[0] for texts in PLANTED.values())
     person = {
@@ -121,7 +121,7 @@ def plant(stack: Running) -> Mapping[str, tuple[str, ...]]:
 
 
 def play(stack: Running) -> None:
-    """Run every flow that reads or writes people, first well and then without a right."""
+    """Run every flow with personal data twice: successfully, then without permissions."""
     api, sandbox = Airflow(stack), sandbox_of(stack)
     for dag in FLOWS:
         api.pause(dag, paused=False)
@@ -132,7 +132,7 @@ def play(stack: Running) -> None:
 
 
 def play_once(api: Airflow, stack: Running, state: str, number: int) -> None:
-    """Drop a file, run every flow once, and see each end so."""
+    """Drop a file, run every flow once, check the final state of each."""
     inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
     inbox.mkdir(parents=True, exist_ok=True)
     inbox.joinpath(f"{state}.csv").write_bytes(drop(state, number))
@@ -155,7 +155,7 @@ def ended(api: Airflow, dag: str, run: str) -> None:
 
 @contextmanager
 def watching(watched: Watched) -> Iterator[None]:
-    """Look at files again and again for the block, and once after it."""
+    """Read the files repeatedly during the block, and once after it."""
     over = threading.Event()
 
     def work() -> None:

@@ -1,6 +1,6 @@
-"""Two Celery workers with disks of their own, files on S3: all DAGs run, and a killed worker costs nothing.
+"""Two Celery workers with separate disks and files on S3: all DAGs run, and a killed worker loses nothing.
 
-The services are those of docker-compose.yaml, their own commands and environment, as processes.
+The tests run the services of docker-compose.yaml as processes, with their commands and environment.
 """
 
 import json
@@ -55,7 +55,7 @@ OWN = {
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
     "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
 }
-"""What a person would add to .env."""
+"""What an operator adds to .env."""
 
 STARTED_BY_DROPS = {"employee_onboarding", "contact_creation", "consultant_creation"}
 
@@ -100,7 +100,7 @@ def topology(store: Any) -> Iterator[Topology]:
 
 @pytest.fixture(scope="module")
 def airflow(topology: Topology) -> Iterator[Airflow]:
-    """Airflow's API, once every DAG file is listed; all DAGs run."""
+    """Airflow's API, with every DAG listed and unpaused."""
     until(lambda: _answers(f"{topology.url}/api/v2/monitor/health"), LIMIT, lambda: "no api-server")
     password = topology.env["AIRFLOW_ADMIN_PASSWORD"]
     api = Airflow(SimpleNamespace(url=topology.url, user="admin", password=password))  # type: ignore[arg-type]  # all that it asks of a stack
@@ -146,7 +146,7 @@ def test_a_killed_worker_costs_nothing(
     warehouse: psycopg.Connection[Any],
     store: Any,
 ) -> None:
-    """One is killed in mid-extraction, the other in mid-onboarding; both come back."""
+    """One worker is killed during an extraction, the other during an onboarding; both restart."""
     sandbox.forget()
     sandbox.set_latency(0.5)
     run = airflow.trigger(
@@ -170,7 +170,7 @@ def test_a_killed_worker_costs_nothing(
 
 
 def kill_one_that_runs(topology: Topology, airflow: Airflow, dag: str, run: str, task: str) -> str:
-    """Kill the worker on whose disk a task that is under way writes its log; return its name."""
+    """Kill the worker that runs a task, found by the task's log on its disk; return its name."""
 
     def found() -> list[str]:
         states = airflow.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances?limit=100")
@@ -204,7 +204,7 @@ def made(sandbox: Sandbox) -> int:
 def test_no_invoice_is_lost_and_none_is_there_twice(
     sandbox: Sandbox, warehouse: psycopg.Connection[Any]
 ) -> None:
-    """The schedule reads other days in the meantime; those are not asked for here."""
+    """Scheduled runs read other days meanwhile; the query ignores these days."""
     for entity in (1, 2):
         told = [row["id_invoice"] for row in sandbox.invoices(entity, FIRST, LAST)]
         asked = {"entity": entity, "first": FIRST, "last": LAST}

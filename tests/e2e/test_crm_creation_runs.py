@@ -1,4 +1,4 @@
-"""Drops of contacts and consultants on a real Airflow: created, found again, told where they differ."""
+"""Drops of contacts and consultants on a real Airflow: created, matched, reported differences."""
 
 import csv
 import io
@@ -42,14 +42,14 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 
 class Drops:
-    """Files dropped into the inboxes, and how each ended."""
+    """Files dropped into the inboxes, and the outcome of each."""
 
     def __init__(self, stack: Running, airflow: Airflow) -> None:
         self.stack, self.airflow = stack, airflow
         self.root = Path(stack.data_root.removeprefix("file://"))
 
     def drop(self, inbox: str, name: str, rows: str) -> dict[str, Any]:
-        """Drop a file, wait for the end of its run, and return what the run says of it."""
+        """Drop a file, wait until its run ends, return the result of the run."""
         folder = self.root / "inbox" / inbox
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((HEADS[inbox] + rows).encode("cp1252"))
@@ -93,7 +93,7 @@ def test_a_file_gets_into_the_crm(inbox: str, drops: Drops) -> None:
 
 
 def test_a_changed_contact_is_told_field_by_field_and_once(drops: Drops) -> None:
-    """Follows the file above: what both sides agreed on then is the base now."""
+    """Continues with the file above, whose values are the agreed base."""
     changed = ROWS["contacts"].partition("\r\n")[0].replace("Lyon", "Nantes") + "\r\n"
     outcome = drops.drop("contacts", "moved.csv", changed)
     assert (outcome["created"], outcome["needs_review"]) == (0, 1)
@@ -111,7 +111,7 @@ def test_a_changed_contact_is_told_field_by_field_and_once(drops: Drops) -> None
 
 
 def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack: Running) -> None:
-    """Looks at what the tests above left behind."""
+    """Reads the traces of the tests above."""
     assert drops.airflow.runs("contact_creation")
     metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
     with psycopg.connect(metadata) as connection:

@@ -1,4 +1,4 @@
-"""Every kind of run reads the days it should: real scheduler, real command line, real warehouse."""
+"""Days that each kind of run reads, with a real scheduler, command line and warehouse."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 @pytest.fixture(scope="module")
 def windows(stack: Running, airflow: Airflow) -> dict[str, list[str]]:
-    """The days each kind of run read, by the entity that it was given; all at work at once."""
+    """The days that each kind of run read, by the entity of the run; the runs are concurrent."""
     known = set(airflow.runs(DAG))
     airflow.trigger(DAG, "2026-03-10T05:00:00Z", entities=[11], lookback_days=0)
     airflow.trigger(DAG, None, entities=[12], lookback_days=0)

@@ -1,7 +1,7 @@
-"""Real Airflow tasks killed at their durable steps, under every fault, going on in every way.
+"""Real Airflow tasks, killed at their durable steps, under every fault, with every way to resume.
 
-Each step, fault, way to go on and resource comes at least once; which meet is drawn from a seed.
-Half an hour at most on a machine with nothing else to do.
+Each step, fault, way to resume and resource occurs at least once; a seed determines the combinations.
+Takes up to half an hour on an idle machine.
 """
 
 import itertools
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(7200)]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: what it creates, the task and the step at which it is killed, how it goes on."""
+    """One run: its resource, the task and step of the kill, the way to resume."""
 
     name: str
     resource: str
@@ -51,7 +51,7 @@ class Cell:
     restart: str
 
     def content(self) -> bytes:
-        """Two rows that are no other cell's."""
+        """Two rows that no other cell has."""
         if self.resource == "employee":
             rows = "".join(f"1;{key};Nom {key};Zoé;2026-12-15\n" for key in self.keys)
             return f"id_entity;payroll_number;last_name;first_name;start_date\n{rows}".encode()
@@ -63,7 +63,7 @@ class Cell:
 
     @property
     def keys(self) -> list[str]:
-        """What must be there once each."""
+        """The keys that must exist exactly once."""
         if self.resource == "employee":
             return [f"{self.name}-{n}" for n in (1, 2)]
         return [f"{self.name}.{n}@killed.example" for n in (1, 2)]
@@ -71,7 +71,7 @@ class Cell:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """Orders, counts, and DAG files that are ours with the kills armed."""
+    """A folder with the orders, the counts, and the DAG files with fault injection."""
     with tempfile.TemporaryDirectory() as made:
         path = Path(made)
         (path / "dags").mkdir()
@@ -106,7 +106,7 @@ def stack(folder: Path) -> Iterator[Running]:
 
 
 class Play:
-    """Runs of cells on the stack, as waves: all of a wave at once, under one fault."""
+    """Runs the cells in waves: all cells of a wave concurrently, under one fault."""
 
     def __init__(self, stack: Running, folder: Path) -> None:
         self.airflow, self.folder, self.stack = Airflow(stack), folder, stack
@@ -129,7 +129,7 @@ class Play:
         return run
 
     def steps(self, cell: Cell) -> dict[str, int]:
-        """Play a run that nothing disturbs, and return how many steps each of its tasks has."""
+        """Run without faults; return the number of steps of each task."""
         run = self.start(cell)
         self.ended([(cell, run)])
         return {
@@ -139,7 +139,7 @@ class Play:
         }
 
     def wave(self, fault: str, cells: list[Cell]) -> list[str]:
-        """Play cells under a fault; return in words what must not be."""
+        """Run cells under a fault; return the violations as text."""
         self.sandbox.forget()
         for operation in {KINDS[cell.resource].operation for cell in cells}:
             if fault != "none":
@@ -175,7 +175,7 @@ class Play:
         return wrong
 
     def clear(self, cell: Cell) -> None:
-        """Clear the whole run, as a person would."""
+        """Clear the whole run, as an operator would."""
         body = {
             "dry_run": False,
             "dag_run_id": cell.name,
@@ -185,7 +185,7 @@ class Play:
         self.airflow.call("POST", f"/dags/{DAGS[cell.resource]}/clearTaskInstances", body)
 
     def ended(self, runs: list[tuple[Cell, str]]) -> list[str]:
-        """Wait for runs; return those that did not end well."""
+        """Wait for runs; return the failed runs."""
 
         def states() -> dict[str, str]:
             return {run: self.airflow.runs(DAGS[cell.resource])[run] for cell, run in runs}
@@ -207,7 +207,7 @@ class Play:
         return int(found[0][0])
 
     def left(self, cell: Cell) -> list[str]:
-        """Return the rows of a cell that stand otherwise than created or adopted."""
+        """Return the rows of a cell that are neither created nor adopted."""
         query = (
             "select c.state from bms.creation c join bms.dropped_file d on d.id = c.drop_id"
             " where d.path like %s"
@@ -218,11 +218,11 @@ class Play:
 
 
 def cells(steps: dict[str, int], random: Random) -> dict[str, list[Cell]]:
-    """Return the cells by fault: every step once, the other kinds in turns that differ in length."""
+    """Return the cells by fault: every step once, the other dimensions in rotations of different lengths."""
     places = [(task, number + 1) for task in STEPPED for number in range(steps[task])]
     random.shuffle(places)
     faults = itertools.cycle(FAULTS)
-    restarts = itertools.cycle([*RESTARTS, RESTARTS[0]])  # five beside fourteen and three
+    restarts = itertools.cycle([*RESTARTS, RESTARTS[0]])  # five next to fourteen and three
     resources = itertools.cycle(DAGS)
     waves: dict[str, list[Cell]] = {fault: [] for fault in FAULTS}
     for number, (task, step) in enumerate(places):
@@ -240,7 +240,7 @@ def play(stack: Running, folder: Path) -> Iterator[Play]:
 
 @pytest.fixture(scope="module")
 def steps(play: Play) -> dict[str, int]:
-    """How many steps each task has, whatever it creates."""
+    """The number of steps of each task."""
     counted = [play.steps(Cell(f"plain{n}", each, "", 0, "")) for n, each in enumerate(DAGS)]
     return {task: min(each[task] for each in counted) for task in STEPPED}
 

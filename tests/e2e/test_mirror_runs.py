@@ -1,4 +1,4 @@
-"""The three mirrors on a real Airflow: what is asked for is read, loaded, announced and told."""
+"""The three mirrors on a real Airflow: params, loads, asset events and logs."""
 
 import json
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
 
 
 class Mirrors:
-    """Runs of the three DAGs, and what they left."""
+    """Runs of the three DAGs and their results."""
 
     def __init__(self, stack: Running, airflow: Airflow) -> None:
         self.stack, self.airflow = stack, airflow
 
     def run(self, *asked: tuple[str, dict[str, Any]]) -> list[str]:
-        """Trigger runs, all at once; return their ids when they have succeeded."""
+        """Trigger runs concurrently; return their ids after all have succeeded."""
         begun = [(dag, self.airflow.trigger(dag, None, **conf)) for dag, conf in asked]
 
         def states() -> list[str]:
@@ -46,7 +46,7 @@ class Mirrors:
             return connection.execute(statement.encode(), given or None).fetchall()
 
     def service(self, method: str, path: str, body: Any = None) -> Any:
-        """Look at the service, or change it, behind Airflow's back."""
+        """Read or change the service directly."""
         address = f"{self.stack.sandbox}/_sandbox/{path}"
         answer = httpx.request(method, address, json=body, timeout=30, trust_env=False)
         assert answer.is_success, answer.text
@@ -83,7 +83,7 @@ def client_of(consultants: list[dict[str, Any]]) -> list[int | None]:
 
 @pytest.fixture(scope="module")
 def whole(mirrors: Mirrors, restricted: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """The run of each DAG with its defaults, after the restricted ones, the employees' in full."""
+    """One run of each DAG with its defaults after the restricted runs, with full details of employees."""
     assert restricted
     key = mirrors.service("GET", "rows/employees")[0]["guid_employee"]
     mirrors.service("PATCH", f"rows/employees/{key}", {"address": SECRET})
@@ -147,7 +147,7 @@ def test_a_whole_run_has_all_that_the_service_has(mirrors: Mirrors, whole: dict[
 def test_private_fields_are_in_their_own_schema_alone(
     mirrors: Mirrors, whole: dict[str, str]
 ) -> None:
-    """Not in the other tables, in no file but their own, not in Airflow's database or logs."""
+    """They are absent from other tables and files, and from Airflow's database and logs."""
     assert whole
     apart = "select count(*) from bms_private.employee_private where address = %s"
     assert mirrors.query(apart, SECRET) == [(1,)]

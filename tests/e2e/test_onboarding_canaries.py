@@ -1,4 +1,4 @@
-"""What must never be seen in Airflow, planted and looked for: in a run approved, one rejected, one that fails."""
+"""Absence of canary values in Airflow after an approved, a rejected and a failed run."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ def run_of(stack: Running, kind: str) -> str | None:
 
 
 class Playing:
-    """Drops files, answers what is asked, waits for the end; keeps what was shown of the questions."""
+    """Drops files, answers the approval requests, waits for the runs; stores the displayed requests."""
 
     def __init__(self, stack: Running, airflow: Airflow) -> None:
         self.stack, self.airflow = stack, airflow
@@ -87,7 +87,7 @@ class Playing:
 def played(stack: Running, airflow: Airflow, sandbox: Sandbox) -> Playing:
     playing = Playing(stack, airflow)
     assert playing.play("approved", "rejected") == {"approved": "success", "rejected": "success"}
-    # Allowed to read and no longer to create: the plan is made, the creation fails.
+    # The credentials may read but not create: planning succeeds, the creation fails.
     sandbox.set_dialect(granted_scopes=["read:employee"])
     try:
         assert playing.play("failed") == {"failed": "failed"}
@@ -98,7 +98,7 @@ def played(stack: Running, airflow: Airflow, sandbox: Sandbox) -> Playing:
 
 @pytest.fixture(scope="module")
 def planted(sandbox: Sandbox) -> Mapping[str, tuple[str, ...]]:
-    """What is looked for, the connection's secret and the beginning of every token among it."""
+    """The canary values, the connection's secret and the prefix of every token."""
     return {**PLANTED, **secrets_of(sandbox)}
 
 
@@ -109,7 +109,7 @@ def test_the_runs_asked_before_they_created(played: Playing) -> None:
 def test_nothing_planted_is_in_the_metadata_database(
     played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
 ) -> None:
-    """XCom, rendered fields, questions and answers, asset events, connections: every table, every column."""
+    """Covers every table and column: XCom, rendered fields, approval requests, asset events, connections."""
     assert played.shown
     metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
     with psycopg.connect(metadata) as connection:
@@ -125,7 +125,7 @@ def test_nothing_planted_is_in_the_metadata_database(
 
 
 def found(connection: psycopg.Connection[Any], table: str, text: str) -> int:
-    """Return how many rows of a table hold a text, in whatever column."""
+    """Return the number of rows of a table with a text in any column."""
     hits = connection.execute(
         f'select count(*) from "{table}" t where position(%s in t::text) > 0',  # type: ignore[arg-type]  # tables of the catalogue
         [text],

@@ -1,4 +1,4 @@
-"""Drops on a real Airflow: approved, rejected, left without an answer, nobody asked, dropped again."""
+"""Drops on a real Airflow: approved, rejected, expired, without approval, dropped again."""
 
 import json
 import time
@@ -55,7 +55,7 @@ def inbox(stack: Running) -> Path:
 
 
 class Drops:
-    """Four files dropped at once, and how each ended."""
+    """Four concurrent drops and the outcome of each."""
 
     def __init__(self, stack: Running, airflow: Airflow) -> None:
         self.stack, self.airflow = stack, airflow
@@ -175,7 +175,7 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
 def test_a_line_in_doubt_is_decided_in_airflow(
     drops: Drops, airflow: Airflow, stack: Running, inbox: Path
 ) -> None:
-    """Same name and start date under another payroll number: only a person knows."""
+    """Equal names and start dates with different payroll numbers need a reviewer's decision."""
     drops.outcome("few")
     twin = HEADER + rows("few", 1).replace("840000", "849999")
     (inbox / "twin.csv").write_bytes(twin.encode("cp1252"))
