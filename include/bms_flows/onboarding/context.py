@@ -50,5 +50,5 @@ class OnboardingContext:
         )
 
     def applier(self) -> Applier:
-        """Return an applier with an owner of its own."""
+        """Return an applier with a new owner id."""
         return Applier(self.ledger, self.remote, self.settings)

@@ -100,7 +100,7 @@ async def begin(
 
     The drop is planned again with the current ledger and new records of the service. A different plan
     is entered only if it creates no more rows and no other data than the approved plan, or if the
-    setting approved both. Repeats if another drop entered one of the same people in between. Raises
+    setting approved both. Repeats if another drop entered a row for the same person in between. Raises
     `NotApproved`, also if the approval is withdrawn in between.
     """
     began = await onboarding.ledger.now()

@@ -1,4 +1,4 @@
-"""The settings of creating: how long to settle, how often to send, when a person is asked."""
+"""Settings of onboardings: approval, settling, attempts, concurrency."""
 
 import os
 from collections.abc import Mapping
@@ -13,38 +13,38 @@ Approval = Literal["always", "never"] | int
 
 @dataclass(frozen=True, kw_only=True)
 class OnboardingSettings(FlowSettings):
-    """What the creation of records may be told, beside what all flows are."""
+    """Settings of onboardings, in addition to those of all flows."""
 
     approval: Approval = 20
     """When approval is required before creating: `always`, `never`, or above this many rows of a resource and day."""
     approval_hours: float = 72
-    """Hours that an answer is waited for; then it counts as a no, which can be changed later."""
+    """Approval timeout in hours; a plan is rejected when it expires and can be approved later."""
     settle_s: float = 30
-    """Seconds until a created record surely shows in the service's lists."""
+    """Seconds until a created record appears in the service's lists."""
     create_attempts: int = 5
-    """POSTs for one row at most, before a person decides."""
+    """Maximum number of POSTs for a row before it goes to review."""
     outage_wait_s: float = 600
-    """Seconds that a task waits for a service that takes no creates; then its retry goes on later."""
+    """Seconds that a task waits for an unavailable service; then a retry of the task continues later."""
     outage_hours: float = 8
-    """Hours from a row's first attempt in which attempts answered 429 or 503 don't count."""
+    """Hours after the first attempt for a row in which attempts answered 429 or 503 don't count."""
     create_timeout_s: float = 60
-    """Seconds that one create may take, connection and token included; then it is cut off."""
+    """Timeout of one create in seconds, including connection and token."""
     check_max_age_s: float = 600
-    """Seconds after which a check that the service has no record of a row must be repeated before sending."""
+    """Maximum age in seconds of the check, before sending, that the service has no record of the row."""
     list_page_size: int = 1000
-    """Page size with which a drop asks for contacts and consultants; a service may give or take fewer."""
+    """Page size for lists of contacts and consultants; the service may return smaller pages."""
     lease_s: float = 60
-    """Seconds that a row stays its worker's without a sign of life."""
+    """Duration of the lease on a row in seconds; the worker renews the lease."""
     create_stopped_by: str = "403,404,405"
-    """Statuses by which creates as such are refused, and not the row's data: sending stops. Or `none`."""
+    """Statuses that refuse all creates, independent of a row's data, and stop the sending; or `none`."""
     create_concurrency: int = 8
-    """Creates under way at once, in one task."""
+    """Maximum number of concurrent creates in one task."""
     chunk_rows: int = 200
-    """Rows that one task creates; chunks run side by side."""
+    """Rows per task; chunks run in parallel."""
     phone_region: str = "FR"
-    """Country, by its ISO code, of phone numbers that come without a country's prefix."""
+    """ISO code of the country of phone numbers without a country prefix."""
     keep_days: int = 30
-    """Days that the ledger keeps what a row sent, once its drop has its receipt and nobody has to decide on it."""
+    """Days that the ledger stores the body of a final row."""
 
     @property
     def settle(self) -> timedelta:
@@ -53,7 +53,7 @@ class OnboardingSettings(FlowSettings):
 
     @property
     def send_within_s(self) -> float:
-        """Seconds from an intent within which its POST leaves or never does; the rest is the service's."""
+        """Seconds after an intent in which its POST is sent or not at all; the rest is for the service."""
         return min(self.create_timeout_s / 2, self.lease_s)
 
     @property
@@ -63,12 +63,12 @@ class OnboardingSettings(FlowSettings):
 
     @property
     def check_max_age(self) -> timedelta:
-        """How old a check of the service may be when a POST is intended."""
+        """The maximum age of a service check at the intent of a POST."""
         return timedelta(seconds=self.check_max_age_s)
 
     @property
     def outage(self) -> timedelta:
-        """How long attempts that meet an outage don't count."""
+        """The time in which attempts during an outage don't count."""
         return timedelta(hours=self.outage_hours)
 
     @property
@@ -83,7 +83,7 @@ class OnboardingSettings(FlowSettings):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "OnboardingSettings":
-        """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
+        """Read `BMS_*`; raise `InvalidSetting`, with the remedy, for an invalid value."""
         given = dict(os.environ if environment is None else environment)
         own: dict[str, Any] = {}
         for name in NUMBERS:
@@ -92,7 +92,7 @@ class OnboardingSettings(FlowSettings):
         if text := given.pop("BMS_APPROVAL", ""):
             own["approval"] = _approval(text)
         read = replace(super().from_environment(given), **own)
-        _ = read.stopping  # a wrong one is named before anything is done
+        _ = read.stopping  # fail early on an invalid value
         return read
 
 

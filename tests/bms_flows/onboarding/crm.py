@@ -7,7 +7,7 @@ HEADS = {
 
 
 def people(resource: str, *rows: str) -> bytes:
-    """A file of a resource, its columns as `HEADS` says."""
+    """A file of a resource with the columns of `HEADS`."""
     return "\n".join([HEADS[resource], *rows, ""]).encode()
 
 

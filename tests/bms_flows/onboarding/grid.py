@@ -1,7 +1,7 @@
-"""The grid: a run of a drop killed at every durable step, under every fault, restarted every way.
+"""Grid of runs: a drop killed at every durable step, with every fault and every kind of restart.
 
-Each cell runs in processes of its own, over real HTTP and PostgreSQL, and is held against the
-sandbox's truth: nobody created twice, nobody lost, no row stuck, the fault shown to have struck.
+Each cell runs in separate processes, over real HTTP and PostgreSQL, and is compared with the sandbox's
+ground truth: no duplicate, no loss, no unfinished row, and the fault occurred.
 """
 
 import itertools
@@ -36,16 +36,16 @@ FAULTS: dict[str, dict[str, float]] = {
     "token_revoked": {},
 }
 RESTARTS = ("retry", "clear", "redrop", "two_at_once")
-"""A retry goes on at the step that was killed; a cleared run begins anew, as does a second one."""
+"""A retry continues at the killed step; a cleared run and a second run start from the first step."""
 STRIKES = 2
-"""Creates that a fault strikes, in each cell."""
+"""Creates with the fault, per cell."""
 PATIENCE = 12
-"""Restarts until a cell counts as stuck."""
+"""Restarts after which a cell counts as stuck."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One case: the fault, the step at which the run is killed (0: never), how it goes on."""
+    """One case: the fault, the step of the kill (0: none), and the kind of restart."""
 
     fault: str
     kill_at: int
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass
 class Result:
-    """What came of a cell; `wrong` says in words what must not be."""
+    """The result of a cell; `wrong` lists violations."""
 
     cell: Cell
     seconds: float
@@ -72,12 +72,12 @@ CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def warm() -> None:
-    """Have the processes' parent import once what each of them needs."""
+    """Preload the imports in the parent of the processes."""
     CONTEXT.set_forkserver_preload([onboard.__module__])
 
 
 def count_steps(run: Run) -> int:
-    """Return how many durable steps a run has that nothing disturbs."""
+    """Return the number of durable steps of an undisturbed run."""
     counted = CONTEXT.Value("i", 0)
     process = CONTEXT.Process(target=child, args=(run, None, counted))
     process.start()

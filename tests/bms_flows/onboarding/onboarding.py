@@ -1,4 +1,4 @@
-"""One run of a drop in a process of its own, that may be killed at any durable step.
+"""One run of a drop in a separate process, which may be killed at any durable step.
 
 The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
 database driver (before and after) and every create on the wire (before, on its way, after).
@@ -36,7 +36,7 @@ from proofs.interruptions import kill
 
 TODAY = date(2026, 3, 31)
 AGAIN = 75
-"""Exit status of a run that wants to be repeated, as a task with retries left."""
+"""Exit status of a run to repeat, like a task with retries left."""
 
 QUICK = OnboardingSettings(
     approval="never",
@@ -49,7 +49,7 @@ QUICK = OnboardingSettings(
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is told."""
+    """The parameters of a run."""
 
     warehouse: str
     service: ClientSettings
@@ -58,13 +58,13 @@ class Run:
     settings: OnboardingSettings = QUICK
     resource: str = "employee"
     kept: str = ""
-    """File of what its steps have returned; without one every step is done anew."""
+    """File with the results of its steps; without a file every step runs again."""
     entities: tuple[int, ...] = ()
     """The entities of the connection."""
 
 
 class Kept:
-    """What steps returned, as Airflow keeps it: a task that is tried again finds it, a cleared run doesn't."""
+    """Results of steps, as Airflow stores them: a retried task finds them, a cleared run does not."""
 
     def __init__(self, file: str) -> None:
         self._file = Path(file) if file else None

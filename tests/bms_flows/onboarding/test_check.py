@@ -101,7 +101,7 @@ def codes(outcomes: list[RowOutcome]) -> list[str]:
 
 
 def fail_to_create(this: Run, sandbox: Sandbox) -> None:
-    """Run until creates are refused as such; the rows stay READY."""
+    """Run until all creates are refused; the rows stay READY."""
     sandbox.set_dialect(scope_shape="missing", granted_scopes=[f"read:{this.resource}"])
     with pytest.raises(CreatesRefused):
         run(this)

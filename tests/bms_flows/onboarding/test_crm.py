@@ -185,7 +185,7 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
 def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
-    """Neither detail nor lists show the record for several settle times: the clock stands still."""
+    """Neither detail nor lists show the record for several settle times: the clock is stopped."""
     sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
     this = drop(TWO[resource], resource)
     brisk = replace(this.settings, create_timeout_s=1, lease_s=4, settle_s=0.5)

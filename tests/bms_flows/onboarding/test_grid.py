@@ -17,7 +17,7 @@ KEYS = Counter(["900001", "900002"])
 FEWEST_STEPS = 36
 """The steps of a run that nothing disturbs; fewer would mean that some are no longer seen."""
 MOST_STEPS = 42
-"""Those of one on a busy machine: each time that its leases are renewed meanwhile is a commit more."""
+"""Steps on a busy machine: each renewal of leases adds a commit."""
 
 SAMPLE = 16
 LATEST_KILL = 22

@@ -1,4 +1,4 @@
-"""Any order of drops, workers, deaths, pauses and faults: the laws hold after every step."""
+"""Any order of drops, workers, kills, pauses and faults: the invariants hold after every step."""
 
 import asyncio
 from collections import Counter
@@ -149,7 +149,7 @@ class Onboarding(RuleBasedStateMachine):
 
     @rule(fate=st.sampled_from(FATES))
     def become(self, fate: str) -> None:
-        """From now on this is what becomes of creates."""
+        """Set the outcome of creates from now on."""
         self.fate = fate
 
     @rule(
@@ -270,7 +270,7 @@ def _kept(row: Any) -> dict[str, Any]:
 
 
 class _Record:
-    """A detail: nothing that the sheets send beside the number differs."""
+    """A detail without differences from the rows."""
 
     def __init__(self, number: int | None) -> None:
         self.id_employee = number

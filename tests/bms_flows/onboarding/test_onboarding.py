@@ -161,7 +161,7 @@ def test_every_fault_of_a_create_ends_with_one_record_each(
 def test_a_gateway_s_answer_says_nothing_about_when_the_service_has_finished(
     sandbox: Sandbox, drop: Drop, status: int
 ) -> None:
-    """The gateway gives up after 0.1 s, the service is done after 1.4 s, a look is due every 0.2 s."""
+    """The gateway times out after 0.1 s, the service finishes after 1.4 s, a lookup is due every 0.2 s."""
     sandbox.set_fault(
         "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=1.4
     )

@@ -1,4 +1,4 @@
-"""Agreement, what may move after it, a person's decisions, the receipt: on the real things."""
+"""Approval of plans, changes after it, review decisions, and the receipt, on sandbox and PostgreSQL."""
 
 import asyncio
 import json
@@ -107,7 +107,7 @@ async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
         assert planned.plan.counts["create"] == 1
         approval.approve(place.warehouse, run.drop_id, planned.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
-        # The setting is another by now: what a person agreed to is theirs all the same.
+        # The setting changed; the approval of the approver still decides.
         now = replace(place, settings=replace(place.settings, approval="never"))
         again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(again, Proposal)
@@ -129,7 +129,7 @@ async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
 
 
 def newcomers(first: int, rows: int) -> bytes:
-    """A file of people whom nobody knows."""
+    """A file of people without records."""
     return csv(*(f"{n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(first, first + rows)))
 
 
@@ -152,7 +152,7 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     async with onboarding(runs[2], warehouse) as (place, _):
         approval.approve(place.warehouse, runs[2].drop_id, plans[2].plan.id, "ada")
     more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
-    assert not more.decision.ask, "what a person agreed to doesn't count"
+    assert not more.decision.ask, "approved rows don't count"
 
 
 async def test_rows_that_were_created_unasked_yesterday_do_not_count(
@@ -185,7 +185,7 @@ async def test_two_drops_planned_at_once_do_not_both_use_up_the_day(
 async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    """One of the two was hired meanwhile: less is created, and still nobody said yes."""
+    """One of the two was hired in between: the smaller plan is not approved either."""
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
@@ -257,7 +257,7 @@ async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
 async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
     warehouse: Engine, drop: Drop
 ) -> None:
-    """The approval's task was cleared: nothing was planned anew."""
+    """The approval's task was cleared; the plan is unchanged."""
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
@@ -303,7 +303,7 @@ async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
 
 
 class StandsStill:
-    """The service's side, whose reader waits before its list until it is let go on."""
+    """A remote that waits before its list until the test releases it."""
 
     def __init__(self, remote: Any) -> None:
         self._remote = remote
@@ -384,7 +384,7 @@ Decide = Callable[[OnboardingContext, int, Any], Awaitable[Any]]
 async def in_review(
     place: OnboardingContext, run: Run, sheet: Sheet, sandbox: Sandbox
 ) -> tuple[str, list[int]]:
-    """Bring the first of two rows before a person: five POSTs, and never a trace."""
+    """Bring the first of two rows to review: five POSTs, and no record."""
     sandbox.set_fault("reset_after_read", "create_employee")
     planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
     plan_id = await applied(place, run, sheet, planned.plan.id)
@@ -408,7 +408,7 @@ async def test_a_person_decides_once_and_is_named(
         decision = ReviewDecision(given, "ada", "manual__1")
         again = await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
         assert follower in again
-        # A try that was killed before it could send finds its own decision, and nobody else's.
+        # A try that was killed before sending finds its own decision only.
         assert (
             await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
             == again
@@ -525,7 +525,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
             ReviewDecision("give_up", "ada", "manual__1"),
         )
         await place.applier().apply(no)
-        # The drop replayed: the word stands. Dropped again: a person is asked again.
+        # The decision holds for its drop; a row of another drop goes to review again.
         for each, codes in [
             (run, ["given_up", "manager_not_created"]),
             (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),

@@ -36,7 +36,7 @@ ONE_PERSON = {
 
 
 class Meeting:
-    """The service's side of a drop that goes on only once the other drop has read the same lists."""
+    """A remote that continues only after the other drop has read the same lists."""
 
     def __init__(self, remote: Any, both: asyncio.Barrier) -> None:
         self._remote = remote

@@ -1,4 +1,4 @@
-"""The tasks of a drop, one after the other: what they leave in `bms.step_run`, and what they refuse."""
+"""The tasks of an onboarding, one after the other: their records in the step log, and their errors."""
 
 import json
 import os
@@ -128,7 +128,7 @@ def carry_through(proposed: dict[str, Any], answer: Any = NOBODY_ASKED) -> dict[
 
 
 def dispatched() -> list[int]:
-    """The numbers of the drops that are to be started; nobody writes to a file between two looks."""
+    """The numbers of the drops to start; no file changes between the two checks."""
     with run("asset_triggered__1"), patch("time.sleep"):
         return [each["conf"]["drop"] for each in inbox.dispatch("employee")]
 
@@ -178,7 +178,7 @@ def test_the_very_same_file_dropped_again_is_answered(
 def test_a_number_that_comes_again_is_another_drop(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
-    """The warehouse is made anew, or restored, beside the same files and the same Airflow."""
+    """The warehouse is new or restored, with the same files and the same Airflow."""
     file = data_root / "inbox" / "employees" / dropped
     ended = []
     for name, entered in (("Petit", "2026-04-01"), ("Roux", "2026-04-02")):
@@ -622,7 +622,7 @@ def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_
     monkeypatch.setenv("BMS_APPROVAL", "always")
 
     def told() -> tuple[list[str], str | None]:
-        """The runs that the board says wait for approval, and who decided last."""
+        """The runs that wait for approval on the board, and the last approver."""
         with warehouse.connect() as connection:
             [who] = connection.scalars(text("select decided_by from bms.creation_plan"))
             plans = waiting.plans(connection, ["employee"])

@@ -1,4 +1,4 @@
-"""The message of a drop, received by a real listener; a listener that is not there harms nothing."""
+"""Notices about closed drops, sent to a real listener; a missing listener has no effect."""
 
 import json
 from collections.abc import Callable, Iterator

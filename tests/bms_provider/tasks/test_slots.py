@@ -1,4 +1,4 @@
-"""A pool that gives no slots is told of, with the command that makes it."""
+"""Alarm of a pool without slots, with the command that creates the pool."""
 
 from types import SimpleNamespace
 

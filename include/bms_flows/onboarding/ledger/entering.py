@@ -83,7 +83,7 @@ def enter(
     Rows in any other state stay unchanged. Idempotent. `snapshot_id` is the snapshot of the service
     with which the rows were planned.
     """
-    # Sorted by key: two drops that enter the same people wait for each other without a deadlock.
+    # Sorted by key: two drops that enter the same rows wait for each other without a deadlock.
     given = {row.key: row for row in sorted(rows, key=lambda row: row.key)}
     if not given:
         return

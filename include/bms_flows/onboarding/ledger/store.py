@@ -1,4 +1,4 @@
-"""Store of the ledger `bms.creation`: each transition under a row lock, in a transaction of its own.
+"""Store of the ledger `bms.creation`: each transition under a row lock, committed at once.
 
 All times come from the database's clock, so leases and settle times do not depend on worker clocks.
 """

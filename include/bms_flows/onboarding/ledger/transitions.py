@@ -362,7 +362,7 @@ def reopen(
     reason: str | None = None,
     candidates: Sequence[str] = (),
 ) -> Transition:
-    """Enter an existing row again: rejected or given up, or unsent and dropped with other data.
+    """Enter an existing row again: rejected or abandoned, or unsent and dropped with other data.
 
     With a `reason` a reviewer decides first. A row that may have been sent keeps its data until its
     outcome is known.

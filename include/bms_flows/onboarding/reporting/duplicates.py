@@ -26,7 +26,7 @@ Marks = tuple[tuple[str, str | None], ...]
 class DuplicateFinding:
     """A row that was sent and whose records in the service contradict the ledger.
 
-    `double`: more than one record. `surfaced`: a record of a row that was rejected, given up or left
+    `double`: more than one record. `surfaced`: a record of a row that was rejected, abandoned or left
     to a reviewer.
     """
 

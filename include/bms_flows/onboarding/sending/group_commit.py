@@ -88,7 +88,7 @@ class GroupCommit:
     async def _change(
         self, group: Mapping[int, tuple[Step, asyncio.Future[Entry | None]]]
     ) -> dict[int, Entry | RemoteIdConflict | None]:
-        """Commit a group in one transaction; on a remote id conflict, each row in a transaction of its own."""
+        """Commit a group in one transaction; on a remote id conflict, each row in a separate transaction."""
         steps = {row: step for row, (step, _) in group.items()}
         try:
             moved = await self._ledger.change(

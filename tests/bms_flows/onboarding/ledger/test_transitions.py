@@ -1,4 +1,4 @@
-"""The laws of the moves, one by one."""
+"""The invariants of the transitions, one by one."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Differences between drops and CRM: each told once, until it changes or is gone."""
+"""Differences between drops and CRM: each is reported once, until it changes or is resolved."""
 
 import csv
 import io
@@ -53,8 +53,8 @@ def test_a_difference_is_told_once_until_it_changes_and_when_it_is_gone(
     assert (row["_line"], row["id"], row["field"], row["state"]) == ("2", "42", "city", "stands")
     assert (row["base"], row["ours"], row["theirs"]) == ("Lyon", "Paris", "Lyon")
     assert row["changed_by"] == "source"
-    assert told(other("Paris", "Lyon"), "b") == [row], "a repeat tells the same"
-    assert told(other("Paris", "Lyon"), "c") == [], "another drop doesn't tell it again"
+    assert told(other("Paris", "Lyon"), "b") == [row], "a repeat reports the same"
+    assert told(other("Paris", "Lyon"), "c") == [], "another drop doesn't report it again"
     [row] = told(other("Paris", "Nice"), "d")
     assert (row["theirs"], row["changed_by"]) == ("Nice", "both")
     [row] = told(same(city="Paris"), "e")

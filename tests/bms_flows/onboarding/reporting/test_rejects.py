@@ -1,4 +1,4 @@
-"""A reject file is the drop over again: its form, its cells, and what to mend beside them."""
+"""Reject files: the rejected rows in the format of the drop, with their cells and faults."""
 
 # ruff: noqa: DTZ001, RUF001 - a workbook's dates have no zone; typographic signs are part of the corpus
 
@@ -238,7 +238,7 @@ def test_a_workbooks_texts_stay_texts() -> None:
 
 
 def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
-    """Excel stores it as a text where its cell was told to hold one."""
+    """Excel stores the value as text if the cell has the format text."""
     made = openpyxl.load_workbook(io.BytesIO(book([["Nom", "Entité"], ["A", "un"]])))
     typed = made.worksheets[0]["A2"]
     typed.value, typed.data_type = "=HYPERLINK(1)", "s"

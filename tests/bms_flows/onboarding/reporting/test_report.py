@@ -1,4 +1,4 @@
-"""Reports: three files a person can work with, and the receipt once all of them are there."""
+"""Reports: three files for HR users, and the receipt after them."""
 
 import os
 import stat

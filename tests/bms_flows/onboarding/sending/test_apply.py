@@ -1,4 +1,4 @@
-"""The engine in virtual time: every row comes to one end, nobody is created twice or lost."""
+"""The applier in virtual time: each row reaches exactly one outcome, without duplicates or losses."""
 
 import asyncio
 from dataclasses import replace

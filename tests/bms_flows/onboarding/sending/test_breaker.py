@@ -1,4 +1,4 @@
-"""The breaker by itself, in virtual time: who may send when."""
+"""The circuit breaker alone, in virtual time."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The commits: who comes together is committed together, and nobody goes on before that."""
+"""Group commit: concurrent transitions share a commit, and each caller waits for it."""
 
 import asyncio
 from collections.abc import Collection
@@ -165,7 +165,7 @@ def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
 
 
 class Slow(MemoryLedger):
-    """A ledger whose clock takes a while to answer, and tells the time at which it was asked."""
+    """A ledger whose clock takes a while to answer, and returns the time at which it was asked."""
 
     asked = 0
 

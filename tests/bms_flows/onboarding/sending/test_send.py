@@ -30,7 +30,7 @@ LEAVES_WITHIN = OnboardingSettings(create_timeout_s=4, lease_s=0.8, settle_s=0.2
 
 
 def entered(warehouse: Engine, count: int) -> list[int]:
-    """Enter so many employees into the ledger; return their numbers."""
+    """Enter employees into the ledger; return their numbers."""
     drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
     bodies = [person(n) for n in range(900_001, 900_001 + count)]
     keys = [Employees.identity.key(body) for body in bodies]
@@ -84,7 +84,7 @@ async def test_a_connection_that_never_comes_is_given_up_in_time_and_leaves_no_d
 
 
 class Paused(Employees):
-    """A service's side before which the machine stands still once, its clock with it."""
+    """A remote before whose first create the machine, with its clock, is paused once."""
 
     def __init__(self, reader: Client, writer: Client, seconds: float) -> None:
         super().__init__(reader, writer)
