@@ -15,7 +15,7 @@ WIDTH, LEFT, INNER, STEP, HEAD = 720, 210, 400, 26, 34
 class Bar(NamedTuple):
     """What took how long."""
 
-    told: str
+    label: str
     seconds: float
     kind: str
 
@@ -32,7 +32,7 @@ def draw(panels: Sequence[tuple[str, Sequence[Bar]]], shade: str) -> str:
         for bar in bars:
             long = INNER * bar.seconds / longest
             parts += [
-                f'<text x="{LEFT - 10}" y="{y + 14}" text-anchor="end" fill="{ink}">{bar.told}</text>',
+                f'<text x="{LEFT - 10}" y="{y + 14}" text-anchor="end" fill="{ink}">{bar.label}</text>',
                 f'<rect x="{LEFT}" y="{y}" width="{long:.1f}" height="19" fill="{colours[bar.kind]}"/>',
                 f'<text x="{LEFT + long + 6:.1f}" y="{y + 14}" fill="{ink}">{bar.seconds:.1f} s</text>',
             ]

@@ -84,9 +84,9 @@ class Course:
         """Run a script; store its output and the sandbox's CPU time."""
         pid = self.sandbox.process.pid if self.sandbox.process else os.getpid()
         before, load = cpu_seconds(pid), load_average()
-        told = run()
-        busy = (cpu_seconds(pid) - before) / told["seconds"]
-        return Measure(**label, **_some(told), sandbox=busy, load=load)
+        output = run()
+        busy = (cpu_seconds(pid) - before) / output["seconds"]
+        return Measure(**label, **_some(output), sandbox=busy, load=load)
 
     def ceilings(self, work: str, label: dict[str, Any]) -> None:
         """Measure each variant; keep the fastest."""
@@ -167,8 +167,8 @@ class Course:
             raise WrongRows(f"{who}: {found}, and the ceiling {expected}")
 
 
-def _some(told: dict[str, Any]) -> dict[str, float]:
-    return {name: float(told[name]) for name in ("seconds", "cpu", "peak")}
+def _some(output: dict[str, Any]) -> dict[str, float]:
+    return {name: float(output[name]) for name in ("seconds", "cpu", "peak")}
 
 
 def _output(command: list[object]) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def main() -> None:
     """Measure, print and keep the results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument(
-        "--quick", action="store_true", help="30 days, 10,000 contacts, kept below .local/bench"
+        "--quick", action="store_true", help="30 days, 10,000 contacts, stored below .local/bench"
     )
     options.add_argument("--full", action="store_true", help="slow peers, too, in every round")
     options.add_argument("--repeat", type=int, default=3)
@@ -201,8 +201,18 @@ def main() -> None:
     minutes = given.minutes or (120 if given.full else 15)
     started = time.monotonic()
     volume = ("--flat", "--invoices-per-day", "1000", "--entities", "1", "--employees", "1")
-    people = ("--contacts", str(contacts), "--consultants", "0", "--today", TODAY.isoformat())
-    with warehouse_server() as here, running(options=("--fast", *volume, *people)) as sandbox:
+    contacts_only = (
+        "--contacts",
+        str(contacts),
+        "--consultants",
+        "0",
+        "--today",
+        TODAY.isoformat(),
+    )
+    with (
+        warehouse_server() as here,
+        running(options=("--fast", *volume, *contacts_only)) as sandbox,
+    ):
         course = Course(here, sandbox, days, started + 60 * minutes, given.full)
         course.warm_up()
         rounds = [(at, number) for at in LATENCIES for number in range(1, given.repeat + 1)]
@@ -210,8 +220,8 @@ def main() -> None:
             if time.monotonic() < course.until:
                 course.round(number, latency, last=number == given.repeat)
                 size = report.Size(days, contacts, (time.monotonic() - started) / 60)
-                told = report.write(into, given.name, course.found, PEERS, size, course.failed)
-    print(told)
+                text = report.write(into, given.name, course.found, PEERS, size, course.failed)
+    print(text)
 
 
 if __name__ == "__main__":

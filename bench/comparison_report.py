@@ -79,9 +79,9 @@ def write(
     into.mkdir(parents=True, exist_ok=True)
     for shade in SHADES:
         (into / f"{name}-{shade}.svg").write_text(draw(panels(found, peers, size), shade))
-    told = text(name, found, peers, size, failed)
-    (into / f"{name}.md").write_text(told)
-    return told
+    content = text(name, found, peers, size, failed)
+    (into / f"{name}.md").write_text(content)
+    return content
 
 
 def text(
@@ -108,10 +108,10 @@ def text(
     parts = [heading, made, PLOT.format(name=name), NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
     for latency in sorted({each.latency for each in found}, reverse=True):
-        for work, (told, rows) in size.works.items():
+        for work, (title, rows) in size.works.items():
             some = [each for each in found if (each.work, each.latency) == (work, latency)]
             if some:
-                parts.append(f"## {told}, {latency * 1000:.0f} ms latency")
+                parts.append(f"## {title}, {latency * 1000:.0f} ms latency")
                 parts += [table(some, what, peers, rows) for what in (FIRST, AGAIN)]
     return "\n\n".join(parts) + "\n"
 
@@ -167,7 +167,7 @@ def panels(found: Found, peers: Sequence[Peer], size: Size) -> list[tuple[str, l
     """Return the first loads with the most latency as bars."""
     latency = max(each.latency for each in found)
     drawn = []
-    for work, (told, _) in size.works.items():
+    for work, (title, _) in size.works.items():
         bars = []
         for who in (CEILING, OURS, *(peer.name for peer in peers)):
             some = [
@@ -178,5 +178,5 @@ def panels(found: Found, peers: Sequence[Peer], size: Size) -> list[tuple[str, l
             if some:
                 kind = {CEILING: "ceiling", OURS: "ours"}.get(who, "peer")
                 bars.append(Bar(who, median(some), kind))
-        drawn.append((f"{told}: first load, {latency * 1000:.0f} ms a request", bars))
+        drawn.append((f"{title}: first load, {latency * 1000:.0f} ms a request", bars))
     return drawn

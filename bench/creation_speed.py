@@ -44,7 +44,7 @@ START = TODAY + timedelta(days=30)
 RESULTS = Path(__file__).parent / "results"
 
 
-def people(count: int) -> bytes:
+def employees(count: int) -> bytes:
     """Return a file of `rows` employees."""
     rows = (f"1;{n:06d};Nom {n};Prénom {n};{START}" for n in range(100_000, 100_000 + count))
     header = "id_entity;payroll_number;last_name;first_name;start_date"
@@ -125,7 +125,7 @@ async def engine(
 
 def rounds_of(given: argparse.Namespace, settings: OnboardingSettings) -> list[dict[str, float]]:
     """Measure in turns."""
-    sheet = read(people(given.rows), "a.csv", EMPLOYEE)
+    sheet = read(employees(given.rows), "a.csv", EMPLOYEE)
     bodies = [{**row.values, "start_date": START.isoformat()} for row in sheet.rows]
     options = ("--latency", str(given.latency_ms / 1000), "--today", TODAY.isoformat(), "--frozen")
     found = []

@@ -125,9 +125,9 @@ def picture(rounds: list[Round]) -> str:
         ),
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    for number, (told, colour, name) in enumerate(bars):
+    for number, (label, colour, name) in enumerate(bars):
         y, long = 10 + step * number, inner * seconds[name] / max(seconds.values())
-        parts.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{told}</text>')
+        parts.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{label}</text>')
         parts.append(
             f'<rect x="{left}" y="{y + 3}" width="{long:.0f}" height="20" fill="{colour}"/>'
         )

@@ -56,8 +56,8 @@ def main() -> None:
     manifest = asyncio.run(run())
     seconds, cpu = time.perf_counter() - started, time.process_time() - worked
     engine.dispose()
-    told = {"seconds": seconds, "cpu": cpu, "peak": peak_memory(), "requests": counters.requests}
-    print(json.dumps({**told, **manifest}))
+    summary = {"seconds": seconds, "cpu": cpu, "peak": peak_memory(), "requests": counters.requests}
+    print(json.dumps({**summary, **manifest}))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Cost:
         return sum(each.get(operation, 0) for each in self.requests.values())
 
 
-def people(count: int, turn: int) -> bytes:
+def contacts(count: int, turn: int) -> bytes:
     """Return a file of contacts that are in no other file."""
     rows = (
         f"Nouveau{turn}n{n};Prénom;nouveau{turn}.{n}@depot.example;Dépôt {turn} SA"
@@ -161,7 +161,7 @@ def costs_of(given: argparse.Namespace) -> list[Cost]:
     with warehouse_server() as here, large_crm(given) as sandbox:
         for turn, rows in enumerate(given.rows):
             cost = Cost(rows)
-            drop = Onboarding(here, sandbox, people(rows, turn))
+            drop = Onboarding(here, sandbox, contacts(rows, turn))
             asyncio.run(drop.measured(cost))
             found.append(cost)
             print(f"{rows} rows: {cost.requests}", flush=True)

@@ -37,7 +37,7 @@ PAGE = 100
 
 
 @dataclass
-class Tally:
+class Result:
     """What the runs in one order came to."""
 
     order: str
@@ -48,7 +48,7 @@ class Tally:
     calls: list[float] = field(default_factory=list)
     """Of each run that agreed, its calls for the list in the calls of one pass."""
     missed: int = 0
-    falsely_gone: int = 0
+    falsely_removed: int = 0
     agrees: bool = False
 
     @property
@@ -57,13 +57,13 @@ class Tally:
         moved = f"{min(self.moved):.1%} to {max(self.moved):.1%}"
         calls = f"{max(self.calls):.2f}" if self.calls else ""
         cells = (self.order, self.runs, moved, self.complete, self.runs - self.complete)
-        ends = (self.missed, self.falsely_gone, calls, "yes" if self.agrees else "no")
+        ends = (self.missed, self.falsely_removed, calls, "yes" if self.agrees else "no")
         return f"| {' | '.join(map(str, (*cells, *ends)))} |"
 
 
 HEAD = (
     "| order of the list | runs | rows moved in a pass | complete | unstable | missed when complete "
-    "| falsely gone | most calls, of one pass | at rest the same |\n"
+    "| falsely removed | most calls, of one pass | at rest the same |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
 
@@ -111,9 +111,9 @@ class Work:
             self._done.clear()
 
 
-def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs: int) -> Tally:
+def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs: int) -> Result:
     """Play the runs in one order."""
-    tally, uri = Tally(order), here.warehouse()
+    result, uri = Result(order), here.warehouse()
     sandbox.clear_faults()
     sandbox.fill(contacts=count, consultants=0, employees=0)
     sandbox.set_dialect(list_order=order)
@@ -150,22 +150,22 @@ def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs
         after = live(sandbox)
         events = work.made - made + sum(sandbox.truth()["faults"].values()) - fired
         # Two passes, and who is assigned before.
-        tally.moved.append(events / (1 + manifest["passes"]) / len(after))
-        tally.runs += 1
+        result.moved.append(events / (1 + manifest["passes"]) / len(after))
+        result.runs += 1
         marked = mirrored(
             f"_removal_reason = 'missing' and _step_run_id = {manifest['step_run_id']}"
         )
-        tally.falsely_gone += len(marked.keys() & after.keys())
+        result.falsely_removed += len(marked.keys() & after.keys())
         if manifest["state"] == "complete":
-            tally.complete += 1
-            tally.calls.append(manifest["list_calls"] / -(-len(sandbox.rows("contacts")) // PAGE))
-            tally.missed += len((before.keys() & after.keys()) - mirrored("not deleted").keys())
+            result.complete += 1
+            result.calls.append(manifest["list_calls"] / -(-len(sandbox.rows("contacts")) // PAGE))
+            result.missed += len((before.keys() & after.keys()) - mirrored("not deleted").keys())
     sandbox.clear_faults()
     last = asyncio.run(once())
-    tally.agrees = last["state"] == "complete" and mirrored("not deleted") == live(sandbox)
+    result.agrees = last["state"] == "complete" and mirrored("not deleted") == live(sandbox)
     engine.dispose()
     here.drop(uri)
-    return tally
+    return result
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ class Outcome:
     findings: dict[str, list[str]]
     unanswered: list[str]
     seconds: float
-    told: str
+    output: str
 
     @property
     def good(self) -> bool:
@@ -90,7 +90,7 @@ def main() -> int:
         outcomes[name] = found = attacked(dialect, given.requests)
         print(row(name, found), flush=True)
         if not found.good:
-            print(found.told, *found.unanswered, sep="\n")
+            print(found.output, *found.unanswered, sep="\n")
     if given.keep:
         KEPT.write_text(report(outcomes))
     return int(not all(found.good for found in outcomes.values()))
@@ -105,7 +105,7 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
         tempfile.TemporaryDirectory() as place,
     ):
         base = sandbox.url + dialect.get("base_path", "")
-        document, told = Path(place, "openapi.json"), Path(place, "told.json")
+        document, report = Path(place, "openapi.json"), Path(place, "report.json")
         document.write_text(json.dumps(prepared(asked(f"{base}/openapi.json"), sandbox)))
         bearer = f"Authorization: Bearer {token(base, sandbox.credentials)}"
         sandbox.forget()
@@ -117,7 +117,7 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
                 *("--checks", "all", "--exclude-checks", NOT_OURS, "--continue-on-failure"),
                 *("--seed", str(SEED), "--max-examples", str(requests)),
                 "--generation-deterministic",
-                *("--report", "json", "--report-json-path", told, "--no-color"),
+                *("--report", "json", "--report-json-path", report, "--no-color"),
             ],
             cwd=place,
             env=os.environ | {"NO_PROXY": "127.0.0.1"},
@@ -126,17 +126,17 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
             check=False,
         )
         seconds, answers = time.monotonic() - started, sandbox.truth()["requests"]
-        said = json.loads(told.read_text()) if told.exists() else {}
-    findings = {each["title"]: each["operations"] for each in said.get("failures", [])}
+        reported = json.loads(report.read_text()) if report.exists() else {}
+    findings = {each["title"]: each["operations"] for each in reported.get("failures", [])}
     if run.returncode and not findings:
         findings["the program itself failed"] = [f"exit status {run.returncode}"]
     return Outcome(
         answers=answers,
-        cases=said.get("test_cases", {}).get("generated", 0),
+        cases=reported.get("test_cases", {}).get("generated", 0),
         findings=findings,
         unanswered=[o.name for o in OPERATIONS if "200" not in answers.get(o.name, {})],
         seconds=seconds,
-        told=run.stdout + run.stderr,
+        output=run.stdout + run.stderr,
     )
 
 
@@ -213,10 +213,12 @@ def row(name: str, found: Outcome) -> str:
     """Return a reading's line of the table."""
     well = sum(count for each in found.answers.values() for s, count in each.items() if s == "200")
     total = sum(count for each in found.answers.values() for count in each.values())
-    told = "; ".join(f"{title}: {', '.join(at)}" for title, at in found.findings.items()) or "none"
+    findings = (
+        "; ".join(f"{title}: {', '.join(at)}" for title, at in found.findings.items()) or "none"
+    )
     reached = len(OPERATIONS) - len(found.unanswered)
     return (
-        f"| {name} | {reached} of {len(OPERATIONS)} | {found.cases:,} | {total:,} | {well:,} | {told} |"
+        f"| {name} | {reached} of {len(OPERATIONS)} | {found.cases:,} | {total:,} | {well:,} | {findings} |"
         f" {found.seconds:.0f} |"
     )
 

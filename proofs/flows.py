@@ -157,7 +157,7 @@ class Ending:
         return self.code == -signal.SIGKILL
 
     @property
-    def lawful(self) -> bool:
+    def acceptable(self) -> bool:
         """Whether it succeeded, or failed with a retriable error."""
         return self.well or self.retriable is True
 

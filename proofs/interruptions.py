@@ -65,7 +65,7 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def stand_still() -> None:
+def pause() -> None:
     """Stop this process until somebody sends it SIGCONT."""
     os.kill(os.getpid(), signal.SIGSTOP)
 

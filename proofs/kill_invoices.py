@@ -48,7 +48,7 @@ FEWEST = 28
 
 
 @dataclass(frozen=True)
-class Standing:
+class State:
     """What a warehouse shows."""
 
     invoices: str
@@ -57,7 +57,7 @@ class Standing:
     quarantined: int
 
     @classmethod
-    def of(cls, connection: Connection) -> "Standing":
+    def of(cls, connection: Connection) -> "State":
         """Read the state of a warehouse."""
         days = "select day, invoices, open_invoices from bms.client_invoice_day order by day"
         return cls(
@@ -122,10 +122,10 @@ class Killing:
 
     def _undisturbed(self) -> list[str]:
         uri = self._warehouse(self.before)
-        self.was = self.look(uri)
+        self.was = self.read_state(uri)
         if self._child(None, uri, self._folder / "undisturbed"):
             raise RuntimeError("the undisturbed run failed")
-        self.will_be = self.look(uri)
+        self.will_be = self.read_state(uri)
         assert self.was != self.will_be
         return list(json.loads((self._folder / "points").read_text()))
 
@@ -136,25 +136,25 @@ class Killing:
         child.join()
         return child.exitcode
 
-    def look(self, uri: str) -> Standing:
+    def read_state(self, uri: str) -> State:
         """Return what a warehouse shows."""
         engine = database.connect(uri)
         with engine.connect() as connection:
-            standing = Standing.of(connection)
+            state = State.of(connection)
         engine.dispose()
-        return standing
+        return state
 
     def cell(self, point: int) -> list[str]:
-        """Kill at `point`, look, repeat, look again; return what is wrong."""
+        """Kill at `point`, compare, retry, compare again; return the differences."""
         uri, root = self._warehouse(self.before), self._folder / f"point-{point}"
         exit_code = self._child(point, uri, root)
         wrong = [] if exit_code == -signal.SIGKILL else [f"ended with {exit_code}"]
-        left = self.look(uri)
+        left = self.read_state(uri)
         if left not in (self.was, self.will_be):
             wrong.append("something between before and after shows")
         wrong += [f"half-written: {path.name}" for path in root.rglob("*") if broken(path)]
         extract(uri, str(root), self._url)
-        if self.look(uri) != self.will_be:
+        if self.read_state(uri) != self.will_be:
             wrong.append("the next run ended with another table")
         return wrong + self.records(uri, published=left == self.will_be)
 

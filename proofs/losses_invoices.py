@@ -80,7 +80,7 @@ class Company:
         pieces = tail.cut(FlowSettings.window_days)
         return [Answer(piece, {day: self.truth[day] for day in piece}) for piece in pieces]
 
-    def doubts(self, today: date, answers: list[Answer]) -> list[str]:
+    def violations(self, today: date, answers: list[Answer]) -> list[str]:
         """Return what the checks make of a run's answers."""
         found_days = {day: count for each in answers for day, count in each.days.items()}
         rows = sum(found_days.values())
@@ -183,7 +183,7 @@ def noticed(per_day: int, loss: Loss, *, newest: bool) -> float:
         if any(hit.days.values()):
             loss(hit, draws)
             trials += 1
-            seen += bool(company.doubts(today, answers))
+            seen += bool(company.violations(today, answers))
     return seen / trials
 
 
@@ -193,9 +193,9 @@ def false_alarms(per_day: int, first: date, *, lulls: bool) -> tuple[int, dict[s
     for seed in range(SEEDS):
         company = Company(per_day, random.Random(seed), lulls)  # noqa: S311 - a simulation
         for today, answers in runs(company, first, CLEAN_RUNS):
-            doubts = company.doubts(today, answers)
-            alarms += bool(doubts)
-            for code in doubts:
+            violations = company.violations(today, answers)
+            alarms += bool(violations)
+            for code in violations:
                 codes[code] = codes.get(code, 0) + 1
     return alarms, codes
 

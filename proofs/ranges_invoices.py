@@ -52,7 +52,7 @@ def extract(
     return counts
 
 
-def standing(engine: Engine) -> dict[str, object]:
+def contents(engine: Engine) -> dict[str, object]:
     """Return what must not depend on how days were shared out over runs."""
     with engine.connect() as connection:
         days = text("select day, invoices, open_invoices from bms.client_invoice_day order by day")
@@ -89,7 +89,7 @@ def main() -> int:
             counts = extract(engine, here.folder / name, box, windows)
             seconds = time.perf_counter() - started
             again = extract(engine, here.folder / name, box, [year])
-            found.append(standing(engine))
+            found.append(contents(engine))
             engine.dispose()
             print(f"{name}: {seconds:.1f} s, {counts}")
             print(f"  rows {found[-1]['rows']}, versions {found[-1]['versions']}")

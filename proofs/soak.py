@@ -141,7 +141,7 @@ class Soak:
             kill_after = self.random.uniform(0.1, 3) if self.random.random() < KILLED else None
             under_way.append(pool.submit(self.carry_through, flow, kill_after))
         while not all(each.done() for each in under_way):
-            self.look()
+            self.check()
             time.sleep(1)
         for each in under_way:
             each.result()
@@ -164,7 +164,7 @@ class Soak:
         self.sandbox.delete("contacts", gone["id"])
         self.sandbox.insert("contacts")
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Take a sample, and show how far it is."""
         assert self.sandbox.process is not None
         server = psutil.Process(self.here.pid)
@@ -217,7 +217,7 @@ class Soak:
 
     def report(self) -> str:
         """Return the result as Markdown."""
-        told = Counter(each.partition(":")[0] for each in self.wrong)
+        by_kind = Counter(each.partition(":")[0] for each in self.wrong)
         fired = sum(self.sandbox.truth()["faults"].values())
         asked = sum(sum(each.values()) for each in self.sandbox.truth()["requests"].values())
         counts = {
@@ -229,7 +229,7 @@ class Soak:
             "killed": self.killed,
             "run again": self.repeated,
             **{
-                name: told[name]
+                name: by_kind[name]
                 for name in ("doubled", "lost", "too many", "different", "stuck", "grows")
             },
         }

@@ -20,8 +20,8 @@ def load(task: Task) -> None:
     asked = {"work": task.work, "url": task.url, "first": first, "days": task.days}
     tap.write_text(json.dumps(asked))
     address = task.database.replace("postgresql:", "postgresql+psycopg:")
-    told = {"sqlalchemy_url": address, "default_target_schema": SCHEMA, "use_copy": True}
-    target.write_text(json.dumps(told))
+    config = {"sqlalchemy_url": address, "default_target_schema": SCHEMA, "use_copy": True}
+    target.write_text(json.dumps(config))
     log = task.folder / "singer.log"
     with log.open("w") as lines:
         reading = subprocess.Popen(  # noqa: S603 - our own script

@@ -103,12 +103,12 @@ def timed(load: Callable[[], object]) -> None:
     """Run the load; print its seconds, the processor's, and the peak memory of its biggest process."""
     started, worked = time.perf_counter(), _processor()
     load()
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "seconds": time.perf_counter() - started,
         "cpu": _processor() - worked,
         "peak": max(_peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss),
     }
-    print(json.dumps(told))
+    print(json.dumps(summary))
 
 
 def _processor() -> float:

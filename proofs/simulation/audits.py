@@ -207,7 +207,7 @@ async def _audit(
     recorder.counts["audits"] += 1
     recorder.counts["faults found"] += len(after - before)
     plan = listing.plan
-    recorder.tell(
+    recorder.note(
         f"day {day}: part {plan.part} of {plan.parts}; {listing.comparison.state}; "
         f"open {sorted(map(str, open_rows))}; faults {world.faults}"
     )

@@ -100,7 +100,7 @@ class MemoryClaims:
         return self.rows[number]
 
     def _renew(self, held: Drop) -> None:
-        stands = self.rows[held.id]
-        if (stands.dag_run_id, stands.state) != (held.dag_run_id, "open"):
+        row = self.rows[held.id]
+        if (row.dag_run_id, row.state) != (held.dag_run_id, "open"):
             raise LeaseLost(f"drop {held.id} was taken over or ended by another run")
         self.expires[held.id] = self.now + LIFE

@@ -225,4 +225,4 @@ def _report(actors: Actors, recorder: Recorder) -> None:
             (at, f"row {row} {what}, {e.state}") for at, row, what, e in ledger.history if what
         ]
         for at, line in sorted(posts + moves + actors.acts):
-            recorder.tell(f"{(at - EPOCH).total_seconds():9.2f} s  {line}")
+            recorder.note(f"{(at - EPOCH).total_seconds():9.2f} s  {line}")

@@ -88,23 +88,23 @@ class World:
         self.written += 1
         content = b"%d\r\n" % self.random.randint(1, 4) * self.random.randint(1, 3)
         path = self.inbox / name
-        self._gone(path)
+        self._removed(path)
         path.write_bytes(content)
         stamp = 10**18 + self.written
         os.utime(path, ns=(stamp, stamp))
         self.versions[str(stamp)] = content
         self.kept_by_people.append(content)
-        self.recorder.tell(f"{name} is dropped, {len(content)} bytes")
+        self.recorder.note(f"{name} is dropped, {len(content)} bytes")
 
     def remove(self, name: str) -> None:
         """Take a file out of the inbox again."""
         path = self.inbox / name
         if path.exists():
-            self._gone(path)
+            self._removed(path)
             path.unlink()
-            self.recorder.tell(f"{name} is taken out again")
+            self.recorder.note(f"{name} is taken out again")
 
-    def _gone(self, path: Path) -> None:
+    def _removed(self, path: Path) -> None:
         if path.exists() and (content := path.read_bytes()) in self.kept_by_people:
             self.kept_by_people.remove(content)
 
@@ -119,9 +119,9 @@ class World:
             self.recorder.counts["runs killed"] += 1
             self.dying = True
             raise Killed
-        _undisturbed(self._meanwhile)
+        _undisturbed(self._others_act)
 
-    def _meanwhile(self) -> None:
+    def _others_act(self) -> None:
         if self.random.random() < 0.5:  # noqa: PLR2004 - a share
             name = self.random.choice(("a.csv", "b.csv"))
             self.random.choice((self.drop, self.remove))(name)
@@ -149,13 +149,13 @@ class World:
     def run(self, number: int, run_id: str) -> None:
         """Work a drop off once, as one try of its run."""
         self.depth += 1
-        self.recorder.counts["tries"] += 1
+        self.recorder.counts["attempts"] += 1
         try:
             self._work(self.claims.reopen(number, run_id))
         except (DropTaken, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
-            self.recorder.counts[f"tries ended by {type(end).__name__}"] += 1
+            self.recorder.counts[f"attempts ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
-            self.recorder.tell(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
+            self.recorder.note(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
             if isinstance(end, DropGone):
                 with suppress(LeaseLost):
                     self.claims.finish(self.claims.rows[number], "withdrawn")
@@ -164,18 +164,18 @@ class World:
             self.dying = False
 
     def _work(self, held: Drop) -> None:
-        kept = _watched(
+        archived = _watched(
             self, lambda: custody.take(UPath(self.inbox), UPath(self.folder / "archive"), held)
         )
-        content = kept.read_bytes()
+        content = archived.read_bytes()
         digest = sha256(content).hexdigest()
-        earlier = self.claims.record(held, sha256=digest, archive=str(kept))
+        earlier = self.claims.record(held, sha256=digest, archive=str(archived))
         if content != self.versions[held.stamp]:
             self.wrong.append(f"drop {held.id} was read as something that was never dropped")
         self.read.append((held.id, content))
         counts = dict.fromkeys(("created", "adopted", "already_there"), 1)
         self.claims.finish(held, "repeated" if earlier else "applied", counts=counts)
-        self.recorder.tell(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes worked off")
+        self.recorder.note(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes processed")
 
 
 def _watched(world: World, work: Callable[[], Any]) -> Any:
@@ -232,7 +232,7 @@ def _wrong(world: World) -> Iterator[str]:
             yield f"{len(content)} bytes that were dropped and left alone were never read"
     applied = [drop.sha256 for drop in drops if drop.state == "applied"]
     if len(applied) != len(set(applied)):
-        yield "the same content was worked off twice"
+        yield "the same content was processed twice"
     yield from _wrong_archive(world.folder / "archive", drops, world.versions)
 
 
@@ -242,8 +242,8 @@ def _wrong_archive(
     for drop in drops:
         if drop.state in ("applied", "repeated") and not Path(str(drop.archive)).exists():
             yield f"the original of drop {drop.id} is not in the archive"
-    for kept in archive.rglob("*.csv"):
-        if kept.read_bytes() not in versions.values():
+    for archived in archive.rglob("*.csv"):
+        if archived.read_bytes() not in versions.values():
             yield "the archive holds what was never dropped"
-        if kept.stat().st_mode & 0o077:
+        if archived.stat().st_mode & 0o077:
             yield "others may read the archive"

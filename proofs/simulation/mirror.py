@@ -99,7 +99,7 @@ async def _sync(
     lists = await read_lists(source, diff, 3, "contact")
     recorder.counts["syncs"] += 1
     recorder.counts["requests"] += lists.calls + flag.reading.calls
-    recorder.tell(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")
+    recorder.note(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")
     if not lists.agreed:
         recorder.counts["syncs that were unstable"] += 1
         return []
@@ -107,7 +107,7 @@ async def _sync(
     lacking = missing_rows(mirror, seen, None)
     # A row whose detail exists is not missing.
     gone = [key for key in lacking if key not in moving.states]
-    recorder.tell(f"lacking {len(lacking)}, gone {len(gone)}")
+    recorder.note(f"lacking {len(lacking)}, missing {len(gone)}")
     recorder.counts["rows marked as removed"] += len(gone)
     recorder.counts["syncs with more missing rows than allowed without an operator"] += (
         exceeds_limit(len(gone), len(mirror), rows=10, percent=5)
@@ -127,12 +127,12 @@ def _wrong(
     missed -= moving.touched
     laws = [f"{len(missed)} rows that stayed were missed"] if missed else []
     quiet = (moving.stayed & seen) - moving.touched
-    told = {key: (mirror[key].flags, mirror[key].removal) for key in quiet}
+    stored = {key: (mirror[key].flags, mirror[key].removal) for key in quiet}
     true = {key: ((known := _known(moving, key, b"")).flags, known.removal) for key in quiet}
     live = quiet - moving.flagged  # what ASSIGNED means of deleted rows is not shown
-    if flags := sum(told[key][0] != true[key][0] for key in live):
+    if flags := sum(stored[key][0] != true[key][0] for key in live):
         laws.append(f"{flags} rows that stayed have a wrong flag")
-    if deleted := sum(told[key][1] != true[key][1] for key in quiet):
+    if deleted := sum(stored[key][1] != true[key][1] for key in quiet):
         laws.append(f"{deleted} rows are deleted here and not there, or there and not here")
     return laws
 

@@ -13,7 +13,7 @@ class Recorder:
     counts: Counter[str] = field(default_factory=Counter)
     story: list[str] | None = None
 
-    def tell(self, line: str) -> None:
+    def note(self, line: str) -> None:
         """Take an event of the story."""
         if self.story is not None:
             self.story.append(line)

@@ -59,7 +59,7 @@ def _extraction(random: Random, recorder: Recorder) -> Iterator[str]:
         yield from _shared_out(random, found.windows)
         recorder.counts["runs"] += 1
         recorder.counts["due days left to the next run"] += found.over_budget
-        recorder.tell(f"{today}: {' '.join(map(str, found.windows))}; {found.over_budget} left")
+        recorder.note(f"{today}: {' '.join(map(str, found.windows))}; {found.over_budget} left")
         for day in (day for window in found.windows for day in window):
             before = stored.get(day)
             changed = before is None or random.random() < 0.1  # noqa: PLR2004 - a share

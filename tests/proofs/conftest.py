@@ -72,7 +72,7 @@ def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
         engine = database.connect(uri)
         number = claim.enter(engine, "employee", Seen("a.csv", len(FILE), "1")).id
         engine.dispose()
-        told = replace(flows.service(sandbox.url), timeout=5, backoff_cap=0.02)
-        return Run(uri, told, number, FILE, settings=settings)
+        service = replace(flows.service(sandbox.url), timeout=5, backoff_cap=0.02)
+        return Run(uri, service, number, FILE, settings=settings)
 
     return entered

@@ -23,7 +23,7 @@ class Story:
         """Record how a disturbed process ended: it succeeded, or failed with a retriable error."""
         said = ending.text.partition(":")[0].partition(" in ")[0]  # the place is each time another
         self.endings[f"{ending.kind}, {said}" if said else ending.kind or "went on"] += 1
-        if not ending.lawful:
+        if not ending.acceptable:
             self.found(point, [f"{ending.code} {ending.kind}: {ending.text[:200]}"])
 
     def found(self, point: object, wrong: Iterable[str]) -> None:
@@ -32,11 +32,11 @@ class Story:
 
     def extracted(self, point: object, killing: Killing, flow: Extraction) -> None:
         """Compare a disturbed extraction with before and after; run it again, and compare that with after."""
-        left = killing.look(flow.warehouse)
+        left = killing.read_state(flow.warehouse)
         if left not in (killing.was, killing.will_be):
             self.found(point, ["something between before and after shows"])
         flows.well(flow)
-        if killing.look(flow.warehouse) != killing.will_be:
+        if killing.read_state(flow.warehouse) != killing.will_be:
             self.found(point, ["the next run ended with another table"])
         published = left == killing.will_be
         self.found(point, killing.records(flow.warehouse, published=published))

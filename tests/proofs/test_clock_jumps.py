@@ -16,7 +16,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from proofs import flows
 from proofs.flows import Act, ContactSync, Creation, Extraction, Flow
-from proofs.interruptions import stand_still
+from proofs.interruptions import pause
 from proofs.kill_invoices import Killing
 from tests.bms_flows.onboarding import grid
 from tests.proofs.conftest import KEYS, Drop
@@ -92,10 +92,10 @@ def test_an_extraction(
         flow = Extraction(uri, str(tmp_path / f"{point}"), sandbox.url, "killed")
         ending = flows.run(flow, point, partial(jump, seconds), SPAWN)
         story.took(point, ending)
-        if killing.look(uri) != killing.will_be or not ending.well:
+        if killing.read_state(uri) != killing.will_be or not ending.well:
             story.found(point, [f"another table, or not well: {ending.kind}"])
         flows.well(flow)
-        if killing.look(uri) != killing.will_be:
+        if killing.read_state(uri) != killing.will_be:
             story.found(point, ["the next run ended with another table"])
         here.drop(uri)
     figure(str(story))
@@ -145,7 +145,7 @@ def test_days_that_are_held_are_not_another_s_by_its_clock(
 ) -> None:
     uri, root = here.warehouse(killing.before), str(tmp_path / "held")
     first, other = (Extraction(uri, root, sandbox.url, name) for name in ("first", "other"))
-    with flows.begun(first, len(killing.points) // 2, stand_still) as process:
+    with flows.begun(first, len(killing.points) // 2, pause) as process:
         assert process.stopped()
         assert flows.run(Ahead(other, JUMPS[0]), context=SPAWN).kind == "DaysTaken"
 

@@ -12,7 +12,7 @@ GOOD = Outcome(
     findings={},
     unanswered=[],
     seconds=1.0,
-    told="",
+    output="",
 )
 
 

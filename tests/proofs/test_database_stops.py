@@ -9,7 +9,7 @@ import pytest
 from bms_sandbox.serve import Sandbox
 from proofs import flows
 from proofs.flows import ContactSync, Creation, Ending, Extraction, Flow
-from proofs.interruptions import stand_still
+from proofs.interruptions import pause
 from proofs.kill_invoices import FEWEST, Killing, broken
 from tests.bms_flows.onboarding import grid
 from tests.proofs.conftest import KEYS, Drop
@@ -31,7 +31,7 @@ def disturbed(here: WarehouseServer, flow: Flow, point: int, turn: int) -> Endin
     """
     how: Stop = "immediate" if turn % 2 else "fast"
     away = turn // 2 % 2
-    with flows.begun(flow, point, stand_still) as process:
+    with flows.begun(flow, point, pause) as process:
         if not process.stopped():
             return process.ended()
         here.stop(how)

@@ -51,7 +51,7 @@ def full(story: Story, point: object, ending: Ending, root: Path) -> None:
     """Take in a run whose disk was full: it named the place, and left nothing half-written."""
     story.took(point, ending)
     if not ending.well and (ending.kind != "DiskFull" or f"{root}" not in ending.text):
-        story.found(point, [f"not told clearly: {ending.kind}: {ending.text[:200]}"])
+        story.found(point, [f"unclear error: {ending.kind}: {ending.text[:200]}"])
     story.found(point, [f"half-written: {each.name}" for each in half_written(root)])
 
 
@@ -147,10 +147,10 @@ def test_a_disk_that_is_really_full(
         with small_disk(tmp_path / size, size) as root:
             flow = Extraction(uri, str(root), sandbox.url, "killed")
             full(story, size, flows.run(flow), root)
-            left = killing.look(uri)
+            left = killing.read_state(uri)
             subprocess.run(["mount", "-o", "remount,size=8m", str(root)], check=True)  # noqa: S603, S607 - ours
             flows.well(flow)
-        if left not in (killing.was, killing.will_be) or killing.look(uri) != killing.will_be:
+        if left not in (killing.was, killing.will_be) or killing.read_state(uri) != killing.will_be:
             story.found(size, ["another table"])
         here.drop(uri)
     figure(str(story))
@@ -174,7 +174,7 @@ def test_where_postgresql_keeps_its_tables(
             ending = flows.run(flow)
             story.took(f"{room} KB", ending)
             if not ending.well and "make room" not in ending.text:
-                story.found(room, [f"not told clearly: {ending.text[:200]}"])
+                story.found(room, [f"unclear error: {ending.text[:200]}"])
             ballast.unlink()
             story.extracted(room, killing, flow)
             here.drop(uri)

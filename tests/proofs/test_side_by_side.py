@@ -43,7 +43,7 @@ def test_the_same_days(
             story.took(number, ending)
         for each in pair:
             story.found(number, [] if flows.finished(each)[-1].well else ["stuck"])
-        if killing.look(uri) != killing.will_be:
+        if killing.read_state(uri) != killing.will_be:
             story.found(number, ["another table"])
         story.found(number, left_open(uri))
         here.drop(uri)

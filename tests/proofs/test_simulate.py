@@ -32,7 +32,7 @@ def test_one_seed_plays_the_same_run_again(engine: str) -> None:
     assert len(stories[0][0] or ()) > 20
 
 
-def test_records_that_show_too_late_break_a_law_and_the_command_to_see_it_is_told(
+def test_records_that_show_too_late_break_a_law_and_its_command_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def late(seed: int, recorder: Recorder) -> list[str]:
@@ -41,9 +41,9 @@ def test_records_that_show_too_late_break_a_law_and_the_command_to_see_it_is_tol
     engine: Callable[[int, Recorder], list[str]] = late
     monkeypatch.setitem(simulate.ENGINES, "creation", engine)
     assert simulate.main(["--engine", "creation", "--seeds", "60"]) == 1
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert "created twice" in told
-    command = told.partition("python -m proofs.simulate ")[2].split()
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert "created twice" in line
+    command = line.partition("python -m proofs.simulate ")[2].split()
     assert simulate.main(command) == 1
     assert "POST of" in capsys.readouterr().out
 
@@ -57,10 +57,10 @@ def test_an_audit_that_forgets_the_open_rows_of_other_parts_breaks_a_law(
 
 
 def test_a_flag_whose_list_is_read_once_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def believe(self: FlagList, *_: object) -> None:
+    async def accept(self: FlagList, *_: object) -> None:
         self.proven = True
 
-    monkeypatch.setattr(FlagList, "prove", believe)
+    monkeypatch.setattr(FlagList, "prove", accept)
     monkeypatch.setattr(FlagList, "determines_all", lambda *_: True)
     played = simulate.play("mirror", range(200))
     assert "have a wrong flag" in str(played.broken)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
-from proofs.ranges_invoices import extract, standing
+from proofs.ranges_invoices import contents, extract
 
 DAYS = Window(date(2026, 3, 1), date(2026, 3, 20))
 
@@ -18,12 +18,12 @@ def test_a_range_in_one_run_equals_daily_runs(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path
 ) -> None:
     daily = extract(warehouse, tmp_path, sandbox, DAYS.cut(1))
-    by_days = standing(warehouse)
+    by_days = contents(warehouse)
     again = extract(warehouse, tmp_path, sandbox, [DAYS])
     assert daily["rows_read"] == daily["inserted"] == by_days["rows"] == by_days["versions"]
     written = {name: count for name, count in again.items() if count}
     assert written == {"rows_read": by_days["rows"], "unchanged": by_days["rows"]}
-    assert standing(warehouse) == by_days
+    assert contents(warehouse) == by_days
 
 
 def test_the_order_of_runs_does_not_matter(
@@ -31,13 +31,13 @@ def test_the_order_of_runs_does_not_matter(
 ) -> None:
     """As Airflow's backfill may run them: backwards."""
     extract(warehouse, tmp_path, sandbox, reversed(DAYS.cut(3)))
-    backwards = standing(warehouse)
+    backwards = contents(warehouse)
     with warehouse.begin() as connection:
         connection.exec_driver_sql(
             "truncate bms.client_invoice, bms.client_invoice_version, bms.client_invoice_day"
         )
     extract(warehouse, tmp_path, sandbox, [DAYS])
-    assert standing(warehouse) == backwards
+    assert contents(warehouse) == backwards
 
 
 WORK = """

@@ -59,7 +59,7 @@ class Story:
     claims: Claims
     held: dict[tuple[int, str], Drop] = field(default_factory=dict)
 
-    def tell(self, random: Random) -> list[object]:
+    def play(self, random: Random) -> list[object]:
         return [self._answered(random) for _ in range(80)]
 
     def _answered(self, random: Random) -> object:
@@ -99,7 +99,7 @@ def _told(ask: Callable[..., Drop | None], *given: Any, **named: Any) -> object:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_both_answer_alike(seed: int, warehouse: Engine) -> None:
-    there = Story(RealClaims(warehouse)).tell(Random(seed))
-    here = Story(MemoryClaims()).tell(Random(seed))
+    there = Story(RealClaims(warehouse)).play(Random(seed))
+    here = Story(MemoryClaims()).play(Random(seed))
     assert here == there
     assert {LeaseLost, DropTaken} <= {each for each in here if isinstance(each, type)}

@@ -11,7 +11,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from proofs import flows, ground_truth
 from proofs.flows import Creation, Extraction
-from proofs.interruptions import stand_still
+from proofs.interruptions import pause
 from proofs.kill_invoices import FEWEST, Killing
 from stack.processes import until
 from tests.bms_flows.onboarding import grid
@@ -37,11 +37,11 @@ def run_out(uri: str) -> None:
     engine = database.connect(uri)
     held = text("select count(*) from bms.client_invoice_lease where expires_at > now()")
 
-    def nobody() -> bool:
+    def ended() -> bool:
         with engine.connect() as connection:
             return not connection.scalar(held)
 
-    assert until(nobody, 10)
+    assert until(ended, 10)
     engine.dispose()
 
 
@@ -53,16 +53,16 @@ def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
     for point in range(0, len(killing.points), 2):
         uri, root = here.warehouse(killing.before), str(tmp_path / f"point-{point}")
         with flows.begun(
-            Extraction(uri, root, sandbox.url, lease_s=LEASE_S), point, stand_still
+            Extraction(uri, root, sandbox.url, lease_s=LEASE_S), point, pause
         ) as process:
             assert process.stopped()
             run_out(uri)
             flows.well(Extraction(uri, root, sandbox.url, "second"))
-            if killing.look(uri) != killing.will_be:
+            if killing.read_state(uri) != killing.will_be:
                 story.found(point, ["the one that took over ended with another table"])
             process.send(signal.SIGCONT)
             story.took(point, process.ended())
-        if killing.look(uri) != killing.will_be:
+        if killing.read_state(uri) != killing.will_be:
             story.found(point, ["the paused process wrote"])
         engine = database.connect(uri)
         with engine.connect() as connection:
@@ -81,7 +81,7 @@ def test_a_creation_creates_nobody_twice(
     steps = flows.run(Creation(drop())).points
     for step in range(1, steps):
         run = drop()
-        with flows.begun(Creation(run, STILL_S), step, stand_still) as process:
+        with flows.begun(Creation(run, STILL_S), step, pause) as process:
             assert process.stopped()
             taken_over = flows.finished(Creation(run))
             story.found(step, grid.wrong(sandbox, run, KEYS, [taken_over[-1].code]))
