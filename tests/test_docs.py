@@ -156,6 +156,15 @@ def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
             assert anchor in anchors(target.read_text()), link
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    named = re.findall(
+        r"(?<![\w/.])((?:bench|dags|deploy|include|plugins|proofs|scripts|stack|tests)/[\w/.-]+\.\w+)",
+        document.read_text(),
+    )
+    assert [name for name in named if not (PROJECT / name).exists()] == []
+
+
 @pytest.mark.parametrize("document", ["guarantees.md", "history.md"])
 def test_every_named_test_is_in_its_file(document: str) -> None:
     text = (PROJECT / "docs" / document).read_text()
