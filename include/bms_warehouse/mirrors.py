@@ -25,14 +25,6 @@ def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> 
         cursor.execute(statement.encode(), {"keys": list(keys)})
 
 
-def take_turns(connection: Connection, table: Table) -> None:
-    """Wait until nobody else writes `table`, and let nobody else before the transaction ends."""
-    connection.execute(
-        text("select pg_advisory_xact_lock(hashtext('mirror published'), hashtext(:table))"),
-        {"table": table.name},
-    )
-
-
 def leave_to_others(connection: Connection, table: Table, scope: str) -> None:
     """Unstage detail-only rows that a list of another scope has claimed since.
 

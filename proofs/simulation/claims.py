@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, Ending, LeaseLost, minted
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, Ending, minted
 from bms_flows.onboarding.inbox.closing import all_present
 from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.clock import EPOCH
 
 
@@ -92,7 +93,7 @@ class MemoryClaims:
 
     def _free(self, known: Drop, wanted: str) -> None:
         if known.dag_run_id != wanted and self.expires[known.id] > self.now:
-            raise DropTaken(f"drop {known.id} is held by run {known.dag_run_id}")
+            raise Busy(f"drop {known.id} is held by run {known.dag_run_id}")
 
     def _hold(self, number: int, run: str) -> Drop:
         self.rows[number] = replace(self.rows[number], dag_run_id=run)

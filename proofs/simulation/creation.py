@@ -7,11 +7,12 @@ from random import Random
 from typing import Final
 
 from bms_flows.onboarding.ledger.entry import EXISTING, State
-from bms_flows.onboarding.sending.apply import Applier, RowsHeld
+from bms_flows.onboarding.sending.apply import Applier
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_warehouse.locks import Busy
 from proofs.simulation.actors import RESTORED, Actors
 from proofs.simulation.clock import EPOCH, now, play
 from proofs.simulation.ledger import MemoryLedger
@@ -54,7 +55,7 @@ async def to_the_end(
         except CreatesPaused as paused:
             await asyncio.sleep(paused.retry_after)
             continue
-        except (RowsHeld, CreatesRefused, CheckTooSlow):
+        except (Busy, CreatesRefused, CheckTooSlow):
             await asyncio.sleep(settings.lease_s)
             continue
         return True
@@ -156,7 +157,7 @@ async def _workers(
     for task in tasks:
         try:
             await task
-        except (Killed, RowsHeld, CreatesPaused, CreatesRefused, CheckTooSlow) as end:
+        except (Killed, Busy, CreatesPaused, CreatesRefused, CheckTooSlow) as end:
             recorder.counts[f"workers ended by {type(end).__name__}"] += 1
 
 

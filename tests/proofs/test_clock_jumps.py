@@ -147,7 +147,7 @@ def test_days_that_are_held_are_not_another_s_by_its_clock(
     first, other = (Extraction(uri, root, sandbox.url, name) for name in ("first", "other"))
     with flows.begun(first, len(killing.points) // 2, pause) as process:
         assert process.stopped()
-        assert flows.run(Ahead(other, JUMPS[0]), context=SPAWN).kind == "DaysTaken"
+        assert flows.run(Ahead(other, JUMPS[0]), context=SPAWN).kind == "Busy"
 
 
 def test_who_dies_with_its_clock_ahead_holds_days_no_longer_than_others(
@@ -165,4 +165,4 @@ def test_a_file_that_is_held_is_not_another_s_by_its_clock(here: WarehouseServer
     engine = database.connect(uri)
     claim.enter(engine, "employee", seen)
     engine.dispose()
-    assert flows.run(Ahead(Taking(uri, seen), JUMPS[0]), context=SPAWN).kind == "DropTaken"
+    assert flows.run(Ahead(Taking(uri, seen), JUMPS[0]), context=SPAWN).kind == "Busy"

@@ -24,7 +24,7 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
     """Publish the held load `unit.accepts`, an operator having found it right; return its manifest.
 
     Days and invoices that were read again since are left as they are; None where that is all of it.
-    Raises `ResponsesMissing` when answers about its days are gone, and `DaysTaken`.
+    Raises `ResponsesMissing` when answers about its days are gone, and `Busy`.
     """
     with (
         recorded_step(flow, step) as step_run_id,

@@ -13,6 +13,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
+from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import client_invoice_lease as lease
 
 LIFE = timedelta(minutes=10)
@@ -22,19 +23,6 @@ RENEWAL_S = 60.0
 """Seconds between two renewals at least."""
 
 EXCLUSION_VIOLATION = "23P01"
-
-
-class DaysTaken(Exception):
-    """Another run works on some of these days; waiting helps."""
-
-    retriable = True
-    retry_after = 60.0
-
-
-class LeaseLost(Exception):
-    """The lease was taken over while this run stood still; it publishes nothing."""
-
-    retriable = True
 
 
 @dataclass
@@ -77,7 +65,7 @@ class Lease:
 
 @contextmanager
 def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> Iterator[Lease]:
-    """Hold the days for the block; raise `DaysTaken` where another task holds some of them.
+    """Hold the days for the block; raise `Busy` where another task holds some of them.
 
     An earlier try of the same `task` is pushed aside: it can publish nothing any more.
     """
@@ -87,9 +75,7 @@ def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> It
     except WarehouseError as error:
         if error.sqlstate != EXCLUSION_VIOLATION:
             raise
-        raise DaysTaken(
-            f"entity {unit.id_entity}: another run works on some of these days"
-        ) from None
+        raise Busy(f"entity {unit.id_entity}: another run works on some of these days") from None
     try:
         yield held
     finally:

@@ -82,7 +82,7 @@ async def extract_unit(
 
     The manifest holds the step's number, the entity, the days, the counts, the totals and where
     the files are. All is published at once, or nothing. Raises `LoadHeld` when days are held for
-    review, with the others published; `DaysTaken` when another run works on some of the days, and
+    review, with the others published; `Busy` when another run works on some of the days, and
     the client's and the warehouse's errors, with nothing published.
     """
     autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")

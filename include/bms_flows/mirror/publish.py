@@ -15,6 +15,7 @@ from bms_flows.runtime.reasons import MIRROR_REASONS
 from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
+from bms_warehouse.locks import serialize
 
 ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
@@ -79,7 +80,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     A lock serialises runs of different entities, which write to the same tables.
     """
     resource, diff = outcome.resource, outcome.diff
-    mirrors.take_turns(connection, resource.table)
+    serialize(connection, f"publication of {resource.table}")
     at = clock(connection)
     id_entity = diff.source.constants.get("_entity", 0)
     if "_entity" in resource.constants:

@@ -58,7 +58,7 @@ async def sync(
     """Synchronise the mirror of `resource` and return a manifest without personal data.
 
     The caller has entered `client`. Raises `TooManyRemovals` after the other changes are committed,
-    `MirrorBusy` if another run writes to the mirror, and errors of the client and the warehouse.
+    `Busy` if another run writes to the mirror, and errors of the client and the warehouse.
     """
     with (
         recorded_step(flow, step, client.counters) as step_run_id,

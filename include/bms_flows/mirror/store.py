@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, select
 
 from bms_flows.mirror.decisions import Flags, MirrorRow, Rotation
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads
+from bms_warehouse.locks import exclusive
 from bms_warehouse.tables import step_run
 
 ROTATED = ("complete", "unstable", "suspect")
@@ -17,35 +18,18 @@ BLOCK = 5_000
 """Rows fetched from the database at once."""
 
 
-class MirrorBusy(Exception):
-    """Another run is writing to this mirror; a retry can succeed."""
-
-    retriable = True
-    retry_after = 60.0
-
-
 @contextmanager
 def locked(
     connection: Connection, resource: MirroredResource, id_entity: int | None
 ) -> Iterator[None]:
     """Lock the mirror of `resource`, or of one entity, for the block.
 
-    Raises `MirrorBusy` if another run holds the lock. The database releases the lock when the connection
+    Raises `Busy` if another run holds the lock. The database releases the lock when the connection
     closes. The end of the block rolls back uncommitted changes.
     """
-    key = {"key": f"mirror of {resource.name} {id_entity}"}
-    acquired = connection.scalar(
-        text("select pg_try_advisory_lock(hashtextextended(:key, 0))"), key
-    )
-    connection.commit()
-    if not acquired:
-        raise MirrorBusy(f"another run is writing to the mirror of {resource.name}")
-    try:
+    name = f"mirror of {resource.name} {id_entity}"
+    with exclusive(connection, name, f"another run is writing to the mirror of {resource.name}"):
         yield
-    finally:
-        connection.rollback()
-        connection.execute(text("select pg_advisory_unlock(hashtextextended(:key, 0))"), key)
-        connection.commit()
 
 
 def rows(

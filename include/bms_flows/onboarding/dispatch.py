@@ -28,6 +28,7 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_warehouse import database
+from bms_warehouse.locks import Busy
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
         for seen in looked.settled:
             try:
                 _claim(flow, name, folder, seen)
-            except claim.DropTaken as busy:
+            except Busy as busy:
                 log.info("%s", busy)
         now = database.now(flow.warehouse)
         stable = timedelta(minutes=flow.settings.drop_stable_minutes)
@@ -154,7 +155,7 @@ def _restore_orphaned_files(flow: FlowContext, folder: UPath) -> None:
 def _claim(
     flow: FlowContext, name: str, folder: UPath, seen: Seen, run_id: str | None = None
 ) -> Drop:
-    """Claim a file in the inbox for a run; raise `DropTaken` if another run has it."""
+    """Claim a file in the inbox for a run; raise `Busy` if another run has it."""
     drop = claim.enter(flow.warehouse, name, seen, run_id)
     if drop.state in claim.ENDED and discovery.see(folder, seen.path) == seen:
         # A run archives its file before it closes the drop, so this file was dropped later.

@@ -211,7 +211,7 @@ async def apply_chunk(
 ) -> dict[str, int]:
     """Process the rows of one chunk; return the number of rows by state.
 
-    Raises `RowsHeld` while another task holds some of the rows, and the client's errors.
+    Raises `Busy` while another task holds some of the rows, and the client's errors.
     """
     rows = (await chunks_of(onboarding, drop_id, plan_id))[number]
     return {state.value: n for state, n in (await onboarding.applier().apply(rows)).items()}

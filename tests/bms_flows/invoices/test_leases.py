@@ -10,10 +10,11 @@ from sqlalchemy import Connection, Engine, text
 
 from bms_flows.invoices import leases, load
 from bms_flows.invoices import review as reviewing
-from bms_flows.invoices.leases import DaysTaken, Lease, LeaseLost, lease_days
+from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse.errors import WarehouseError
+from bms_warehouse.locks import Busy, LeaseLost
 
 START = date(2026, 3, 1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -32,7 +33,7 @@ def held(warehouse: Engine) -> int:
 def test_the_same_day_is_held_once(warehouse: Engine) -> None:
     with (
         lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
-        pytest.raises(DaysTaken),
+        pytest.raises(Busy),
         lease_days(warehouse, unit(9, 12), step_run_id=2, task="b"),
     ):
         pytest.fail("two held the tenth day")
@@ -68,7 +69,7 @@ def test_a_lease_lives_up_to_its_last_moment(
     moments = iter([NOON, NOON + leases.LIFE, NOON + leases.LIFE + timedelta(microseconds=1)])
     monkeypatch.setattr(leases, "clock", lambda _: next(moments))
     with lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"):
-        with pytest.raises(DaysTaken), lease_days(warehouse, unit(0, 9), step_run_id=2, task="b"):
+        with pytest.raises(Busy), lease_days(warehouse, unit(0, 9), step_run_id=2, task="b"):
             pytest.fail("two held the days")
         with lease_days(warehouse, unit(0, 9), step_run_id=3, task="b"):
             assert held(warehouse) == 1
@@ -163,7 +164,7 @@ def test_a_lease_is_renewed_once_in_a_while(
 
 
 def test_waiting_for_days_may_help() -> None:
-    assert DaysTaken.retriable
+    assert Busy.retriable
     assert LeaseLost.retriable
 
 

@@ -28,10 +28,10 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.resources.remote import ListUnsettled
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.sending.apply import RowsHeld
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse import database
+from bms_warehouse.locks import Busy
 from proofs.interruptions import kill
 
 TODAY = date(2026, 3, 31)
@@ -183,7 +183,7 @@ def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
     steps.wrap_sends()
     try:
         onboard(run, steps.wrap_commits)
-    except (RowsHeld, ListUnsettled, CreatesPaused, BmsError):
+    except (Busy, ListUnsettled, CreatesPaused, BmsError):
         sys.exit(AGAIN)
     if counted is not None:
         counted.value = steps.done

@@ -22,10 +22,11 @@ from bms_flows.onboarding.reading.sheet import Form, Row, Sheet
 from bms_flows.onboarding.reporting.outcome import counts
 from bms_flows.onboarding.reporting.receipt import outcome_of
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.sending.apply import Applier, RowsHeld
+from bms_flows.onboarding.sending.apply import Applier
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_warehouse.locks import Busy
 from proofs.simulation.actors import Actors
 from proofs.simulation.clock import VirtualLoop, now
 from proofs.simulation.ledger import IDENTITY, MemoryLedger
@@ -250,7 +251,7 @@ async def _applied(process: Process, ledger: MemoryLedger) -> bool:
     worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=process.ticks)
     try:
         await worker.apply(list(ledger.rows))
-    except (Killed, RowsHeld, CreatesPaused, CreatesRefused):
+    except (Killed, Busy, CreatesPaused, CreatesRefused):
         return False
     return True
 

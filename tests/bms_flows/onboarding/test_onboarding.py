@@ -10,9 +10,9 @@ from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
 from bms_flows.onboarding.reporting.outcome import RowOutcome
-from bms_flows.onboarding.sending.apply import RowsHeld
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.locks import Busy
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, onboard
 
@@ -40,7 +40,7 @@ def through(this: Run, tries: int = 5) -> list[RowOutcome]:
     for _ in range(tries):
         try:
             return run(this)
-        except (BmsError, RowsHeld):
+        except (BmsError, Busy):
             continue
     raise AssertionError("never came through")
 

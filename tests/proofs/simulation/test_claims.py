@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim, closing
-from bms_flows.onboarding.inbox.claim import Drop, DropTaken, Ending, LeaseLost
+from bms_flows.onboarding.inbox.claim import Drop, Ending
 from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.claims import MemoryClaims
 
 FILES = [Seen("a.csv", 3, "1"), Seen("a.csv", 3, "2"), Seen("b.csv", 3, "1")]
@@ -92,7 +93,7 @@ class Story:
 def _told(ask: Callable[..., Drop | None], *given: Any, **named: Any) -> object:
     try:
         drop = ask(*given, **named)
-    except (LeaseLost, DropTaken) as refused:
+    except (LeaseLost, Busy) as refused:
         return type(refused)
     return drop and (drop.seen, drop.state, drop.dag_run_id, drop.sha256)
 
@@ -102,4 +103,4 @@ def test_both_answer_alike(seed: int, warehouse: Engine) -> None:
     there = Story(RealClaims(warehouse)).play(Random(seed))
     here = Story(MemoryClaims()).play(Random(seed))
     assert here == there
-    assert {LeaseLost, DropTaken} <= {each for each in here if isinstance(each, type)}
+    assert {LeaseLost, Busy} <= {each for each in here if isinstance(each, type)}

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.inbox.discovery import Seen
 from bms_warehouse.database import clock
+from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
 LIFE = timedelta(minutes=10)
@@ -32,19 +33,6 @@ Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
 """`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
 the content of an earlier one, by the same rules; `withdrawn`: the file changed or went before it was read."""
 ENDED: Final[Sequence[str]] = get_args(Ending)
-
-
-class DropTaken(Exception):
-    """Another run works on this file; waiting helps."""
-
-    retriable = True
-    retry_after = 60.0
-
-
-class LeaseLost(Exception):
-    """The claim was taken over while this run stood still; it writes nothing any more."""
-
-    retriable = True
 
 
 class Superseded(Exception):
@@ -110,7 +98,7 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
 
     Whoever inserts the row has it. A finished drop is returned as it is: its report stands. Raises
-    `DropTaken` while another run holds it; one whose lease has run out is taken over.
+    `Busy` while another run holds it; one whose lease has run out is taken over.
     Where the file lies there although its drop has ended, `enter_again` is meant.
     """
     with engine.begin() as connection:
@@ -145,7 +133,7 @@ def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | 
     if row["state"] != "open" or row["dag_run_id"] == wanted:
         return Drop.of(row)
     if row["expires_at"] > clock(connection):
-        raise DropTaken(f"drop {row['id']} is held by run {row['dag_run_id']}")
+        raise Busy(f"drop {row['id']} is held by run {row['dag_run_id']}")
     return _hold(connection, row["id"], wanted)
 
 
@@ -193,7 +181,7 @@ def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> 
 def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
     """Take a drop again for another run, whatever became of it: to approve it later, to replay it.
 
-    Raises `DropTaken` while another run holds it.
+    Raises `Busy` while another run holds it.
     """
     with engine.begin() as connection:
         row = (
@@ -205,7 +193,7 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
         )
         live = row["state"] == "open" and row["expires_at"] > clock(connection)
         if live and row["dag_run_id"] != dag_run_id:
-            raise DropTaken(f"drop {number} is held by run {row['dag_run_id']}")
+            raise Busy(f"drop {number} is held by run {row['dag_run_id']}")
         before = row["state"] in ENDED and row["state"] != "withdrawn"
         return _hold(
             connection,

@@ -55,7 +55,7 @@ def rules_of(engine: Engine, earlier: Drop) -> str | None:
 
 
 def show(engine: Engine, held: Drop, report: str) -> None:
-    """Show a drop's report before the drop ends; raise `ClaimLost` if another run has it."""
+    """Show a drop's report before the drop ends; raise `LeaseLost` if another run has it."""
     with engine.begin() as connection:
         renew(connection, held)
         connection.execute(
@@ -66,7 +66,7 @@ def show(engine: Engine, held: Drop, report: str) -> None:
 def put_back(engine: Engine, held: Drop) -> None:
     """Let a drop that was taken again stand as it had ended before; one that never had stays open.
 
-    Raises `ClaimLost`.
+    Raises `LeaseLost`.
     """
     if held.ended_before is None:
         return
@@ -82,7 +82,7 @@ def put_back(engine: Engine, held: Drop) -> None:
 def withdraw(engine: Engine, held: Drop, reason: str) -> None:
     """End a drop whose file is not there to be read, with the code of why; one that had ended is put back.
 
-    Raises `ClaimLost`.
+    Raises `LeaseLost`.
     """
     if held.ended_before is not None:
         put_back(engine, held)
@@ -101,7 +101,7 @@ def finish(
     same_as: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Say how the drop ended, in the caller's transaction; raise `ClaimLost` if another run has it."""
+    """Say how the drop ended, in the caller's transaction; raise `LeaseLost` if another run has it."""
     renew(connection, held)
     connection.execute(
         update(dropped_file)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, null, select, text, update
+from sqlalchemy import Connection, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -21,6 +21,7 @@ from bms_flows.onboarding.ledger.store import locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.resources.match_rules import Identity, packed, unpacked
 from bms_warehouse.database import clock
+from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation, creation_body
 
 
@@ -45,10 +46,7 @@ class NewRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def lock_entering(connection: Connection, resource: str) -> None:
     """Lock the entering of rows of `resource` until the end of the caller's transaction."""
-    connection.execute(
-        text("select pg_advisory_xact_lock(hashtext('bms.creation enter'), hashtext(:resource))"),
-        {"resource": resource},
-    )
+    serialize(connection, f"entry of {resource}")
 
 
 def rows_in_flight(

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.onboarding.faults import rows
@@ -15,6 +15,7 @@ from bms_flows.onboarding.planning.rules import PlanLimits
 from bms_flows.onboarding.reading.sheet import LastLine
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.database import clock
+from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation_plan
 
 SETTING = "BMS_APPROVAL"
@@ -44,12 +45,7 @@ def decide(
     per resource keeps two plans from using the same remaining rows of the day.
     """
     with engine.begin() as connection:
-        connection.execute(
-            text(
-                "select pg_advisory_xact_lock(hashtext('bms.creation approval'), hashtext(:name))"
-            ),
-            {"name": plan.resource},
-        )
+        serialize(connection, f"approval of {plan.resource}")
         midnight = datetime.combine(today, time(), settings.time_zone)
         unapproved = _created_without_approval(connection, plan.resource, drop_id, midnight)
         decision = limits.decide(

@@ -26,17 +26,7 @@ from bms_flows.onboarding.sending.send import ticks as real_ticks
 from bms_flows.onboarding.sending.service_check import ServiceCheck
 from bms_flows.onboarding.sending.worker_pool import WorkerPool
 from bms_flows.onboarding.settings import OnboardingSettings
-
-
-class RowsHeld(Exception):
-    """Another task holds some of the rows; a retry finds them finished or free."""
-
-    retriable = True
-    retry_for_hours = True
-
-    def __init__(self, rows: int, retry_after: float) -> None:
-        self.retry_after = retry_after
-        super().__init__(f"another task holds {rows} rows; the retry continues when they are free")
+from bms_warehouse.locks import Busy
 
 
 class NothingSent(Exception):
@@ -70,7 +60,7 @@ class Applier:
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
         """Process `rows` in order; return the number of rows by state.
 
-        Rows whose manager does not exist yet stay READY. Raises `RowsHeld` if another task holds some
+        Rows whose manager does not exist yet stay READY. Raises `Busy` if another task holds some
         rows, and the client's error if the service is not reachable.
         """
         async with self._leased(rows):
@@ -190,7 +180,7 @@ class Applier:
             await self.sleep(left)
 
     async def _counts(self, rows: Sequence[int]) -> dict[State, int]:
-        """Count `rows` by state; raise `RowsHeld` if some are unfinished and don't wait for a reviewer.
+        """Count `rows` by state; raise `Busy` if some are unfinished and don't wait for a reviewer.
 
         The lease of such a row is irrelevant: it may have expired since this task failed to take it.
         """
@@ -203,7 +193,11 @@ class Applier:
             wanted = {e.manager_key for e in found.values() if e.manager_key} - above.keys()
         left = sum(entry.state in OPEN and not _waits_for_review(entry, above) for entry in entries)
         if left:
-            raise RowsHeld(left, self.settings.lease_s)
+            raise Busy(
+                f"another task holds {left} rows; the retry continues when they are free",
+                retry_after=self.settings.lease_s,
+                retry_for_hours=True,
+            )
         counts: dict[State, int] = {}
         for entry in entries:
             counts[entry.state] = counts.get(entry.state, 0) + 1

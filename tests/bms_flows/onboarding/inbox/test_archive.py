@@ -16,6 +16,7 @@ from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox import discovery as inboxes
 from bms_flows.onboarding.inbox.archive import DropGone
 from bms_flows.onboarding.inbox.claim import Drop
+from bms_warehouse.locks import Busy
 
 CONTENT = "Nom;Entité\r\nDupré;1\r\n".encode("cp1252")
 
@@ -98,7 +99,7 @@ def test_two_claimers_on_an_inbox_take_it_once(
             return None
         try:
             drop = claim.enter(warehouse, "employee", seen, run)
-        except claim.DropTaken:
+        except Busy:
             return None
         return custody.take(inbox, root / "archive", drop).read_bytes()
 

@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import Engine, select, update
 
 from bms_flows.onboarding.inbox import claim, closing
-from bms_flows.onboarding.inbox.claim import Drop, DropTaken, LeaseLost
+from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import Seen
+from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
 SEEN = Seen("a.csv", 120, "1700000000000000000")
@@ -69,7 +70,7 @@ def race(warehouse: Engine, runs: Sequence[str | None], seen: Seen) -> list[Drop
         barrier.wait()
         try:
             return claim.enter(warehouse, "employee", seen, run)
-        except DropTaken:
+        except Busy:
             return None
 
     with ThreadPoolExecutor(len(runs)) as threads:
@@ -90,7 +91,7 @@ def test_two_dispatchers_that_race_start_the_same_run(warehouse: Engine) -> None
 
 def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN, "run-a")
-    with pytest.raises(DropTaken):
+    with pytest.raises(Busy):
         claim.enter(warehouse, "employee", SEEN, "run-b")
     expire(warehouse, taken)
     over = claim.enter(warehouse, "employee", SEEN, "run-b")
@@ -106,7 +107,7 @@ def test_renewing_keeps_others_away(warehouse: Engine) -> None:
     expire(warehouse, taken)
     with warehouse.begin() as connection:
         claim.renew(connection, taken)
-    with pytest.raises(DropTaken):
+    with pytest.raises(Busy):
         claim.enter(warehouse, "employee", SEEN, "run-b")
 
 
@@ -183,7 +184,7 @@ def test_however_many_lie_there_the_oldest_are_started_first(
 
 def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
     taken = claim.enter(warehouse, "employee", SEEN)
-    with pytest.raises(DropTaken):
+    with pytest.raises(Busy):
         claim.reopen(warehouse, taken.id, "manual__1")
     finish(warehouse, taken, "not_applied")
     again = claim.reopen(warehouse, taken.id, "manual__1")

@@ -10,11 +10,12 @@ import pytest
 
 from bms_flows.onboarding.ledger.entry import EXISTING, State
 from bms_flows.onboarding.ledger.transitions import reopen
-from bms_flows.onboarding.sending.apply import NothingSent, RowsHeld
+from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_flows.onboarding.sending.worker_pool import AHEAD
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_warehouse.locks import Busy
 from proofs.simulation import creation
 from proofs.simulation.clock import play
 from proofs.simulation.creation import applier, hurried, to_the_end
@@ -223,7 +224,7 @@ def test_rows_held_by_a_living_task_are_left_to_it() -> None:
         row = ledger.add(person(1))
         first = asyncio.create_task(applier(Process(ledger, service), SETTINGS).apply([row]))
         await asyncio.sleep(5)
-        with pytest.raises(RowsHeld):
+        with pytest.raises(Busy):
             await applier(Process(ledger, service), SETTINGS).apply([row])
         assert await first == {State.ADOPTED: 1}
         assert len(service.sent) == 1
