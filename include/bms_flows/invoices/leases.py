@@ -53,7 +53,7 @@ class Lease:
         )
 
     def fence(self, connection: Connection) -> None:
-        """Raise `LeaseLost` unless all is still held; it then stays so to the transaction's end."""
+        """Raise `LeaseLost` unless the lease is still held; the lease then stays held to the transaction's end."""
         held = (
             select(lease.c.step_run_id)
             .where(lease.c.step_run_id == self.step_run_id)

@@ -1,0 +1,117 @@
+"""Bulk loads through a staging table into a table and its versions."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlalchemy import Engine, delete, select
+
+from bms_warehouse import loads
+from bms_warehouse.loads import Merged
+from bms_warehouse.tables import client_invoice as table
+from bms_warehouse.tables import client_invoice_version as versions
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def rows(*numbers: int, digest: bytes = b"a", subject: str | None = "x") -> pa.Table:
+    """Return invoices of entity 1."""
+    count = len(numbers)
+    return pa.table(
+        {
+            "id_entity": pa.array([1] * count, pa.int64()),
+            "id_invoice": pa.array(numbers, pa.int64()),
+            "invoice_subject": pa.array([subject] * count, pa.string()),
+            "total_due": pa.array([Decimal("12.500000000")] * count, pa.decimal128(38, 9)),
+            "created_on": pa.array([AT] * count, pa.timestamp("us", "UTC")),
+            "_row_hash": pa.array([digest] * count, pa.binary()),
+            "_day": pa.array([date(2026, 3, 1)] * count, pa.date32()),
+        }
+    )
+
+
+def merge(engine: Engine, staged: pa.Table, *, step: int = 1, at: datetime = AT) -> Merged:
+    with engine.begin() as connection:
+        loads.create_staging(connection, table)
+        loads.stage(connection, table, loads.copy_buffer(staged))
+        return loads.merge(connection, table, versions, step_run_id=step, observed_at=at)
+
+
+def stored(engine: Engine, what: object = table) -> list[tuple[object, ...]]:
+    """Return id, subject, version and step of each row."""
+    with engine.connect() as connection:
+        found = connection.execute(
+            select(
+                what.c.id_invoice, what.c.invoice_subject, what.c._version, what.c._step_run_id
+            ).order_by(what.c.id_invoice, what.c._version)  # type: ignore[attr-defined]  # type: ignore[attr-defined]
+        )
+        return [tuple(row) for row in found]
+
+
+def missing(engine: Engine, *, where: str = "true", step: int = 2) -> int:
+    with engine.begin() as connection:
+        return loads.mark_missing(
+            *(connection, table, versions),
+            where=where,
+            given={},
+            step_run_id=step,
+            observed_at=AT + timedelta(days=1),
+        )
+
+
+def test_new_rows_are_inserted_as_version_1(warehouse: Engine) -> None:
+    assert merge(warehouse, rows(1, 2)) == Merged(inserted=2, changed=0, unchanged=0)
+    assert stored(warehouse) == [(1, "x", 1, 1), (2, "x", 1, 1)]
+    assert stored(warehouse, versions) == stored(warehouse)
+
+
+def test_an_amount_is_stored_without_padding(warehouse: Engine) -> None:
+    merge(warehouse, rows(1))
+    with warehouse.connect() as connection:
+        assert str(connection.scalar(select(table.c.total_due))) == "12.5"
+        assert connection.scalar(select(table.c.created_on)) == AT
+        assert connection.scalar(select(table.c._row_hash)) == b"a"
+
+
+def test_only_rows_with_another_hash_are_updated(warehouse: Engine) -> None:
+    merge(warehouse, rows(1, 2))
+    later = pa.concat_tables([rows(1, digest=b"b", subject="y"), rows(2, subject="z"), rows(3)])
+    merged = merge(warehouse, later, step=2, at=AT + timedelta(days=1))
+    assert merged == Merged(inserted=1, changed=1, unchanged=1)
+    assert stored(warehouse) == [(1, "y", 2, 2), (2, "x", 1, 1), (3, "x", 1, 2)]
+    assert stored(warehouse, versions) == [
+        *((1, "x", 1, 1), (1, "y", 2, 2)),
+        *((2, "x", 1, 1), (3, "x", 1, 2)),
+    ]
+    with warehouse.connect() as connection:
+        seen = select(table.c._first_seen_at, table.c._changed_at).where(table.c.id_invoice == 1)
+        assert connection.execute(seen).one() == (AT, AT + timedelta(days=1))
+
+
+def test_versions_continue_for_a_row_that_was_deleted_by_hand(warehouse: Engine) -> None:
+    merge(warehouse, rows(1))
+    with warehouse.begin() as connection:
+        connection.execute(delete(table))
+    assert merge(warehouse, rows(1, 2), step=2) == Merged(inserted=2, changed=0, unchanged=0)
+    assert stored(warehouse) == [(1, "x", 2, 2), (2, "x", 1, 2)]
+
+
+def test_missing_rows_get_one_version_and_return_with_the_next_merge(warehouse: Engine) -> None:
+    merge(warehouse, rows(1, 2))
+    assert missing(warehouse, where="id_invoice = 1") == 1
+    assert missing(warehouse, where="id_invoice = 1", step=3) == 0
+    assert stored(warehouse) == [(1, "x", 2, 2), (2, "x", 1, 1)]
+    assert merge(warehouse, rows(1, 2), step=4) == Merged(inserted=0, changed=1, unchanged=1)
+    with warehouse.connect() as connection:
+        assert connection.scalars(select(table.c._missing_since)).all() == [None, None]
+    assert stored(warehouse)[0] == (1, "x", 3, 4)
+
+
+def test_stored_hashes_are_those_of_the_condition(warehouse: Engine) -> None:
+    merge(warehouse, pa.concat_tables([rows(1), rows(2, digest=b"b")]))
+    with warehouse.connect() as connection:
+        where, given = (
+            "id_entity = %(entity)s and id_invoice > %(least)s",
+            {"entity": 1, "least": 1},
+        )
+        assert loads.stored_hashes(connection, table, where=where, given=given) == {2: b"b"}
