@@ -27,7 +27,8 @@ from upath import UPath
 from bms_flows.onboarding.inbox import archive as custody
 from bms_flows.onboarding.inbox import discovery as inbox
 from bms_flows.onboarding.inbox.archive import DropGone
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, DropTaken, LeaseLost
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop
+from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.claims import MemoryClaims
 from proofs.simulation.process import Killed
 from proofs.simulation.recorder import Recorder, draws
@@ -138,7 +139,7 @@ class World:
             if self.claims.rows[number].state != "open":
                 custody.give_back(UPath(self.inbox), self.claims.rows[number])
         for seen in inbox.look(UPath(self.inbox)).values():
-            with suppress(DropTaken):
+            with suppress(Busy):
                 drop = self.claims.enter(RESOURCE, seen)
                 if drop.state in ENDED:  # the same file again, unchanged
                     self.claims.enter_again(drop)
@@ -152,7 +153,7 @@ class World:
         self.recorder.counts["attempts"] += 1
         try:
             self._work(self.claims.reopen(number, run_id))
-        except (DropTaken, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
+        except (Busy, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
             self.recorder.counts[f"attempts ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
             self.recorder.note(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")

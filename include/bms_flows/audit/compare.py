@@ -55,7 +55,7 @@ class StoredRow:
     day: date | None = None
     """The day in whose list an invoice occurs."""
     gone: str | None = None
-    """Why lists may lack a mirrored row: flagged, vanished, or unlisted (known to be missing from lists)."""
+    """Why lists may lack a mirrored row: flagged, missing, or unlisted (known to be missing from lists)."""
 
 
 UNSETTLED: Final = ("rows_missing", "rows_differ", "rows_extra")

@@ -44,7 +44,7 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
 
     Includes earlier drops whose run was not started. Run ids are deterministic, so no run starts twice.
     """
-    with recorded_step(flow, step) as run_id:
+    with recorded_step(flow, step) as step_run_id:
         folder = provide(flow, name)
         _restore_orphaned_files(flow, folder)
         before = discovery.look(folder)
@@ -66,7 +66,7 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
                 _claim(flow, name, folder, files[each.path])
         _update_notice(flow, name, folder)
         with flow.warehouse.begin() as connection:
-            step_log.finish(connection, run_id, state="complete")
+            step_log.finish(connection, step_run_id, state="complete")
         return [
             {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
             for drop in claim.unstarted(flow.warehouse, name)
