@@ -25,7 +25,7 @@ from bms.settings import ClientSettings
 from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
@@ -91,7 +91,7 @@ async def engine(
         secret=given.secret,
         concurrency=settings.create_concurrency,
     )
-    drop = claim.enter(warehouse, EMPLOYEE.name, Seen("a.csv", 1, "1")).id
+    drop = claim.claim_file(warehouse, EMPLOYEE.name, FoundFile("a.csv", 1, "1")).id
     took: dict[str, float] = {}
     async with Client(service) as reader, Client(replace(service, attempts=1)) as writer:
         bench = OnboardingContext(

@@ -21,7 +21,7 @@ from bms.settings import ClientSettings
 from bms_flows.onboarding import proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
@@ -80,7 +80,7 @@ class Onboarding:
         self._warehouse = database.connect(here.warehouse())
         self._settings = OnboardingSettings(approval="never")
         self.sheet: Sheet = read(content, "a.csv", Contacts.resource)
-        self.drop = claim.enter(self._warehouse, "contact", Seen("a.csv", 1, "1")).id
+        self.drop = claim.claim_file(self._warehouse, "contact", FoundFile("a.csv", 1, "1")).id
         self.plan_id = ""
         self.chunks = 0
 

@@ -108,7 +108,7 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
         document, report = Path(place, "openapi.json"), Path(place, "report.json")
         document.write_text(json.dumps(prepared(asked(f"{base}/openapi.json"), sandbox)))
         bearer = f"Authorization: Bearer {token(base, sandbox.credentials)}"
-        sandbox.forget()
+        sandbox.reset_counts()
         started = time.monotonic()
         run = subprocess.run(  # noqa: S603 -> the pinned program, arguments from here
             [

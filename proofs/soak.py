@@ -26,7 +26,7 @@ import psutil
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows, ground_truth, levels
@@ -126,8 +126,8 @@ class Soak:
             )
             self.contacts += keys
             content = people("contact", *rows)
-        seen = Seen(f"{resource}-{self.rounds}.csv", len(content), str(self.rounds))
-        drop = claim.enter(self.engine, resource, seen)
+        seen = FoundFile(f"{resource}-{self.rounds}.csv", len(content), str(self.rounds))
+        drop = claim.claim_file(self.engine, resource, seen)
         # Half of the runs are tried again, half are cleared: these find nothing of what steps returned.
         kept = str(self.here.folder / f"kept-{drop.id}.json") if self.random.random() < 0.5 else ""  # noqa: PLR2004 - half
         service = flows.service(self.sandbox.url)

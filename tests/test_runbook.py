@@ -35,7 +35,7 @@ def test_every_row_fault_and_every_wait_has_meaning_and_remedy(code: str) -> Non
     assert re.findall(r"^- \*\*(\w+)\*\*", SECTIONS[code], re.MULTILINE) == ["Means", "Remedy"]
 
 
-@pytest.mark.parametrize("code", sorted({*files.DROP_FAULTS, *CREATION_FAULTS}))
+@pytest.mark.parametrize("code", sorted({*files.READING_FAULTS, *CREATION_FAULTS}))
 def test_every_fault_of_a_drop_has_a_line(code: str) -> None:
     assert f"| `{code}` |" in RUNBOOK
 
@@ -53,7 +53,7 @@ def test_every_group_of_reasons_is_tested() -> None:
     groups = [
         group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
     ]
-    assert all(group in [*CHECKED, *PLAIN, files.DROP_FAULTS] for group in groups)
+    assert all(group in [*CHECKED, *PLAIN, files.READING_FAULTS] for group in groups)
 
 
 @pytest.mark.parametrize("code", sorted(reasons.ALARMS))

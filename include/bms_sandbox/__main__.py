@@ -1,4 +1,4 @@
-"""Command line of the sandbox: the described service as a program of its own."""
+"""Command line of the sandbox."""
 
 import argparse
 import asyncio
@@ -16,28 +16,28 @@ import uvicorn
 from bms_sandbox import dialect as dialects
 from bms_sandbox import faults, forms
 from bms_sandbox.app import sandbox_app
-from bms_sandbox.demo import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.demo_invoices import PER_DAY_MAX, DemoInvoices
 from bms_sandbox.service import Service, Settings
 from bms_sandbox.tokens import Credentials
-from bms_sandbox.transport import Door, TransportProtocol
+from bms_sandbox.transport import Listener, TransportProtocol
 
 BACKLOG = 2048
 EPILOG = f"""
-dialect fields (name = readings  [default]):
+dialect options (name = values  [default]):
 {dialects.describe()}
 
 forms of stored_forms and shown_forms:
 {forms.describe()}
 
-fault kinds, as kind[@operation][:name=value,...]; operations by name or pattern (list_*):
+fault kinds, as kind[@operation][:name=value,...]; operation: name or pattern (list_*):
 {faults.describe()}
   operations: token, create_employee, list_employees, read_employee, list_client_invoices,
   list_contacts, read_contact, create_contact, list_consultants, read_consultant,
   create_consultant
 
-live control, without login, on the same port:
+control API, without login, on the same port:
   GET  /_sandbox/health  /_sandbox/truth  /_sandbox/dialect  /_sandbox/faults
-  all of it, with parameters: GET /_sandbox/openapi.json; the service's own: GET /openapi.json
+  control API document: GET /_sandbox/openapi.json; document of the service: GET /openapi.json
 
 examples:
   python -m bms_sandbox
@@ -54,20 +54,28 @@ examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser; every option but --secret may be shown to anyone."""
+    """Return the parser. No option except --secret is confidential."""
     env = os.environ.get
     options = argparse.ArgumentParser(
         prog="python -m bms_sandbox",
-        description="Serve the described business management service, with made-up data, over "
-        "HTTP: all eleven operations, any reading of the interface's gaps, faults on purpose.",
+        description="Serve the described business management service over HTTP with generated data: "
+        "all eleven operations, dialects for what the interface leaves open, injected faults.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = options.add_argument
     add("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
     add("--port", type=int, default=8090, help="port to listen on, 0: a free one [%(default)s]")
-    add("--ready-file", type=Path, help="file that gets the URL, whole, once it is served")
-    add("--until-stdin-closes", action="store_true", help="stop when stdin ends: with its parent")
+    add(
+        "--ready-file",
+        type=Path,
+        help="file to write the URL to (atomically) when the server is ready",
+    )
+    add(
+        "--until-stdin-closes",
+        action="store_true",
+        help="stop when stdin is closed, that is, when the parent process ends",
+    )
     add(
         "--client-id",
         default=env("BMS_SANDBOX_CLIENT_ID", "demo-client"),
@@ -81,27 +89,45 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--secret",
         default=env("BMS_SANDBOX_SECRET", "demo-secret"),
-        help="better given as BMS_SANDBOX_SECRET, which no process list shows [demo-secret]",
+        help="prefer BMS_SANDBOX_SECRET, which process lists do not show [demo-secret]",
     )
     add("--dialect", action="append", default=[], metavar="NAME=VALUE", help="see below")
     add("--fault", action="append", default=[], metavar="FAULT", help="see below")
-    add("--seed", type=int, default=1, help="of demo data and faults [%(default)s]")
-    add("--today", metavar="DATE", help="start the clock here instead of now (or date-time)")
-    add("--frozen", action="store_true", help="the clock stands still until moved")
+    add("--seed", type=int, default=1, help="seed of demo data and faults [%(default)s]")
+    add("--today", metavar="DATE", help="start date (or date-time) of the clock instead of now")
+    add("--frozen", action="store_true", help="stop the clock until a control request moves it")
     add("--entities", default="1,2", help="id_entity values, comma-separated [%(default)s]")
-    add("--invoices-per-day", type=_per_day, default=12, help="on a working day [%(default)s]")
-    add("--flat", action="store_true", help="exactly that many on every day, weekends too")
+    add(
+        "--invoices-per-day",
+        type=_per_day,
+        default=12,
+        help="invoices per working day [%(default)s]",
+    )
+    add(
+        "--flat",
+        action="store_true",
+        help="the same number of invoices every day, weekends included",
+    )
     add("--employees", type=int, default=40, help="per entity [%(default)s]")
     add("--contacts", type=int, default=250, help="[%(default)s]")
     add("--consultants", type=int, default=120, help="[%(default)s]")
-    add("--latency", type=float, default=0.0, help="seconds that every request waits [0]")
-    add("--latency-jitter", type=float, default=0.0, help="up to so many seconds more [0]")
-    add("--fast", action="store_true", help="for benchmarks: answers kept as bytes; clock frozen")
+    add("--latency", type=float, default=0.0, help="delay of every request in seconds [0]")
+    add(
+        "--latency-jitter",
+        type=float,
+        default=0.0,
+        help="maximum random extra delay in seconds [0]",
+    )
+    add(
+        "--fast",
+        action="store_true",
+        help="for benchmarks: cache responses as bytes and freeze the clock",
+    )
     return options
 
 
 def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
-    """Return the parsed options and the service settings in them; exit 2 on a wrong one."""
+    """Return the parsed options and the service settings; exit with status 2 on an invalid option."""
     reader = parser()
     options = reader.parse_args(argv)
     try:
@@ -126,7 +152,7 @@ def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT (or the end of stdin, if asked); return 0."""
+    """Serve until SIGTERM, SIGINT or, with --until-stdin-closes, the end of stdin; return 0."""
     options, settings = settings_of(argv)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
@@ -137,8 +163,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"can't listen on {options.host}:{options.port}: {error.strerror}\n")
         return 1
     with listening:
-        # Inherited by every connection. asyncio does it only for sockets it made itself; without,
-        # the second piece of each answer waits 40 ms for the client's acknowledgement.
+        # Connections inherit the option. asyncio sets it only on its own sockets; without it, the
+        # second chunk of each response waits 40 ms for the client's acknowledgement.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = f"[{options.host}]" if family == socket.AF_INET6 else options.host
         url = f"http://{host}:{listening.getsockname()[1]}"
@@ -155,12 +181,12 @@ def main(argv: list[str] | None = None) -> int:
             ),
             service,
         )
-        asyncio.run(server.run_until_told(listening, url, options))
+        asyncio.run(server.run_until_stopped(listening, url, options))
     return 0
 
 
 class Server(uvicorn.Server):
-    """uvicorn, stopped by signals with exit status 0, telling when it serves."""
+    """uvicorn server that exits with status 0 on a signal and announces when it is ready."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -168,13 +194,13 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to run_until_told: uvicorn would raise them again after its clean stop."""
+        """Leave signals to `run_until_stopped`: uvicorn would raise them again after a clean shutdown."""
         yield
 
-    async def run_until_told(
+    async def run_until_stopped(
         self, listening: socket.socket, url: str, options: argparse.Namespace
     ) -> None:
-        """Serve on `listening`; print `url` and write the ready file as soon as it answers."""
+        """Serve on `listening`; print `url` and write the ready file when the server is ready."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
@@ -184,12 +210,12 @@ class Server(uvicorn.Server):
         await self.serve(sockets=[listening])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, with accepting of our own, then say so."""
+        """Start uvicorn with our own listener, then announce the URL."""
         await super().startup([])
         (listening,) = sockets or []
-        self._door = Door(listening, BACKLOG, self._protocol)
-        self._door.open()
-        self.service.delay_connections = self._door.close_for
+        self._listener = Listener(listening, BACKLOG, self._protocol)
+        self._listener.open()
+        self.service.delay_connections = self._listener.pause
         url, ready_file = self._announcement
         if ready_file:
             part = ready_file.with_name(ready_file.name + ".part")
@@ -199,8 +225,8 @@ class Server(uvicorn.Server):
         sys.stdout.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, then stop as uvicorn does."""
-        self._door.close()
+        """Stop accepting connections, then shut uvicorn down."""
+        self._listener.close()
         await super().shutdown(sockets)
 
     def _protocol(self) -> asyncio.Protocol:

@@ -1,4 +1,4 @@
-"""The described service as a FastAPI application, behind the gate."""
+"""FastAPI application of the described service, wrapped in the middleware."""
 
 from http import HTTPStatus
 from typing import Any
@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from bms_sandbox.control import control_app
 from bms_sandbox.errors import ServiceError, error_reply
-from bms_sandbox.gate import Gate
+from bms_sandbox.middleware import ServiceMiddleware
 from bms_sandbox.operations import (
     OPERATIONS,
     consultants,
@@ -23,15 +23,15 @@ from bms_sandbox.operations import (
 from bms_sandbox.operations.shapes import response
 from bms_sandbox.service import Service
 
-# The gate authorises before a request gets here; this documents it, on the token operation too.
+# The middleware authorises requests; this only documents it, for the token operation as well.
 BEARER = HTTPBearer(bearerFormat="JWT", scheme_name="bearer", auto_error=False)
 
 
 class ServiceApp(FastAPI):
-    """FastAPI with the scope of each operation in its document: OpenAPI 3.1 allows it there."""
+    """FastAPI whose OpenAPI document names the scope of each operation."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the document, made at the first request for it."""
+        """Return the OpenAPI document, built at the first request."""
         published = super().openapi()
         for operation in OPERATIONS:
             scopes = [operation.scope] if operation.scope else []
@@ -40,13 +40,13 @@ class ServiceApp(FastAPI):
         return published
 
 
-def sandbox_app(service: Service) -> Gate:
-    """Return everything that the program serves: the gate with both applications behind it."""
-    return Gate(service, service_app(service), control_app(service))
+def sandbox_app(service: Service) -> ServiceMiddleware:
+    """Return the middleware with the service and the control application behind it."""
+    return ServiceMiddleware(service, service_app(service), control_app(service))
 
 
 def service_app(service: Service) -> FastAPI:
-    """Return the application with the eleven operations of the interface on `service`."""
+    """Return the application with the eleven operations of the interface."""
     app = ServiceApp(
         title="Business Management Service",
         description="HR, CRM and invoices, as the interface describes them.",
@@ -59,13 +59,13 @@ def service_app(service: Service) -> FastAPI:
         app.include_router(
             module.router(service),
             dependencies=[Depends(BEARER)],
-            responses={"4XX": {"description": "Refused; statuses and bodies are a dialect's."}},
+            responses={"4XX": {"description": "Refused; the dialect decides status and body."}},
         )
 
     async def refuse(request: Request, error: Exception) -> Response:
         refusal = _as_service_error(error)
         if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            # The framework's own header names the methods of one route at a path, not of all.
+            # FastAPI's header names the methods of one route at a path, not of all routes.
             refusal.headers["allow"] = ", ".join(methods_of(request.scope["path"]))
         return response(error_reply(refusal, service.dialect))
 
@@ -75,7 +75,7 @@ def service_app(service: Service) -> FastAPI:
 
 
 def _as_service_error(error: Exception) -> ServiceError:
-    """Return what the service answers for an exception; raise what isn't an answer."""
+    """Return an exception as an error of the service; re-raise unexpected exceptions."""
     match error:
         case ServiceError():
             return error

@@ -1,7 +1,6 @@
-"""Bugs of a service that contradicts itself: an answer that is wrong when asked in one way only.
+"""Bugs that make the service contradict itself: a response is wrong for some queries only.
 
-Each is told by the question and spoils just its answer, every time alike, so that no second look
-makes it go away.
+A bug depends on the query alone, so repeating the request returns the same wrong response.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs
 
-from bms_sandbox.losses import Row, of_rows
+from bms_sandbox.corruptions import Row, of_rows
 
 Question = dict[str, str]
 CAP = 40
@@ -21,7 +20,7 @@ SMALL_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """What goes wrong, in which operation; `change` makes the wrong content of the right one."""
+    """A bug of one operation; `change` turns the correct content into the wrong content."""
 
     operation: str
     meaning: str
@@ -29,7 +28,7 @@ class Bug:
 
 
 def question_of(path: str, query: bytes) -> Question:
-    """Return what a request asks: its query's parameters, and its path's last segment as `key`."""
+    """Return the query parameters of a request, and the last path segment as `key`."""
     asked = {name: values[-1] for name, values in parse_qs(query.decode()).items()}
     return asked | {"key": path.rpartition("/")[2]}
 
@@ -102,16 +101,16 @@ BUGS = {
         "list_client_invoices", f"no list of invoices is longer than {CAP} rows", _silent_cap
     ),
     "first_day_lost": Bug(
-        "list_client_invoices", "a range of several days lacks its first", _first_day_lost
+        "list_client_invoices", "a range of several days lacks its first day", _first_day_lost
     ),
     "phantom_rows": Bug(
-        "list_client_invoices", "a range of several days holds one invoice too many", _phantom_rows
+        "list_client_invoices", "a range of several days has one invoice too many", _phantom_rows
     ),
     "doubled_range": Bug(
-        "list_client_invoices", "a range of several days has its first row twice", _doubled_range
+        "list_client_invoices", "a range of several days repeats its first row", _doubled_range
     ),
     "stale_day": Bug(
-        "list_client_invoices", "asked for one day, total_due knows no payment", _stale_day
+        "list_client_invoices", "for a range of one day, total_due ignores payments", _stale_day
     ),
     "french_amounts": Bug(
         "list_client_invoices", "in French, total_vat loses its cents", _french_amounts
@@ -123,9 +122,7 @@ BUGS = {
         "list_contacts", "pages of fewer than 100 rows lack their last row", _small_page_gap
     ),
     "tail_page_lost": Bug(
-        "list_consultants", "total_pages doesn't count a last page that isn't full", _tail_page_lost
+        "list_consultants", "total_pages omits a last page that is not full", _tail_page_lost
     ),
-    "stale_detail": Bug(
-        "read_contact", "details show a town that the list no longer has", _stale_detail
-    ),
+    "stale_detail": Bug("read_contact", "details show an outdated town", _stale_detail),
 }

@@ -1,4 +1,4 @@
-"""The sandbox's own routes under /_sandbox: truth and live control. No login, no faults."""
+"""Control API under /_sandbox: ground truth, faults, dialect, clock and rows. No login, no faults."""
 
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -7,9 +7,9 @@ from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from bms_sandbox.demo import PER_DAY_MAX, DemoInvoices
-from bms_sandbox.dialect import UnknownReadingError
-from bms_sandbox.faults import Fault, UnknownFaultError
+from bms_sandbox.demo_invoices import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.dialect import InvalidDialectError
+from bms_sandbox.faults import Fault, InvalidFaultError
 from bms_sandbox.row_control import invoice_routes, life_routes, row_routes
 from bms_sandbox.service import Service
 
@@ -17,7 +17,7 @@ Given = TypeVar("Given")
 
 
 class ClockMove(BaseModel):
-    """Where the clock goes: an instant, seconds ahead, standing or running."""
+    """Change of the clock: a new time, seconds to advance, frozen or running."""
 
     now: datetime | None = None
     advance: float | None = None
@@ -25,7 +25,7 @@ class ClockMove(BaseModel):
 
 
 class Population(BaseModel):
-    """Demo data to replace all rows by; what isn't given stays as at the start."""
+    """Demo data that replaces all rows; omitted values are those of the start."""
 
     seed: int | None = None
     entities: tuple[int, ...] | None = None
@@ -37,14 +37,14 @@ class Population(BaseModel):
 
 
 class Latency(BaseModel):
-    """Seconds that every request waits, plus up to jitter more."""
+    """Delay of every request in seconds, plus a random delay up to `jitter`."""
 
     seconds: Annotated[float, Field(ge=0)] = 0.0
     jitter: Annotated[float, Field(ge=0)] = 0.0
 
 
 class ConnectionDelay(BaseModel):
-    """Seconds from now on in which no TCP connection comes about."""
+    """Seconds from now during which no TCP connection is established."""
 
     seconds: Annotated[float, Field(ge=0, le=600)]
 
@@ -66,7 +66,7 @@ def control_app(service: Service) -> FastAPI:
     async def refuse(_: Request, error: Exception) -> Response:
         return JSONResponse({"detail": str(error)}, 422)
 
-    for kind in (UnknownReadingError, UnknownFaultError):
+    for kind in (InvalidDialectError, InvalidFaultError):
         app.add_exception_handler(kind, refuse)
     return app
 
@@ -76,13 +76,13 @@ def _truth_routes(service: Service) -> APIRouter:
 
     @routes.get("/health")
     async def health() -> dict[str, str]:
-        """Say that the service is up."""
+        """Return that the service is up."""
         return {"status": "ok"}
 
     @routes.get("/truth")
     async def truth() -> dict[str, Any]:
-        """Return what was asked, what was created, which faults fired."""
-        return service.truth.as_json() | {
+        """Return counts of requests, created rows and fired faults."""
+        return service.ground_truth.as_json() | {
             "faults": service.faults.fired,
             "tokens": {"issued": service.tokens.issued, "live": service.tokens.live()},
             "rows": {name: len(table) for name, table in service.tables.items()},
@@ -90,10 +90,10 @@ def _truth_routes(service: Service) -> APIRouter:
             "now": service.clock.now(),
         }
 
-    @routes.post("/truth/forget")
-    async def forget() -> None:
-        """Start counting anew; rows, faults and dialect stay."""
-        service.truth.forget()
+    @routes.post("/truth/reset")
+    async def reset_counts() -> None:
+        """Reset all counts; rows, faults and dialect stay."""
+        service.ground_truth.reset_counts()
         service.faults.fired.clear()
         service.tokens.issued = 0
 
@@ -105,42 +105,44 @@ def _behaviour_routes(service: Service) -> APIRouter:
 
     @routes.get("/dialect")
     async def dialect() -> dict[str, Any]:
-        """Return every reading in force."""
+        """Return the value of every dialect option."""
         return service.dialect.as_json()
 
     @routes.patch("/dialect")
-    async def speak(readings: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
-        """Change some readings; the others stay."""
-        service.speak(service.dialect.changed(readings))
+    async def set_dialect(readings: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
+        """Change some dialect options; the others stay."""
+        service.set_dialect(service.dialect.changed(readings))
         return service.dialect.as_json()
 
     @routes.get("/faults")
     async def faults() -> list[dict[str, Any]]:
-        """Return the faults in force and how often each has fired."""
+        """Return the active faults and how often each fired."""
         return service.faults.as_json()
 
     @routes.post("/faults")
     async def add_fault(fault: Annotated[dict[str, Any], Body()]) -> list[dict[str, Any]]:
-        """Put one more fault in force."""
+        """Add a fault."""
         service.faults.add(Fault.from_json(fault))
         return service.faults.as_json()
 
     @routes.put("/faults")
     async def replace_faults(plan: Annotated[list[dict[str, Any]], Body()]) -> list[dict[str, Any]]:
-        """Replace all faults in force; an empty list ends them."""
+        """Replace all faults; an empty list removes them."""
         service.faults.replace([Fault.from_json(fault) for fault in plan])
         return service.faults.as_json()
 
     @routes.put("/latency")
     async def latency(wanted: Latency) -> None:
-        """Set what every request of the service waits."""
+        """Set the delay of every request."""
         service.latency, service.latency_jitter = wanted.seconds, wanted.jitter
 
     @routes.put("/connections")
     async def delay_connections(wanted: ConnectionDelay) -> None:
-        """Let connections opened from now on wait for so many seconds; open ones go on."""
+        """Delay new TCP connections by the given seconds; open connections continue."""
         if service.delay_connections is None:
-            raise HTTPException(422, "served by a foreign server: its connections can't be delayed")
+            raise HTTPException(
+                422, "connections can't be delayed: the sandbox is not served by its own server"
+            )
         service.delay_connections(wanted.seconds)
 
     return routes
@@ -151,12 +153,12 @@ def _state_routes(service: Service) -> APIRouter:
 
     @routes.post("/reset")
     async def reset() -> None:
-        """Return everything to the state of the start."""
+        """Restore the state of the start."""
         service.reset()
 
     @routes.post("/clock")
     async def move_clock(move: ClockMove) -> dict[str, Any]:
-        """Set, advance, stop or start the clock."""
+        """Set, advance, freeze or release the clock."""
         now = move.now or service.clock.now()
         service.clock.set(now, frozen=move.frozen)
         if move.advance:
@@ -165,12 +167,12 @@ def _state_routes(service: Service) -> APIRouter:
 
     @routes.post("/tokens/revoke")
     async def revoke() -> dict[str, int]:
-        """End the life of every token."""
+        """Revoke all tokens."""
         return {"revoked": service.tokens.revoke_all()}
 
     @routes.post("/fill")
     async def fill(wanted: Population) -> dict[str, Any]:
-        """Replace all rows by demo rows of this volume."""
+        """Replace all rows by demo rows of the given volume."""
         start, demo = service.settings, service.settings.demo
         service.fill(
             DemoInvoices(

@@ -1,7 +1,6 @@
-"""What the interface doesn't show, one explicit field per gap.
+"""Dialects: the possible behaviours of the service where its interface is silent.
 
-A dialect is one consistent reading of every gap of the interface. The defaults are our
-assumptions; a client is right only if it works under every reading it claims to support.
+A dialect has one option for each open question of the interface. The defaults are our assumptions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
-from bms_sandbox.forms import Forms, UnknownFormError
+from bms_sandbox.forms import Forms, InvalidFormError
 
 SCOPES = (
     "write:employee",
@@ -25,8 +24,8 @@ EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
 Language = Literal["EN", "FR"]
 
 
-class UnknownReadingError(ValueError):
-    """A dialect was given a name or a value that it doesn't have."""
+class InvalidDialectError(ValueError):
+    """A dialect option has an unknown name or value."""
 
 
 def _gap(default: Any, text: str) -> Any:
@@ -35,7 +34,7 @@ def _gap(default: Any, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One reading of every gap of the interface; each default is our assumption."""
+    """One option for each open question of the interface; each default is our assumption."""
 
     # Authentication 1-5
     expires_in_unit: Literal["seconds", "milliseconds", "minutes"] = _gap(
@@ -43,15 +42,15 @@ class Dialect:
     )
     token_lifetime: float = _gap(3600.0, "real life of a token, in seconds")
     token_bearer: Literal["none", "any", "secret"] = _gap(
-        "none", "bearer wanted by POST /v1/token itself: none, any non-empty one, the secret"
+        "none", "bearer that POST /v1/token requires: none, any non-empty one, the secret"
     )
-    token_type: str = _gap("Bearer", "text of token_type; requests carry 'Bearer' whatever it says")
+    token_type: str = _gap("Bearer", "text of token_type; requests carry 'Bearer' in any case")
     scope_shape: Literal["array", "space", "missing", "empty"] = _gap(
         "array", "scope of the token response: array, space-separated text, no field, empty array"
     )
     granted_scopes: tuple[str, ...] = _gap(SCOPES, "scopes granted to the client, comma-separated")
-    one_live_token: bool = _gap(False, "a new token ends the life of the client's earlier ones")
-    exp_claim: bool = _gap(True, "the JWT says its expiry in an exp claim")
+    one_live_token: bool = _gap(False, "a new token revokes the earlier tokens of the client")
+    exp_claim: bool = _gap(True, "the JWT has an exp claim with its expiry")
 
     # Endpoints: status codes and bodies of creation
     token_status: Literal[200, 201] = _gap(200, "success status of POST /v1/token")
@@ -62,42 +61,43 @@ class Dialect:
     )
     required_fields: Literal["names", "none"] = _gap(
         "names",
-        "creation refuses a body without first_name and last_name (id_entity: always needed)",
+        "a creation without first_name and last_name is refused (id_entity is always required)",
     )
     employee_starts_standby: bool = _gap(True, "a created employee starts on standby")
 
     # State filters
     default_filter: Literal["ACTIVE", "STANDBY", "FORMER", "ALL"] = _gap(
-        "ACTIVE", "filter of the employee list when not given"
+        "ACTIVE", "filter of the employee list if the request has none"
     )
     all_includes_deleted: bool = _gap(True, "filter=ALL of the contact list shows deleted contacts")
     unknown_entity: Literal["empty", "not_found"] = _gap(
-        "empty", "a list for an id_entity that doesn't exist: an empty array, or 404"
+        "empty", "list of an unknown id_entity: an empty array, or 404"
     )
 
     # Invoice range
     end_date: Literal["inclusive", "exclusive"] = _gap(
-        "inclusive", "end_date of the invoice list belongs to the range, or is the first day after"
+        "inclusive",
+        "end_date of the invoice list: last day of the range, or first day after the range",
     )
     range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = _gap(
         "invoice_date", "the date that start_date and end_date filter"
     )
-    longest_range: int = _gap(0, "days of the longest range answered, longer ones are 422; 0: any")
+    longest_range: int = _gap(0, "maximum days of a range, longer ranges are 422; 0: no limit")
     default_language: Literal["EN", "FR"] = _gap(
-        "EN", "language of the *_name fields when not given"
+        "EN", "language of the *_name fields if the request has none"
     )
 
     # Paging and lists
-    page_size_max: int = _gap(0, "largest page_size served; 0: any")
+    page_size_max: int = _gap(0, "maximum page_size; 0: no limit")
     page_size_over: Literal["clamp", "refuse"] = _gap(
-        "clamp", "a page_size above page_size_max: served with the maximum, or 422"
+        "clamp", "a page_size above page_size_max: reduced to the maximum, or 422"
     )
     past_end: Literal["empty", "not_found", "last_page"] = _gap(
         "empty", "a page after the last: empty data, 404, the last page again"
     )
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
     list_order: Literal["id", "id_desc", "name", "modified_on"] = _gap(
-        "id", "order of lists (invoices know id and id_desc only)"
+        "id", "order of lists (invoices: id and id_desc only)"
     )
 
     # Formats
@@ -109,14 +109,14 @@ class Dialect:
         "zone",
         "2026-03-31T09:15:30, ...30+02:00, ...30.123 (all three local), 2026-03-31T07:15:30.123Z",
     )
-    time_zone: str = _gap("Europe/Paris", "the service's own zone, an IANA name")
-    nulls: Literal["null", "absent"] = _gap("null", "fields without value: null, or left out")
-    extra_fields: bool = _gap(False, "answers carry fields that the interface doesn't name")
+    time_zone: str = _gap("Europe/Paris", "time zone of the service, an IANA name")
+    nulls: Literal["null", "absent"] = _gap("null", "fields without a value: null, or omitted")
+    extra_fields: bool = _gap(False, "responses contain fields that the interface does not name")
     stored_forms: tuple[str, ...] = _gap(
-        (), "forms in which created rows are stored: rules [operation.]field=form, comma-separated"
+        (), "forms of created rows in the store: rules [operation.]field=form, comma-separated"
     )
     shown_forms: tuple[str, ...] = _gap(
-        (), "forms in which answers show fields: rules [operation.]field=form, comma-separated"
+        (), "forms of fields in responses: rules [operation.]field=form, comma-separated"
     )
 
     # Errors and limits
@@ -126,47 +126,47 @@ class Dialect:
     retry_after: Literal["seconds", "date", "absent"] = _gap(
         "seconds", "Retry-After of 429 and 503: seconds, an HTTP date, no such header"
     )
-    rate_limit: float = _gap(0.0, "requests answered per second, the rest are 429; 0: no limit")
+    rate_limit: float = _gap(0.0, "requests per second, the rest are 429; 0: no limit")
     base_path: str = _gap("", "prefix of every path, for instance /tenant/api")
 
-    def changed(self, readings: Mapping[str, Any]) -> "Dialect":
-        """Return this dialect with `readings` (name to text or JSON value) put in.
+    def changed(self, options: Mapping[str, Any]) -> "Dialect":
+        """Return this dialect with changed options (text or JSON value by name).
 
-        Raises UnknownReadingError naming the field and what it allows.
+        Raises `InvalidDialectError` with the allowed values.
         """
         kinds = get_type_hints(type(self))
-        unknown = set(readings) - set(kinds)
+        unknown = set(options) - set(kinds)
         if unknown:
-            raise UnknownReadingError(
-                f"no such dialect field: {', '.join(sorted(unknown))}; there are: {', '.join(kinds)}"
+            raise InvalidDialectError(
+                f"unknown dialect option: {', '.join(sorted(unknown))}; known options: {', '.join(kinds)}"
             )
-        return replace(self, **{n: _read(n, kinds[n], v) for n, v in readings.items()})
+        return replace(self, **{n: _read(n, kinds[n], v) for n, v in options.items()})
 
     def as_json(self) -> dict[str, Any]:
-        """Return every reading by name, as JSON values."""
+        """Return all options as JSON values by name."""
         return asdict(self)
 
 
 def parse_options(options: Iterable[str]) -> dict[str, str]:
     """Split `name=value` options of the command line into a mapping."""
-    readings = {}
+    values = {}
     for option in options:
         name, equals, value = option.partition("=")
         if not equals:
-            raise UnknownReadingError(f"a dialect option reads name=value, not {option!r}")
-        readings[name.strip().replace("-", "_")] = value.strip()
-    return readings
+            raise InvalidDialectError(f"a dialect option has the form name=value, not {option!r}")
+        values[name.strip().replace("-", "_")] = value.strip()
+    return values
 
 
 def describe() -> str:
-    """Return one line per gap: name, allowed readings, default, meaning."""
+    """Return the options as text: name, allowed values, default, meaning."""
     kinds = get_type_hints(Dialect)
     lines = []
-    for gap in fields(Dialect):
-        default = ",".join(gap.default) if isinstance(gap.default, tuple) else gap.default
-        shown = "all seven" if gap.default is SCOPES else repr(default)
+    for option in fields(Dialect):
+        default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+        shown = "all seven" if option.default is SCOPES else repr(default)
         lines.append(
-            f"  {gap.name} = {_allowed(kinds[gap.name])}  [{shown}]\n      {gap.metadata['text']}"
+            f"  {option.name} = {_allowed(kinds[option.name])}  [{shown}]\n      {option.metadata['text']}"
         )
     return "\n".join(lines)
 
@@ -180,9 +180,9 @@ def _allowed(kind: Any) -> str:
 
 
 def _read(name: str, kind: Any, value: Any) -> Any:
-    """Return `value` (a text or a JSON value) as the kind that field `name` has."""
+    """Return a text or JSON value as the type of option `name`."""
     text = str(value).strip()
-    refusal = UnknownReadingError(f"{name} can't be {value!r}; allowed: {_allowed(kind)}")
+    refusal = InvalidDialectError(f"{name} can't be {value!r}; allowed: {_allowed(kind)}")
     if get_origin(kind) is Literal:
         for allowed in get_args(kind):
             if str(allowed) == text:
@@ -211,7 +211,7 @@ def _text(name: str, text: str) -> str:
         try:
             ZoneInfo(text)
         except (KeyError, ValueError, OSError):
-            raise UnknownReadingError(f"time_zone can't be {text!r}: not an IANA zone") from None
+            raise InvalidDialectError(f"time_zone can't be {text!r}: not an IANA zone") from None
     if name == "base_path":
         return "/" + text.strip("/") if text.strip("/") else ""
     return text
@@ -222,6 +222,6 @@ def _texts(name: str, parts: Iterable[Any]) -> tuple[str, ...]:
     if name.endswith("_forms"):
         try:
             Forms(texts, stored=name == "stored_forms")
-        except UnknownFormError as error:
-            raise UnknownReadingError(f"{name}: {error}") from None
+        except InvalidFormError as error:
+            raise InvalidDialectError(f"{name}: {error}") from None
     return texts

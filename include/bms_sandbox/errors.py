@@ -1,4 +1,4 @@
-"""Error answers. The interface shows neither statuses nor bodies: our assumption, by dialect."""
+"""Responses and error responses; the dialect decides the form of errors."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,21 +12,21 @@ from bms_sandbox.dialect import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole HTTP answer before it is sent: status, headers, body in pieces."""
+    """An HTTP response before it is sent: status, headers, body in chunks."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
-    pieces: tuple[bytes, ...]
+    chunks: tuple[bytes, ...]
 
     @property
     def size(self) -> int:
         """Return the length of the body in bytes."""
-        return sum(map(len, self.pieces))
+        return sum(map(len, self.chunks))
 
 
 @dataclass(eq=False)
 class ServiceError(Exception):
-    """An answer other than success: status, a stable code, a sentence, the fields at fault."""
+    """An error response: status, code, message, invalid fields."""
 
     status: int
     code: str
@@ -42,7 +42,7 @@ def json_reply(body: bytes, status: int = 200) -> Reply:
 
 
 def error_reply(error: ServiceError, dialect: Dialect) -> Reply:
-    """Write `error` the way the dialect's error_body and retry_after say."""
+    """Return the response of an error in the form that the dialect specifies."""
     kind, body = _body(error, dialect)
     headers = [(b"content-type", kind)] if kind else []
     headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
@@ -73,6 +73,6 @@ def _body(error: ServiceError, dialect: Dialect) -> tuple[bytes, bytes]:
 
 def _retry_after(seconds: float, dialect: Dialect) -> str:
     if dialect.retry_after == "date":
-        # Real time: this header is read against the reader's own clock.
+        # Real time: the client compares the header with its own clock.
         return format_datetime(datetime.now(UTC) + timedelta(seconds=ceil(seconds)), usegmt=True)
     return str(ceil(seconds))

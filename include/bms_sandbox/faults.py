@@ -1,4 +1,4 @@
-"""Faults on purpose: what goes wrong, for which requests, how often; every firing is counted."""
+"""Fault injection: kinds of faults, the requests that they match, and counts of their firings."""
 
 import time
 from collections import Counter
@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from bms_sandbox.bugs import BUGS
-from bms_sandbox.losses import LOSSES
+from bms_sandbox.corruptions import CORRUPTIONS
 
 KINDS = {
     "latency": "wait `seconds`, then serve",
@@ -17,37 +17,37 @@ KINDS = {
     "503": "unavailable, nothing executed; Retry-After from `retry_after`",
     "read_only": "creates only: refused with `status` (503), nothing executed",
     "rate_limit": "429, nothing executed, beyond `per_second` matching requests a second",
-    "gateway": "a gateway answers `status` (504) after `seconds`, the service is done after `origin_seconds`",
+    "gateway": "a gateway answers `status` (504) after `seconds`, the service finishes after `origin_seconds`",
     "reset_before_read": "TCP reset with the body unread, nothing executed",
     "reset_after_read": "TCP reset once the body is read, nothing executed",
     "token_revoked": "the presented token is revoked first: 401",
-    "truncated_body": "the answer's headers, half of its body, end of connection",
-    "slow_body": "the answer's body in pieces over `seconds`",
-    "malformed_json": "a complete answer whose JSON is broken off in the middle",
-    "commit_then_lose_reply": "a creation is executed, then a TCP reset instead of its answer",
+    "truncated_body": "headers and half of the body, then the connection ends",
+    "slow_body": "the body in chunks over `seconds`",
+    "malformed_json": "a complete response whose JSON ends in the middle",
+    "commit_then_lose_reply": "a creation is executed, then a TCP reset instead of its response",
     "commit_then_500": "a creation is executed, then answered with 500",
-    "commit_lag": "a creation is answered, its row exists up to `seconds` later",
-    "list_lag": "a created row can be read at once, lists show it up to `seconds` later",
-    "detail_lag": "a created row is listed at once, its detail is 404 up to `seconds` longer",
-    "page_insert": "an item is inserted before the page asked for (page 2 and on): rows shift",
-    "page_delete": "an item already served is deleted (page 2 and on): rows are skipped",
-    "empty_list": "a list with rows is answered as an empty one",
-    "short_list": "the second half of a list is left out",
-    "missing_day": "the invoices of the busiest day of a list are left out",
-    "duplicate_row": "one row of a list comes twice",
+    "commit_lag": "a created row exists up to `seconds` after the response",
+    "list_lag": "lists show a created row up to `seconds` later than its detail",
+    "detail_lag": "the detail of a created row is 404 up to `seconds` longer than lists show it",
+    "page_insert": "an item is inserted before the requested page (from page 2 on): rows shift",
+    "page_delete": "an item of an earlier page is deleted (from page 2 on): rows are skipped",
+    "empty_list": "a list with rows is returned empty",
+    "short_list": "the second half of a list is missing",
+    "missing_day": "the invoices of the day with the most invoices are missing",
+    "duplicate_row": "one row of a list is repeated",
     "wrong_amount": "one invoice's total_incl_vat is a cent too high",
-    "unstable_order": "a paged list comes in another order with every request",
+    "unstable_order": "the order of a paged list changes with every request",
 } | {name: bug.meaning for name, bug in BUGS.items()}
 
 
 class RateLimit:
-    """A bucket that fills at `per_second` and holds one second's worth."""
+    """Token bucket with a capacity of one second."""
 
     def __init__(self) -> None:
         self._level, self._at = 0.0, 0.0
 
     def wait_of(self, per_second: float) -> float:
-        """Take one request out of the bucket; return seconds to wait when it is empty, else 0."""
+        """Take one token; return the seconds to wait if the bucket is empty, else 0."""
         now = time.monotonic()
         room = max(per_second, 1.0)
         self._level = min(room, self._level + (now - self._at) * per_second)
@@ -58,19 +58,19 @@ class RateLimit:
         return (1 - self._level) / per_second
 
 
-class UnknownFaultError(ValueError):
-    """A fault was given a kind or a parameter that doesn't exist."""
+class InvalidFaultError(ValueError):
+    """A fault has an unknown kind or parameter."""
 
 
 @dataclass(slots=True)
 class Fault:
     """One kind of fault for the requests it matches.
 
-    operation: name or pattern (list_*) of operations; probability: of firing at each match;
-    count: firings until it is spent, None: for ever; after: matches let through first;
-    seconds: duration or longest lag; retry_after: seconds named by 429 and 503, None: not named;
-    status: answered by a gateway or in a read-only period, None: the usual one; lasts: seconds
-    from now on in which the fault is in force, None: until it is cleared.
+    operation: name or pattern (list_*) of operations; probability: chance to fire at each match;
+    count: maximum firings, None: no limit; after: matches to skip first; seconds: duration or
+    maximum lag; retry_after: Retry-After of 429 and 503, None: no header; status: status of a
+    gateway or a read-only period, None: the default; lasts: seconds from now in which the fault
+    is active, None: until it is removed.
     """
 
     kind: str
@@ -91,12 +91,12 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise UnknownFaultError(f"no fault {self.kind!r}; there are: {', '.join(KINDS)}")
+            raise InvalidFaultError(f"no fault {self.kind!r}; there are: {', '.join(KINDS)}")
         if not 0 <= self.probability <= 1:
-            raise UnknownFaultError(f"probability lies between 0 and 1, not {self.probability}")
+            raise InvalidFaultError(f"probability must be between 0 and 1, not {self.probability}")
 
     def strikes(self, draw: Callable[[], float]) -> bool:
-        """Return whether the fault strikes a request that it matches, and count the match."""
+        """Count a matching request; return whether the fault fires."""
         if self.count is not None and self.fired >= self.count:
             return False
         if self.lasts is not None and time.monotonic() - self._since >= self.lasts:
@@ -110,7 +110,7 @@ class Fault:
         return True
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the fault was made with, without what it did since."""
+        """Return the parameters of the fault, without its counts."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     @classmethod
@@ -119,9 +119,9 @@ class Fault:
         known = {f.name for f in fields(cls) if f.init}
         unknown = set(content) - known
         if unknown or "kind" not in content:
-            raise UnknownFaultError(
-                f"a fault has kind and of {', '.join(sorted(known - {'kind'}))}; "
-                f"not known: {', '.join(sorted(unknown)) or 'none'}"
+            raise InvalidFaultError(
+                f"a fault has a kind and may have {', '.join(sorted(known - {'kind'}))}; "
+                f"unknown: {', '.join(sorted(unknown)) or 'none'}"
             )
         return cls(**content)
 
@@ -137,12 +137,12 @@ class Fault:
             try:
                 content[name] = None if value == "none" else read(value)
             except ValueError:
-                raise UnknownFaultError(f"{name} can't be {value!r} in {option!r}") from None
+                raise InvalidFaultError(f"{name} can't be {value!r} in {option!r}") from None
         return cls.from_json(content)
 
 
 class Faults:
-    """The faults in force. Each is taken at the very point where it happens, and counted there."""
+    """The active faults, with counts of their firings."""
 
     def __init__(self, plan: Iterable[Fault] = (), seed: int = 1) -> None:
         self.seed = seed
@@ -151,16 +151,16 @@ class Faults:
         self.replace(plan)
 
     def replace(self, plan: Iterable[Fault]) -> None:
-        """Put `plan` in the place of all faults in force; the draws start again from the seed."""
+        """Replace all faults by `plan` and restart the random draws from the seed."""
         self.plan = list(plan)
         self._random = Random(self.seed)  # noqa: S311 -> a repeatable draw, not a secret
 
     def add(self, fault: Fault) -> None:
-        """Put one more fault in force."""
+        """Add a fault."""
         self.plan.append(fault)
 
     def take(self, kind: str, operation: str) -> Fault | None:
-        """Return the fault of `kind` that strikes this request now, or None."""
+        """Return the fault of `kind` that fires for a request of `operation`, or None."""
         for fault in self.plan:
             if fault.kind != kind or not fnmatchcase(operation, fault.operation):
                 continue
@@ -171,32 +171,32 @@ class Faults:
 
     @property
     def shifts_pages(self) -> bool:
-        """Say whether any fault in force moves rows between pages."""
+        """Whether an active fault moves rows between pages."""
         return any(fault.kind in ("page_insert", "page_delete") for fault in self.plan)
 
     @property
-    def loses_rows(self) -> bool:
-        """Say whether any fault in force alters what lists hold."""
-        return any(fault.kind in LOSSES for fault in self.plan)
+    def corrupts_rows(self) -> bool:
+        """Whether an active fault corrupts the rows of lists."""
+        return any(fault.kind in CORRUPTIONS for fault in self.plan)
 
     @property
     def has_bugs(self) -> bool:
-        """Say whether any fault in force lets answers to different questions contradict each other."""
+        """Whether an active fault makes responses contradict each other."""
         return any(fault.kind in BUGS for fault in self.plan)
 
     def lag(self, kind: str, operation: str) -> float:
-        """Return the lag in seconds that this request's row gets: seeded, per row."""
+        """Return the random lag of a created row in seconds, 0 without a fault."""
         fault = self.take(kind, operation)
         return fault.seconds * self._random.uniform(0.1, 1.0) if fault else 0.0
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the faults in force with what each did so far."""
+        """Return the active faults with their counts."""
         counts = ("matched", "fired")
         return [f.parameters() | {name: getattr(f, name) for name in counts} for f in self.plan]
 
 
 def describe() -> str:
-    """Return one line per kind and the parameters with their defaults."""
+    """Return the kinds of faults and the parameters with their defaults as text."""
     kinds = "\n".join(f"  {kind:24}{text}" for kind, text in KINDS.items())
     parameters = ", ".join(
         f"{f.name}={f.default}" for f in fields(Fault) if f.init and f.default is not MISSING

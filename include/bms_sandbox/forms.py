@@ -1,9 +1,8 @@
-"""Changed forms of values: what a service stores differently than sent, or shows differently than described.
+"""Changed forms of values: stored otherwise than sent, or returned otherwise than described.
 
-A rule reads `[operation.]field=form[+form...]`, for instance `payroll_number=without_zeros`,
+A rule has the form `[operation.]field=form[+form...]`, for instance `payroll_number=without_zeros`,
 `create_contact.email=trimmed+lower` or `list_client_invoices.canceled=bit`. Operation and field may
-be patterns (`list_*.*_on=naive:UTC`). Null values keep their form; `absent`, `renamed` and `null`
-apply to them as well.
+be patterns (`list_*.*_on=naive:UTC`). Only `absent`, `renamed` and `null` apply to null values.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +17,7 @@ Row = dict[str, Any]
 Change = Callable[[Row, str], None]
 
 FORMS = {
-    "trimmed": "text without spaces around it",
+    "trimmed": "text without surrounding spaces",
     "padded": "text followed by a space",
     "lower": "lower-case text",
     "upper": "upper-case text",
@@ -31,19 +30,19 @@ FORMS = {
     "text": "a number or a boolean as text",
     "number": "text of digits, or a boolean, as a number",
     "null": "null, whatever the value",
-    "absent": "the field left out",
+    "absent": "the field omitted",
     "renamed:NAME": "the field under another name",
 }
 SHOWN_ONLY = ("absent", "renamed")
 
 
-class UnknownFormError(ValueError):
-    """A rule names a form that doesn't exist, or gives it a wrong parameter."""
+class InvalidFormError(ValueError):
+    """A rule has an unknown form or an invalid parameter."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One parsed rule: which fields of which operations' rows get which changes."""
+    """A parsed rule: changes of matching fields of matching operations."""
 
     operation: str
     field: str
@@ -60,7 +59,7 @@ class Forms:
     """Parsed rules, applied to rows in the order given."""
 
     def __init__(self, rules: Iterable[str], *, stored: bool = False) -> None:
-        """Parse `rules`; with `stored`, refuse forms that only an answer can have."""
+        """Parse `rules`; with `stored`, refuse forms that only a response can have."""
         self._rules = [_parsed(rule, stored=stored) for rule in rules]
 
     def touches(self, operation: str) -> bool:
@@ -76,7 +75,7 @@ class Forms:
         return copy
 
     def changed_content(self, operation: str, content: Any) -> Any:
-        """Return an answer's content (one record, an array, a paged envelope) in changed forms."""
+        """Return the content of a response (a record, an array or a page) in changed forms."""
         match content:
             case list():
                 return [self.changed_content(operation, row) for row in content]
@@ -97,23 +96,23 @@ def _parsed(rule: str, *, stored: bool) -> Rule:
     head, equals, forms = rule.partition("=")
     operation, _, field = head.strip().rpartition(".")
     if not (equals and field and forms.strip()):
-        raise UnknownFormError(f"a rule reads [operation.]field=form, not {rule!r}")
+        raise InvalidFormError(f"a rule has the form [operation.]field=form, not {rule!r}")
     changes = []
     for form in forms.split("+"):
         name, _, parameter = form.strip().partition(":")
         if stored and name in SHOWN_ONLY:
-            raise UnknownFormError(f"{name!r} can't be stored, only shown")
+            raise InvalidFormError(f"{name!r} applies to responses only")
         try:
             changes.append(_change(name, parameter))
         except (ValueError, KeyError, OSError):
-            raise UnknownFormError(
-                f"no form {form!r} in {rule!r}; there are: {', '.join(FORMS)}"
+            raise InvalidFormError(
+                f"unknown form {form!r} in {rule!r}; known forms: {', '.join(FORMS)}"
             ) from None
     return Rule(operation or "*", field, tuple(changes))
 
 
 def _change(name: str, parameter: str) -> Change:
-    """Return the change of a form; raise an error where form or parameter can't be read."""
+    """Return the change of a form; raise an error for an unknown form or parameter."""
     match name, parameter:
         case "null", "":
             return lambda row, field: row.update({field: None})

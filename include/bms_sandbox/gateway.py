@@ -1,4 +1,4 @@
-"""A gateway in front of the service: answers by itself while the service still works on the request."""
+"""Gateway in front of the service that times out while the service still executes the request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,9 +19,9 @@ Serve = Callable[[Receive], Awaitable[Reply]]
 
 
 async def through_gateway(service: Service, fault: Fault, serve: Serve, receive: Receive) -> Reply:
-    """Return the service's reply if it comes within `fault.seconds`, else the gateway's own.
+    """Return the response of the service if it arrives within `fault.seconds`, else an error.
 
-    The service starts with the whole request, takes `fault.origin_seconds` and finishes in any case.
+    The service executes the request in any case; the execution takes `fault.origin_seconds`.
     """
     body = await _body(receive)
 
@@ -39,7 +39,7 @@ async def through_gateway(service: Service, fault: Fault, serve: Serve, receive:
 
 
 def refusal(status: int, retry_after: float | None) -> ServiceError:
-    """Return an error of this status; only 429 and 503 name a time to wait."""
+    """Return an error of this status, with Retry-After for 429 and 503."""
     code, text = TEXTS.get(status, ("refused", "refused"))
     named = retry_after if status in (429, 503) else None
     return ServiceError(status, code, text, retry_after=named)

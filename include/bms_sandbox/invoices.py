@@ -1,7 +1,7 @@
-"""Client invoices: one row's life as a function of time, and the book that holds them all.
+"""Client invoices whose fields are a function of time, and the store of all invoices.
 
-An invoice carries the instants of what happens to it (sent, paid, canceled); its fields at any
-moment follow from those and the clock. So a later day's re-read sees changes, for ever the same.
+An invoice contains the times of its events (sent, paid, canceled); its fields at a given time follow
+from them. Reading the same day again later returns the changes, reproducibly.
 """
 
 from collections import Counter, OrderedDict
@@ -31,7 +31,7 @@ PAYMENT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Invoice:
-    """One invoice or credit note with its whole life; money in exact decimals."""
+    """An invoice or credit note with all its events; money in exact decimals."""
 
     id_entity: int
     id_invoice: int
@@ -59,7 +59,7 @@ class Invoice:
     id_credit: int | None = None
 
     def next_change(self, now: datetime) -> datetime:
-        """Return the first instant after `now` at which a field changes."""
+        """Return the first time after `now` at which a field changes."""
         instants = [
             self.created_on,
             self.sent_on,
@@ -69,7 +69,7 @@ class Invoice:
         return min((at for at in instants if at and at > now), default=FAR)
 
     def as_of(self, now: datetime, language: str) -> dict[str, Any]:
-        """Return the fields of the client invoice list item as they stand at `now`."""
+        """Return the fields of the client invoice list item at time `now`."""
         in_french = language == "FR"
         total = self.total_excl_vat + self.total_vat
         paid = sum((amount for at, amount in self.payments if at <= now), Decimal("0.00"))
@@ -121,22 +121,22 @@ class Invoice:
         }
 
     def paid(self, at: datetime, amount: Decimal | None = None) -> "Invoice":
-        """Return it with a payment at `at`: `amount`, or all that is still due."""
+        """Return the invoice with a payment at `at` of `amount`, or of the amount due."""
         kept = tuple(p for p in self.payments if p[0] <= at)
         due = self.total_excl_vat + self.total_vat - sum((a for _, a in kept), Decimal("0.00"))
         return replace(self, payments=(*kept, (at, due if amount is None else amount)))
 
     def sent(self, at: datetime) -> "Invoice":
-        """Return it as sent at `at`."""
+        """Return the invoice, sent at `at`."""
         return replace(self, sent_on=at, sent_by=self.created_by)
 
     def canceled(self, at: datetime, id_credit: int | None = None) -> "Invoice":
-        """Return it as canceled at `at`, pointing at a credit note if there is one."""
+        """Return the invoice, canceled at `at`, with the id of its credit note if it has one."""
         return replace(self, canceled_on=at, canceled_by=self.created_by, id_credit=id_credit)
 
 
 class InvoiceSource(Protocol):
-    """Where a day's invoices come from before anyone touches them."""
+    """Generator of invoices by day."""
 
     @property
     def entities(self) -> tuple[int, ...]:
@@ -148,18 +148,18 @@ class InvoiceSource(Protocol):
         ...
 
     def day_of(self, id_invoice: int) -> date:
-        """Return the invoice date that an id of this source stands for."""
+        """Return the invoice date of an id of this source."""
         ...
 
     def sample(self, id_entity: int, day: date) -> Invoice:
-        """Return an invoice dated `day` that none of the source's has the key of."""
+        """Return an additional invoice dated `day` with an unused id."""
         ...
 
 
 class InvoiceBook:
-    """All client invoices: made on demand day by day, changed days kept."""
+    """Store of client invoices: generates days on demand and stores changed days."""
 
-    # Reach of created_on, due_date and sent_on around invoice_date in any source.
+    # Maximum distance of created_on, due_date and sent_on from invoice_date in any source.
     BEFORE, AFTER = timedelta(days=100), timedelta(days=40)
 
     def __init__(self, source: InvoiceSource) -> None:
@@ -171,7 +171,7 @@ class InvoiceBook:
         self._changed: dict[tuple[int, date], tuple[Invoice, ...]] = {}
 
     def day(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
-        """Return the invoices dated `day`, ascending by id, future ones included."""
+        """Return the invoices dated `day`, ascending by id, including those created in the future."""
         key = (id_entity, day)
         if key in self._changed:
             return self._changed[key]
@@ -184,7 +184,7 @@ class InvoiceBook:
         return self._made[key]
 
     def stamp(self, id_entity: int, day: date) -> tuple[int, int]:
-        """Return what changes whenever the invoices dated `day` do."""
+        """Return a version of the invoices dated `day`."""
         return self._fillings, self._touches[id_entity, day]
 
     def dated(self, id_entity: int, first: date, last: date) -> Iterator[Invoice]:
@@ -193,15 +193,15 @@ class InvoiceBook:
             yield from self.day(id_entity, date.fromordinal(ordinal))
 
     def last_day(self, today: date) -> date:
-        """Return the last day that can hold a visible invoice: today, or a day put in ahead."""
+        """Return the last day with visible invoices: today, or a later day with inserted invoices."""
         return max([today, *(day for _, day in self._changed)])
 
     def within(
         self, id_entity: int, first: date, last: date, by: str, now: datetime
     ) -> Iterator[Invoice]:
-        """Yield the invoices visible at `now` whose field `by` lies in `first` to `last`.
+        """Yield the invoices visible at `now` whose field `by` is between `first` and `last`.
 
-        The instants of an invoice that lie ahead of `now` haven't happened: they don't count.
+        Events after `now` are ignored.
         """
         latest = min(_moved(last, self.AFTER), self.last_day(now.date()))
         for invoice in self.dated(id_entity, _moved(first, -self.BEFORE), latest):
@@ -212,7 +212,7 @@ class InvoiceBook:
                 yield invoice
 
     def find(self, id_entity: int, id_invoice: int) -> Invoice | None:
-        """Return one invoice by its key."""
+        """Return an invoice by its key."""
         days = [self.source.day_of(id_invoice)]
         days += [day for entity, day in self._changed if entity == id_entity]
         for day in days:
@@ -222,7 +222,7 @@ class InvoiceBook:
         return None
 
     def put(self, invoice: Invoice) -> None:
-        """Insert `invoice`, or put it in the place of the one with its key."""
+        """Insert `invoice` or replace the invoice with the same key."""
         old = self.find(invoice.id_entity, invoice.id_invoice)
         if old is not None:
             self.remove(old)
@@ -233,7 +233,7 @@ class InvoiceBook:
         self.version += 1
 
     def remove(self, invoice: Invoice) -> None:
-        """Take `invoice` out for good."""
+        """Remove `invoice`."""
         key = (invoice.id_entity, invoice.invoice_date)
         kept = (r for r in self.day(*key) if r.id_invoice != invoice.id_invoice)
         self._changed[key] = tuple(kept)
@@ -241,7 +241,7 @@ class InvoiceBook:
         self.version += 1
 
     def reset(self, source: InvoiceSource) -> None:
-        """Forget every change and start again from `source`."""
+        """Discard all changes and start again from `source`."""
         self.source = source
         self.version += 1
         self._fillings += 1

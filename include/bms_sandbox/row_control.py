@@ -1,4 +1,4 @@
-"""Control routes that touch single rows: what a user of the business system would do there."""
+"""Control routes for single rows: insert, edit and delete as a user of the service would."""
 
 from dataclasses import asdict, fields, replace
 from datetime import date, datetime
@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, HTTPException
 from pydantic import TypeAdapter, ValidationError
 
-from bms_sandbox import people
+from bms_sandbox import demo_records
 from bms_sandbox.invoices import Invoice
+from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 from bms_sandbox.store import Key
-from bms_sandbox.wire import Row
 
 Resource = Literal["employees", "contacts", "consultants"]
 Changes = Annotated[dict[str, Any], Body()]
@@ -29,17 +29,17 @@ INVOICE = TypeAdapter(Invoice)
 
 
 def row_routes(service: Service) -> APIRouter:
-    """Return the routes that list, insert, edit and delete employees, contacts, consultants."""
+    """Return the routes that list, insert, edit and delete employees, contacts and consultants."""
     routes = APIRouter()
 
     @routes.get("/rows/{resource}")
     async def rows(resource: Resource) -> list[Row]:
-        """Return all rows, unseen ones too, with the fields that the service never returns."""
+        """Return all stored rows with all fields, including those that the service does not return yet."""
         return service.tables[resource].rows()
 
     @routes.post("/rows/{resource}")
     async def insert(resource: Resource, given: Changes) -> Row:
-        """Insert a demo row with the given fields in the place of its own."""
+        """Insert a demo row with the given fields."""
         table = service.tables[resource]
         number = table.next_number()
         row = _sample(service, resource, number, given.get("id_entity"))
@@ -50,7 +50,7 @@ def row_routes(service: Service) -> APIRouter:
 
     @routes.patch("/rows/{resource}/{key}")
     async def edit(resource: Resource, key: str, changes: Changes) -> Row:
-        """Change fields of a row; modified_on follows unless given."""
+        """Change fields of a row; set modified_on to now unless given."""
         table = service.tables[resource]
         known = table.get(
             _key(resource, key), datetime.max.replace(tzinfo=service.clock.now().tzinfo)
@@ -62,7 +62,7 @@ def row_routes(service: Service) -> APIRouter:
 
     @routes.delete("/rows/{resource}/{key}")
     async def delete(resource: Resource, key: str) -> None:
-        """Take a row out for good (a deleted contact that stays is an edit of its flags)."""
+        """Remove a row; to delete a contact as the service does, edit its flags instead."""
         if not service.tables[resource].remove(_key(resource, key)):
             raise HTTPException(404, f"no such row in {resource}")
 
@@ -78,7 +78,7 @@ def invoice_routes(service: Service) -> APIRouter:
     async def invoices(id_entity: int, start_date: date, end_date: date) -> list[Row]:
         """Return the invoices dated start_date to end_date, both inclusive, money as text.
 
-        The dialect and the faults don't touch this: it is what a right reader must have seen.
+        Dialect and faults do not apply: a correct client has read exactly these values.
         """
         now = service.clock.now()
         last = min(end_date, book.last_day(now.date()))
@@ -87,7 +87,7 @@ def invoice_routes(service: Service) -> APIRouter:
 
     @routes.post("/invoices")
     async def insert(given: Changes) -> Row:
-        """Insert an invoice: a demo one of its invoice_date with the given fields instead."""
+        """Insert a demo invoice of the given invoice_date with the given fields."""
         now = service.clock.now()
         day = date.fromisoformat(given.get("invoice_date", str(now.date())))
         id_entity = int(given.get("id_entity", service.entities[0]))
@@ -100,25 +100,25 @@ def invoice_routes(service: Service) -> APIRouter:
 
     @routes.patch("/invoices/{id_entity}/{id_invoice}")
     async def edit(id_entity: int, id_invoice: int, changes: Changes) -> Row:
-        """Change stored fields of an invoice, those of its life included."""
+        """Change stored fields of an invoice, including the times of its events."""
         invoice = _found(service, id_entity, id_invoice)
         return _put(service, invoice, _with(invoice, changes))
 
     @routes.delete("/invoices/{id_entity}/{id_invoice}")
     async def delete(id_entity: int, id_invoice: int) -> None:
-        """Take an invoice out for good."""
+        """Remove an invoice."""
         book.remove(_found(service, id_entity, id_invoice))
 
     return routes
 
 
 def life_routes(service: Service) -> APIRouter:
-    """Return the routes by which something happens to an invoice, now."""
+    """Return the routes that pay, send or cancel an invoice now."""
     routes = APIRouter()
 
     @routes.post("/invoices/{id_entity}/{id_invoice}/pay")
     async def pay(id_entity: int, id_invoice: int, amount: Decimal | None = None) -> Row:
-        """Pay an invoice: `amount`, or all that is due."""
+        """Pay `amount` of an invoice, or the amount due."""
         invoice = _found(service, id_entity, id_invoice)
         return _put(service, invoice, invoice.paid(service.clock.now(), amount))
 
@@ -130,7 +130,7 @@ def life_routes(service: Service) -> APIRouter:
 
     @routes.post("/invoices/{id_entity}/{id_invoice}/cancel")
     async def cancel(id_entity: int, id_invoice: int, id_credit: int | None = None) -> Row:
-        """Cancel an invoice, by a credit note if there is one."""
+        """Cancel an invoice, with the id of a credit note if given."""
         invoice = _found(service, id_entity, id_invoice)
         return _put(service, invoice, invoice.canceled(service.clock.now(), id_credit))
 
@@ -145,14 +145,14 @@ def _found(service: Service, id_entity: int, id_invoice: int) -> Invoice:
 
 
 def _put(service: Service, old: Invoice, new: Invoice) -> Row:
-    """Put `new` in the place of `old`, whatever day or key it has."""
+    """Replace `old` with `new`, which may have another day or key."""
     service.invoices.remove(old)
     service.invoices.put(new)
     return _shown(service, new)
 
 
 def _shown(service: Service, invoice: Invoice) -> Row:
-    """Return the fields as they stand; decimals as text, JSON numbers would pass through a float."""
+    """Return the current fields, decimals as text because JSON numbers become floats."""
     row = invoice.as_of(service.clock.now(), service.dialect.default_language)
     exact = {n: str(v) if isinstance(v, Decimal) else v for n, v in row.items()}
     return {"id_entity": invoice.id_entity} | exact
@@ -166,15 +166,15 @@ def _sample(service: Service, resource: Resource, number: int, id_entity: Any) -
     seed = service.settings.demo.seed
     match resource:
         case "employees":
-            return people.employee(seed, int(id_entity or service.entities[0]), number)
+            return demo_records.employee(seed, int(id_entity or service.entities[0]), number)
         case "contacts":
-            return people.contact(seed, number)
+            return demo_records.contact(seed, number)
         case "consultants":
-            return people.consultant(seed, number)
+            return demo_records.consultant(seed, number)
 
 
 def _typed(given: dict[str, Any], row: Row) -> Row:
-    """Return `given` with dates and instants as such; 422 for a field that the rows don't have."""
+    """Return `given` with dates and times parsed; raise 422 for an unknown field."""
     unknown = sorted(set(given) - set(row))
     if unknown:
         raise HTTPException(422, f"no such fields: {', '.join(unknown)}")

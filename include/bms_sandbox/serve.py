@@ -1,4 +1,4 @@
-"""Run the sandbox beside a test or a benchmark, in a process of its own, and steer it.
+"""Sandbox in a separate process for tests and benchmarks, and the client of its control API.
 
 with running(dialect={"end_date": "exclusive"}) as sandbox:
     sandbox.set_fault("503", operation="list_*", count=2)
@@ -26,62 +26,62 @@ DEMO = Credentials("demo-client", "demo-application", "demo-secret")
 
 
 class ControlError(RuntimeError):
-    """The sandbox refused a control request; the text is its reason."""
+    """The sandbox refused a control request; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A running sandbox: where it is, how to log in, and its live control."""
+    """A running sandbox: URL, credentials and control API."""
 
     url: str
     credentials: Credentials
     process: "subprocess.Popen[str] | None" = None
 
     def truth(self) -> dict[str, Any]:
-        """Return what happened: requests, created rows, duplicates, faults fired, latencies."""
+        """Return the ground truth: requests, created rows, duplicates, fired faults, latencies."""
         return self._control("GET", "truth")  # type: ignore[no-any-return]  # JSON of the route
 
-    def forget(self) -> None:
-        """Start counting anew; everything else stays."""
-        self._control("POST", "truth/forget")
+    def reset_counts(self) -> None:
+        """Reset the counts; everything else stays."""
+        self._control("POST", "truth/reset")
 
     def reset(self) -> None:
-        """Return everything to the state of the start; tokens die."""
+        """Restore the state of the start and revoke all tokens."""
         self._control("POST", "reset")
 
-    def set_dialect(self, **readings: Any) -> None:
-        """Change some readings of the dialect."""
-        self._control("PATCH", "dialect", readings)
+    def set_dialect(self, **options: Any) -> None:
+        """Change some options of the dialect."""
+        self._control("PATCH", "dialect", options)
 
     def set_fault(self, kind: str, operation: str = "*", **parameters: Any) -> None:
-        """Put one more fault in force (see bms_sandbox.faults.Fault for the parameters)."""
+        """Add a fault (see `bms_sandbox.faults.Fault` for the parameters)."""
         self._control("POST", "faults", {"kind": kind, "operation": operation} | parameters)
 
     def clear_faults(self) -> None:
-        """End all faults; the counts of their firings stay."""
+        """Remove all faults; the counts of their firings stay."""
         self._control("PUT", "faults", [])
 
     def set_latency(self, seconds: float, jitter: float = 0.0) -> None:
-        """Let every request wait."""
+        """Delay every request."""
         self._control("PUT", "latency", {"seconds": seconds, "jitter": jitter})
 
     def delay_connections(self, seconds: float) -> None:
-        """Let connections that are opened from now on come about after `seconds` at the earliest.
+        """Delay new TCP connections by at least `seconds`.
 
-        A client's kernel tries again after 1, 3 and 7 seconds: 0.5 means 1, 2 means 3.
+        The client's kernel retries after 1, 3 and 7 seconds, so 0.5 results in 1 and 2 in 3.
         """
         self._control("PUT", "connections", {"seconds": seconds})
 
     def set_clock(self, now: date | datetime, *, frozen: bool | None = None) -> None:
-        """Set the service's clock (a naive `now` means UTC)."""
+        """Set the clock of the service (naive `now`: UTC)."""
         self._control("POST", "clock", {"now": now.isoformat(), "frozen": frozen})
 
     def advance(self, seconds: float = 0.0, *, days: float = 0.0) -> None:
-        """Move the service's clock ahead."""
+        """Advance the clock of the service."""
         self._control("POST", "clock", {"advance": seconds + days * 86_400})
 
     def revoke_tokens(self) -> int:
-        """End the life of every token; return how many there were."""
+        """Revoke all tokens; return their number."""
         return int(self._control("POST", "tokens/revoke")["revoked"])
 
     def fill(self, **volumes: Any) -> dict[str, int]:
@@ -89,11 +89,11 @@ class Sandbox:
         return dict(self._control("POST", "fill", volumes))
 
     def rows(self, resource: str) -> list[dict[str, Any]]:
-        """Return all employees, contacts or consultants as stored."""
+        """Return all stored employees, contacts or consultants."""
         return list(self._control("GET", f"rows/{resource}"))
 
     def insert(self, resource: str, **given: Any) -> dict[str, Any]:
-        """Insert a demo row with the given fields in the place of its own."""
+        """Insert a demo row with the given fields."""
         return dict(self._control("POST", f"rows/{resource}", given))
 
     def edit(self, resource: str, key: int | str, **changes: Any) -> dict[str, Any]:
@@ -101,11 +101,11 @@ class Sandbox:
         return dict(self._control("PATCH", f"rows/{resource}/{key}", changes))
 
     def delete(self, resource: str, key: int | str) -> None:
-        """Take a row out for good."""
+        """Remove a row."""
         self._control("DELETE", f"rows/{resource}/{key}")
 
     def invoices(self, id_entity: int, first: date, last: date) -> list[dict[str, Any]]:
-        """Return the invoices dated `first` to `last` (inclusive) as they stand, money as text."""
+        """Return the current invoices dated `first` to `last` (inclusive), money as text."""
         query = {"id_entity": id_entity, "start_date": first, "end_date": last}
         return list(self._control("GET", f"invoices?{urlencode(query)}"))
 
@@ -118,11 +118,11 @@ class Sandbox:
         return dict(self._control("PATCH", f"invoices/{id_entity}/{id_invoice}", changes))
 
     def delete_invoice(self, id_entity: int, id_invoice: int) -> None:
-        """Take an invoice out for good."""
+        """Remove an invoice."""
         self._control("DELETE", f"invoices/{id_entity}/{id_invoice}")
 
     def pay(self, id_entity: int, id_invoice: int, amount: str | None = None) -> dict[str, Any]:
-        """Pay an invoice now: `amount`, or all that is due."""
+        """Pay `amount` of an invoice now, or the amount due."""
         query = f"?{urlencode({'amount': amount})}" if amount else ""
         return dict(self._control("POST", f"invoices/{id_entity}/{id_invoice}/pay{query}"))
 
@@ -163,11 +163,11 @@ def running(
     options: Sequence[str] = (),
     credentials: Credentials = DEMO,
 ) -> Iterator[Sandbox]:
-    """Run a sandbox in a process of its own, on a free port of the loopback, until the end.
+    """Run a sandbox in a separate process on a free loopback port.
 
-    dialect: readings by name; faults: as on the command line; options: any others of the command
-    line, such as ("--today", "2026-03-31", "--frozen"). The process ends with its parent, however
-    that ends. Raises RuntimeError when it doesn't start.
+    dialect: options by name; faults: in the form of the command line; options: other command-line
+    options, such as ("--today", "2026-03-31", "--frozen"). The process ends with its parent in any
+    case. Raises `RuntimeError` if the sandbox does not start.
     """
     readings = (dialect or {}).items()
     command = [
@@ -176,7 +176,7 @@ def running(
         *(part for fault in faults for part in ("--fault", fault)),
         *options,
     ]
-    # The folder above this package, so that a checkout that isn't installed works too.
+    # The parent folder of this package, so that a checkout works without installation.
     path = os.pathsep.join(
         filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
     )

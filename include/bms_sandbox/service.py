@@ -1,27 +1,27 @@
-"""The state of one running service: what every operation reads and the control routes change."""
+"""State of a running service, which operations read and control routes change."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bms_sandbox import people
+from bms_sandbox import demo_records
 from bms_sandbox.clock import Clock
-from bms_sandbox.demo import DemoInvoices
+from bms_sandbox.demo_invoices import DemoInvoices
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.errors import Reply
 from bms_sandbox.faults import Fault, Faults
 from bms_sandbox.forms import Forms
+from bms_sandbox.ground_truth import GroundTruth
 from bms_sandbox.invoices import InvoiceBook
+from bms_sandbox.row_encoder import Row, RowEncoder
 from bms_sandbox.store import Table
 from bms_sandbox.tokens import Credentials, Tokens
-from bms_sandbox.truth import Truth
-from bms_sandbox.wire import Row, Wire
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a service starts, and what a reset returns it to."""
+    """Settings of the start, which a reset restores."""
 
     credentials: Credentials
     dialect: Dialect = field(default_factory=Dialect)
@@ -38,12 +38,12 @@ class Settings:
 
 
 class Service:
-    """Hold what one running service knows."""
+    """State of a running service."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.tokens = Tokens(settings.credentials)
-        self.truth = Truth()
+        self.ground_truth = GroundTruth()
         self.tables = {
             "employees": Table("guid_employee", "id_employee"),
             "contacts": Table("id", "id"),
@@ -55,7 +55,7 @@ class Service:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the state of the start: settings, rows, counts; every token dies."""
+        """Restore settings, rows and counts of the start; revoke all tokens."""
         settings = self.settings
         for work in self.behind_gateway:
             work.cancel()
@@ -65,29 +65,29 @@ class Service:
         self.clock = Clock(settings.now, frozen=settings.frozen)
         self.latency, self.latency_jitter = settings.latency, settings.latency_jitter
         self.tokens.revoke_all()
-        self.truth.forget()
-        self.speak(settings.dialect)
+        self.ground_truth.reset_counts()
+        self.set_dialect(settings.dialect)
         self.fill(settings.demo, settings.employees, settings.contacts, settings.consultants)
 
-    def speak(self, dialect: Dialect) -> None:
+    def set_dialect(self, dialect: Dialect) -> None:
         """Change the dialect from the next request on."""
         self.dialect = dialect
-        self.wire = Wire(dialect)
+        self.encoder = RowEncoder(dialect)
         self.stored_forms = Forms(dialect.stored_forms, stored=True)
         self.shown_forms = Forms(dialect.shown_forms)
 
     def fill(self, demo: DemoInvoices, employees: int, contacts: int, consultants: int) -> None:
-        """Replace all rows by demo rows: employees are per entity."""
+        """Replace all rows by demo rows; `employees` is per entity."""
         seed = demo.seed
         self.invoices.reset(demo)
         rows: dict[str, Iterable[Row]] = {
             "employees": (
-                people.employee(seed, entity, n + 1)
+                demo_records.employee(seed, entity, n + 1)
                 for entity in demo.entities
                 for n in range(employees)
             ),
-            "contacts": (people.contact(seed, n + 1) for n in range(contacts)),
-            "consultants": (people.consultant(seed, n + 1) for n in range(consultants)),
+            "contacts": (demo_records.contact(seed, n + 1) for n in range(contacts)),
+            "consultants": (demo_records.consultant(seed, n + 1) for n in range(consultants)),
         }
         for name, made in rows.items():
             self.tables[name].clear()
@@ -96,13 +96,13 @@ class Service:
 
     @property
     def entities(self) -> tuple[int, ...]:
-        """Return the id_entity values that exist."""
+        """The existing id_entity values."""
         return self.invoices.source.entities
 
     def commit(self, resource: str, row: Row, operation: str) -> None:
-        """Store a created row in the dialect's form, record it in the truth as it was sent.
+        """Store a created row in the dialect's form; count the row as sent in the ground truth.
 
-        The row exists, is listed and can be read later where a lag strikes.
+        Lag faults delay the time from which the row exists, is listed or has a detail.
         """
         now = self.clock.now()
         lags = ("commit_lag", "list_lag", "detail_lag")
@@ -114,9 +114,9 @@ class Service:
             listed_from=now + timedelta(seconds=commit + listed) if listed else None,
             read_from=now + timedelta(seconds=commit + read) if read else None,
         )
-        self.truth.record(resource, row[table.key], row)
+        self.ground_truth.add_created(resource, row[table.key], row)
 
     @property
     def version(self) -> tuple[object, ...]:
-        """Return what changes whenever a remembered answer may be stale."""
-        return (self.wire, self.invoices.version, *(t.version for t in self.tables.values()))
+        """Version of the state: a cached response is valid for one version."""
+        return (self.encoder, self.invoices.version, *(t.version for t in self.tables.values()))

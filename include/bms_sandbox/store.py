@@ -1,4 +1,4 @@
-"""Employees, contacts and consultants: rows, what of them can be seen when, ordered lists."""
+"""Stores of employees, contacts and consultants, with delayed visibility and ordered lists."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bms_sandbox.invoices import FAR
-from bms_sandbox.wire import Row
+from bms_sandbox.row_encoder import Row
 
 Key = int | str
 LISTS_KEPT = 200
@@ -14,7 +14,7 @@ LISTS_KEPT = 200
 
 @dataclass(slots=True)
 class Record:
-    """A row and the instants from which it exists, lists show it, its detail can be read (None: always)."""
+    """A row and the times from which it exists, is listed and has a detail (None: always)."""
 
     row: Row
     seen_from: datetime | None = None
@@ -23,7 +23,7 @@ class Record:
 
 
 class Table:
-    """Rows of one resource by key; lists are cut once and kept until something changes."""
+    """Rows of one resource by key; lists are cached until a row changes."""
 
     def __init__(self, key: str, number: str) -> None:
         self.key, self.number = key, number
@@ -38,7 +38,7 @@ class Table:
         return len(self._records)
 
     def next_number(self) -> int:
-        """Return a number that no row ever had."""
+        """Return an unused number."""
         return self._last + 1
 
     def lowest_number(self) -> int:
@@ -52,21 +52,21 @@ class Table:
         listed_from: datetime | None = None,
         read_from: datetime | None = None,
     ) -> None:
-        """Put in a row, perhaps visible later only."""
+        """Add a row, visible from the given times."""
         self._records[row[self.key]] = Record(row, seen_from, listed_from, read_from)
         self._lagging += [at for at in (seen_from, listed_from) if at]
         self._last = max(self._last, row[self.number])
         self.version += 1
 
     def get(self, key: Key, now: datetime) -> Row | None:
-        """Return the row with `key` if its detail can be read at `now`."""
+        """Return the row with `key` if its detail is visible at `now`."""
         record = self._records.get(key)
         if record is None or any(at and at > now for at in (record.seen_from, record.read_from)):
             return None
         return record.row
 
     def change(self, key: Key, changes: Row) -> Row | None:
-        """Change fields of a row; return it, or None where there is none."""
+        """Change fields of a row; return the row, None if the key is unknown."""
         record = self._records.get(key)
         if record is None:
             return None
@@ -75,29 +75,29 @@ class Table:
         return record.row
 
     def remove(self, key: Key) -> bool:
-        """Take a row out for good; say whether there was one."""
+        """Remove a row; return whether it existed."""
         self.version += 1
         return self._records.pop(key, None) is not None
 
     def clear(self) -> None:
-        """Take out all rows."""
+        """Remove all rows."""
         self._records.clear()
         self._lagging.clear()
         self._last = 0
         self.version += 1
 
     def rows(self) -> list[Row]:
-        """Return all rows whether they can be seen or not, by number."""
+        """Return all rows, visible or not, by number."""
         return sorted((r.row for r in self._records.values()), key=lambda row: row[self.number])
 
     def valid_until(self, now: datetime) -> datetime:
-        """Return the instant at which a lagging row comes into sight next."""
+        """Return the next time at which a row becomes visible."""
         return min((at for at in self._lagging if at > now), default=FAR)
 
     def listing(
         self, name: Hashable, keep: Callable[[Row], bool], order: str, now: datetime
     ) -> list[Row]:
-        """Return the listed rows that `keep` keeps, in `order`; `name` stands for `keep`."""
+        """Return the listed rows that `keep` accepts, in `order`; `name` is the cache key of `keep`."""
         if self._lists_version != self.version or len(self._lists) >= LISTS_KEPT:
             self._lists.clear()
             self._lists_version = self.version

@@ -1,4 +1,4 @@
-"""Access tokens: JWTs with granted scopes, expiry and revocation (section Authentication)."""
+"""Access tokens: JWTs with scopes, expiry and revocation (section Authentication)."""
 
 import hmac
 import secrets
@@ -15,7 +15,7 @@ from bms_sandbox.errors import ServiceError
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client sends in the token request."""
+    """Credentials of the token request."""
 
     client_id: str
     application_id: str
@@ -24,14 +24,14 @@ class Credentials:
 
 @dataclass(slots=True)
 class Grant:
-    """What a live token is worth: scopes, and the end of its life in Unix seconds."""
+    """Scopes and expiry (Unix seconds) of a live token."""
 
     scopes: frozenset[str]
     expires_at: float
 
 
 class Tokens:
-    """Issue, check and revoke tokens; expiry runs on real time, as clients see it."""
+    """Issue, check and revoke tokens; expiry uses real time, like the clients."""
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
@@ -40,7 +40,7 @@ class Tokens:
         self._grants: dict[str, Grant] = {}
 
     def issue(self, client_id: str, application_id: str, secret: str, dialect: Dialect) -> str:
-        """Return a new token; 401 when the credentials aren't the service's."""
+        """Return a new token; raise 401 for wrong credentials."""
         known = self.credentials
         pairs = (
             (client_id, known.client_id),
@@ -68,7 +68,7 @@ class Tokens:
         return token
 
     def authorise(self, headers: Mapping[bytes, bytes], scope: str) -> None:
-        """Refuse with 401 without a live token, with 403 without `scope`."""
+        """Raise 401 without a live token, 403 without `scope`."""
         token = bearer(headers)
         grant = self._grants.get(token)
         challenge = {"WWW-Authenticate": "Bearer"}
@@ -80,31 +80,31 @@ class Tokens:
             raise ServiceError(403, "missing_scope", f"the token lacks the scope {scope}")
 
     def check_token_request(self, headers: Mapping[bytes, bytes], dialect: Dialect) -> None:
-        """Refuse a token request without the bearer that the dialect wants (else pass)."""
+        """Raise 401 for a token request without the bearer that the dialect requires."""
         token = bearer(headers)
         wanted = dialect.token_bearer
         if wanted == "none" or (wanted == "any" and token):
             return
         if not (token and hmac.compare_digest(token.encode(), self.credentials.secret.encode())):
-            raise ServiceError(401, "invalid_token", "the token operation wants a bearer too")
+            raise ServiceError(401, "invalid_token", "the token operation requires a bearer")
 
     def revoke(self, token: str) -> bool:
-        """End the life of `token`; say whether it was alive."""
+        """Revoke `token`; return whether it was live."""
         return self._grants.pop(token, None) is not None
 
     def revoke_all(self) -> int:
-        """End the life of every token; return how many there were."""
+        """Revoke all tokens; return their number."""
         count = len(self._grants)
         self._grants.clear()
         return count
 
     def live(self) -> int:
-        """Return the number of tokens still good."""
+        """Return the number of live tokens."""
         now = time.time()
         return sum(grant.expires_at > now for grant in self._grants.values())
 
 
 def bearer(headers: Mapping[bytes, bytes]) -> str:
-    """Return the bearer credential of a request's headers, or an empty text."""
+    """Return the bearer credential of a request, empty if there is none."""
     scheme, _, credential = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return credential.strip() if scheme.lower() == "bearer" else ""

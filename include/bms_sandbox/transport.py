@@ -1,7 +1,6 @@
-"""Reach the TCP connection under a request, to break it on purpose.
+"""Access to the TCP connection of a request, to reset, close or delay it.
 
-ASGI hides the transport. The protocol class below hands it to the application as an extension
-of the scope: it wraps the application per connection, the one place where both are known.
+ASGI hides the transport, so the protocol class adds it to the scope as an extension.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ EXTENSION = "bms_sandbox.transport"
 
 
 class TransportProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # uvicorn picks it at run time
-    """uvicorn's HTTP protocol, whichever is installed, with the transport in the scope."""
+    """HTTP protocol of uvicorn with the transport in the scope."""
 
     def __init__(self, config: Config, *args: Any, **settings: Any) -> None:
         super().__init__(config, *args, **settings)
@@ -31,8 +30,8 @@ class TransportProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # u
         await self._served(scope, receive, send)
 
 
-class Door:
-    """Accept connections of a listening socket, except while the door is closed."""
+class Listener:
+    """Accept connections of a listening socket; can pause."""
 
     def __init__(
         self, listening: socket.socket, backlog: int, protocol: Callable[[], asyncio.Protocol]
@@ -44,13 +43,13 @@ class Door:
         self._full: list[socket.socket] = []
 
     def open(self) -> None:
-        """Accept connections from now on."""
+        """Accept connections."""
         self.close()
         self._listening.listen(self._backlog)
         self._accepting = asyncio.create_task(self._accept())
 
     def close(self) -> None:
-        """Accept no more connections; those that are open go on."""
+        """Stop accepting connections; open connections continue."""
         for made in self._full:
             made.close()
         self._full.clear()
@@ -59,11 +58,11 @@ class Door:
         if self._opening is not None:
             self._opening.cancel()
 
-    def close_for(self, seconds: float) -> None:
-        """Let no connection come about for `seconds`.
+    def pause(self, seconds: float) -> None:
+        """Establish no connection for `seconds`.
 
-        The kernel completes connections by itself as long as it has room for them: the room is
-        cut to one and taken, so that it leaves further attempts unanswered.
+        The kernel completes connections while the backlog has room. Reduce the backlog to one and
+        fill it with a connection of our own, so that the kernel ignores further attempts.
         """
         self.close()
         self._listening.listen(0)
@@ -76,35 +75,35 @@ class Door:
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            # A peer may be gone again before its connection is served.
+            # A peer may close the connection before it is served.
             with suppress(ConnectionError):
                 connection, _ = await loop.sock_accept(self._listening)
                 await loop.connect_accepted_socket(self._protocol, connection)
 
 
 def transport_of(scope: MutableMapping[str, Any]) -> asyncio.Transport:
-    """Return the transport under a request served through TransportProtocol."""
+    """Return the transport of a request."""
     transport: asyncio.Transport = scope["extensions"][EXTENSION]
     return transport
 
 
 async def reset(scope: Scope, receive: Receive) -> None:
-    """Answer with a TCP reset: nothing more is sent, the peer's next read or write fails."""
+    """Reset the connection: the next read or write of the peer fails."""
     transport = transport_of(scope)
     connection = transport.get_extra_info("socket")
-    # A lingering time of zero makes the kernel send RST instead of FIN.
+    # A linger time of zero makes the kernel send RST instead of FIN.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
     await gone(receive)
 
 
 async def close(scope: Scope, receive: Receive) -> None:
-    """End the connection in good order after what is already written, be it complete or not."""
+    """Close the connection normally after the data written so far."""
     transport_of(scope).close()
     await gone(receive)
 
 
 async def gone(receive: Receive) -> None:
-    """Wait until the server has noticed that the connection is over."""
+    """Wait until the server has noticed the end of the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -88,7 +88,7 @@ class Actors:
         taken = self.service.snapshot([1], now())
         by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in taken.records.values():
-            for digest in {known.key, *known.others} - {None}:
+            for digest in {known.key, *known.other_digests} - {None}:
                 by_digest[digest or ""].append(known)
         number = self.ledger.keep(taken)
         rows = {entry.key: entry for entry in self.ledger.rows.values()}
@@ -97,7 +97,9 @@ class Actors:
             entry = rows.get(IDENTITY.key(body) or "")
             if entry is not None and entry.state is not State.REJECTED:
                 continue
-            match = by_rules(by_digest, IDENTITY.finders(body), IDENTITY.mark(body), but=())
+            match = by_rules(
+                by_digest, IDENTITY.rules_by_digest(body), IDENTITY.comparison_digests(body), but=()
+            )
             if match.known is not None or match.several:
                 continue  # there already, or for the service's own users
             if entry is None:

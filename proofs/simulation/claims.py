@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, Ending, minted
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, Ending, dag_run_id_of
 from bms_flows.onboarding.inbox.closing import all_present
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.clock import EPOCH
 
@@ -22,14 +22,14 @@ class MemoryClaims:
     rows: dict[int, Drop] = field(default_factory=dict)
     expires: dict[int, datetime] = field(default_factory=dict)
 
-    def enter(self, resource: str, seen: Seen, dag_run_id: str | None = None) -> Drop:
-        """Take a file for a run, as `claim.enter`."""
+    def enter(self, resource: str, seen: FoundFile, dag_run_id: str | None = None) -> Drop:
+        """Take a file for a run, as `claim.claim_file`."""
         same = [
             each for each in self.rows.values() if (each.resource, each.seen) == (resource, seen)
         ]
         if not same:
             number = len(self.rows) + 1
-            run = dag_run_id or minted(resource, number, self.now)
+            run = dag_run_id or dag_run_id_of(resource, number, self.now)
             self.rows[number] = Drop(
                 number,
                 resource,
@@ -43,14 +43,14 @@ class MemoryClaims:
             )
             return self._hold(number, run)
         [known] = same
-        wanted = dag_run_id or minted(resource, known.id, known.entered_at)
+        wanted = dag_run_id or dag_run_id_of(resource, known.id, known.entered_at)
         if known.state != "open" or known.dag_run_id == wanted:
             return known
         self._free(known, wanted)
         return self._hold(known.id, wanted)
 
     def enter_again(self, ended: Drop) -> Drop:
-        """Take a file that is unchanged since its drop ended, like `claim.enter_again`."""
+        """Take a file that is unchanged since its drop ended, like `claim.claim_again`."""
         known = self.rows[ended.id]
         if known.state in ENDED:
             self.rows[known.id] = replace(known, stamp=f"{known.stamp} of drop {known.id}")
@@ -65,7 +65,7 @@ class MemoryClaims:
         return self._hold(number, dag_run_id)
 
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-        """Store the file's digest; return an earlier drop of the same content, as `closing.record`."""
+        """Store the file's digest; return an earlier drop of the same content, as `closing.record_content`."""
         self._renew(held)
         self.rows[held.id] = replace(self.rows[held.id], sha256=sha256, archive=archive)
         earlier = [

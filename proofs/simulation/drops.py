@@ -24,9 +24,9 @@ from uuid import UUID
 
 from upath import UPath
 
-from bms_flows.onboarding.inbox import archive as custody
+from bms_flows.onboarding.inbox import archive as archiving
 from bms_flows.onboarding.inbox import discovery as inbox
-from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop
 from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.claims import MemoryClaims
@@ -135,10 +135,10 @@ class World:
 
     def dispatch(self) -> None:
         """Enter the files of the inbox and process open drops, like dispatcher and runs."""
-        for number in custody.strays(UPath(self.inbox)):
+        for number in archiving.orphaned_drops(UPath(self.inbox)):
             if self.claims.rows[number].state != "open":
-                custody.give_back(UPath(self.inbox), self.claims.rows[number])
-        for seen in inbox.look(UPath(self.inbox)).values():
+                archiving.return_to_inbox(UPath(self.inbox), self.claims.rows[number])
+        for seen in inbox.list_files(UPath(self.inbox)).values():
             with suppress(Busy):
                 drop = self.claims.enter(RESOURCE, seen)
                 if drop.state in ENDED:  # the same file again, unchanged
@@ -153,11 +153,11 @@ class World:
         self.recorder.counts["attempts"] += 1
         try:
             self._work(self.claims.reopen(number, run_id))
-        except (Busy, LeaseLost, DropGone, FileNotFoundError, FileExistsError, Killed) as end:
+        except (Busy, LeaseLost, FileChanged, FileNotFoundError, FileExistsError, Killed) as end:
             self.recorder.counts[f"attempts ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
             self.recorder.note(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
-            if isinstance(end, DropGone):
+            if isinstance(end, FileChanged):
                 with suppress(LeaseLost):
                     self.claims.finish(self.claims.rows[number], "withdrawn")
         finally:
@@ -166,7 +166,10 @@ class World:
 
     def _work(self, held: Drop) -> None:
         archived = _watched(
-            self, lambda: custody.take(UPath(self.inbox), UPath(self.folder / "archive"), held)
+            self,
+            lambda: archiving.move_to_archive(
+                UPath(self.inbox), UPath(self.folder / "archive"), held
+            ),
         )
         content = archived.read_bytes()
         digest = sha256(content).hexdigest()

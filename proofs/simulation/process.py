@@ -9,7 +9,7 @@ from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.ledger.store import Step
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.remote import Made
+from bms_flows.onboarding.resources.remote import Created
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.service import SimulatedService
@@ -125,7 +125,7 @@ class Process:
         """Return a record that was read as a list would show it."""
         return self._service.known(record)
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
         """Send a create that continues after this process ends."""
         # A paused machine finds its timers and its clock unchanged.
         await self._step(timers_stop=self._clock_stops)

@@ -14,7 +14,7 @@ from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
+from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 from proofs.simulation.clock import now
 from proofs.simulation.ledger import IDENTITY
@@ -94,7 +94,7 @@ class SimulatedService:
         """Return a record that was read as a list would show it."""
         return record
 
-    async def create(self, body: Mapping[str, Any]) -> Made:
+    async def create(self, body: Mapping[str, Any]) -> Created:
         """Send a create with a random outcome."""
         key = IDENTITY.key(body) or ""
         fate = self.fates()
@@ -112,7 +112,7 @@ class SimulatedService:
             raise AmbiguousWrite(ENDPOINT, "server error", status=504)
         return await asyncio.shield(served)
 
-    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Made:
+    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Created:
         if self.in_flight[key]:
             self.overlaps.append((now(), key))
         self.in_flight[key] += 1
@@ -144,12 +144,12 @@ class SimulatedService:
         finally:
             self.in_flight[key] -= 1
 
-    def _commit(self, body: Mapping[str, Any]) -> Made:
+    def _commit(self, body: Mapping[str, Any]) -> Created:
         stored = {**body, "payroll_number": self.stored(body["payroll_number"])}
         known, at = self._known(stored), now()
         listed_from = at + timedelta(seconds=self.lag())
         self.records.append(Record(known, at, listed_from, int(body["payroll_number"])))
-        return Made(known.remote_id, known.number, True)
+        return Created(known.remote_id, known.number, True)
 
     def type_in(self, body: Mapping[str, Any], who: int) -> None:
         """Take a record that an HR user types in; lists show it at once."""
@@ -172,9 +172,9 @@ class SimulatedService:
             number=self.made,
             is_standby=True,
             key=IDENTITY.key(body),
-            others=IDENTITY.others(body),
-            loose=IDENTITY.loose(body),
-            marks=IDENTITY.mark(body),
+            other_digests=IDENTITY.other_digests(body),
+            loose_digests=IDENTITY.loose_digests(body),
+            comparison_fields=IDENTITY.comparison_digests(body),
             values={"id_entity": body["id_entity"]},
         )
 

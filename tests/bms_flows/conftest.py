@@ -37,7 +37,7 @@ def service() -> Iterator[Sandbox]:
 def sandbox(service: Sandbox) -> Sandbox:
     """The sandbox as it was at its start."""
     service.reset()
-    service.forget()
+    service.reset_counts()
     return service
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from proofs import flows
@@ -82,7 +82,7 @@ def flow(
         case "contact sync":
             return flows.ContactSync(warehouse_uri, root, sandbox.url, page_size=100)
     engine = database.connect(warehouse_uri)
-    number = claim.enter(engine, "employee", Seen("a.csv", len(FILE), "1")).id
+    number = claim.claim_file(engine, "employee", FoundFile("a.csv", len(FILE), "1")).id
     engine.dispose()
     told = replace(flows.service(sandbox.url), backoff_cap=0.02)
     return flows.Creation(Run(warehouse_uri, told, number, FILE))

@@ -98,8 +98,8 @@ def test_what_is_no_regular_file_is_no_drop_and_is_not_read(
         os.mkfifo(path)
     else:
         path.mkdir()
-    assert discovery.look(UPath(shared)) == {}
-    assert discovery.see(UPath(shared), "a.csv") is None
+    assert discovery.list_files(UPath(shared)) == {}
+    assert discovery.find_file(UPath(shared), "a.csv") is None
     with at_most(5):
         for read in (discovery.head, discovery.being_written, storage.read_file, archive.digest):
             with pytest.raises(NotRegularFile):
@@ -113,9 +113,9 @@ def test_a_file_exchanged_after_its_claim_is_not_followed(
     """The exchange comes in the last moment: after the check of size and time, before the open."""
     path = shared / "a.csv"
     path.write_bytes(CONTENT)
-    seen = discovery.see(UPath(shared), "a.csv")
+    seen = discovery.find_file(UPath(shared), "a.csv")
     assert seen is not None
-    drop = claim.enter(warehouse, "employee", seen)
+    drop = claim.claim_file(warehouse, "employee", seen)
     check = archive._ensure_claimed
 
     def exchanged(*given: object) -> None:
@@ -128,8 +128,8 @@ def test_a_file_exchanged_after_its_claim_is_not_followed(
             os.mkfifo(aside)
 
     monkeypatch.setattr(archive, "_ensure_claimed", exchanged)
-    with at_most(5), pytest.raises(archive.DropGone):
-        archive.take(UPath(shared), UPath(shared.parent / "archive"), drop)
+    with at_most(5), pytest.raises(archive.FileChanged):
+        archive.move_to_archive(UPath(shared), UPath(shared.parent / "archive"), drop)
     assert not [each for each in (shared.parent / "archive").rglob("*") if each.is_file()]
 
 

@@ -30,7 +30,7 @@ def service() -> Iterator[Sandbox]:
 def sandbox(service: Sandbox) -> Sandbox:
     """The sandbox in its initial state."""
     service.reset()
-    service.forget()
+    service.reset_counts()
     return service
 
 

@@ -24,7 +24,7 @@ class Answer:
 
 @dataclass
 class Caller:
-    """Speak plain HTTP to the sandbox with a token of its own."""
+    """HTTP client of the sandbox with a separate token."""
 
     sandbox: Sandbox
     token: str = ""

@@ -1,4 +1,4 @@
-"""One sandbox process for the whole folder; each test finds it as it was at the start."""
+"""One sandbox process for all tests of the folder, reset before each test."""
 
 from collections.abc import Iterator
 

@@ -27,7 +27,7 @@ SPOILS = {
 
 
 def asked(caller: Caller) -> dict[str, Any]:
-    """Return what the service says of the same rows, asked in several ways."""
+    """Return the same rows as returned by several different requests."""
     invoices, contacts = "/v1/ERP/invoices/clients", "/v1/CRM/contacts"
     consultants = "/v1/CRM/Consultants"
     return {

@@ -34,7 +34,7 @@ def test_control_counts_as_no_request_and_suffers_no_fault(sandbox: Sandbox) -> 
 def test_forget_starts_counting_anew_and_keeps_the_rest(caller: Caller) -> None:
     caller.sandbox.set_fault("503", count=1)
     assert [caller.get("/v1/CRM/contacts/1001").status for _ in range(2)] == [503, 200]
-    caller.sandbox.forget()
+    caller.sandbox.reset_counts()
     truth = caller.sandbox.truth()
     assert (truth["requests"], truth["faults"], truth["tokens"]) == (
         {},

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from bms_sandbox.dialect import SCOPES, Dialect, UnknownReadingError, describe, parse_options
+from bms_sandbox.dialect import SCOPES, Dialect, InvalidDialectError, describe, parse_options
 
 
 def test_options_and_json_values_read_the_same() -> None:
@@ -46,12 +46,12 @@ def test_options_and_json_values_read_the_same() -> None:
     ],
 )
 def test_refused_reading_names_the_field(name: str, value: Any) -> None:
-    with pytest.raises(UnknownReadingError, match=name):
+    with pytest.raises(InvalidDialectError, match=name):
         Dialect().changed({name: value})
 
 
 def test_option_without_equals_sign_is_refused() -> None:
-    with pytest.raises(UnknownReadingError, match="name=value"):
+    with pytest.raises(InvalidDialectError, match="name=value"):
         parse_options(["nulls"])
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bms_sandbox.faults import KINDS, Fault, Faults, UnknownFaultError, describe
+from bms_sandbox.faults import KINDS, Fault, Faults, InvalidFaultError, describe
 
 
 def test_count_is_the_next_requests_that_match_the_operation() -> None:
@@ -61,7 +61,7 @@ def test_a_rate_limit_strikes_beyond_its_requests_a_second() -> None:
     "option", ["504", "503:often=1", "503:count=x", "503:probability=2", "", "503:count"]
 )
 def test_wrong_option_is_refused(option: str) -> None:
-    with pytest.raises(UnknownFaultError):
+    with pytest.raises(InvalidFaultError):
         Fault.from_option(option)
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bms_sandbox.dialect import Dialect, UnknownReadingError
-from bms_sandbox.forms import FORMS, Forms, UnknownFormError, describe
+from bms_sandbox.dialect import Dialect, InvalidDialectError
+from bms_sandbox.forms import FORMS, Forms, InvalidFormError, describe
 from tests.bms_sandbox.caller import Caller
 
 MORNING = datetime(2026, 3, 31, 7, 15, 30, tzinfo=UTC)
@@ -72,13 +72,13 @@ def test_a_rule_may_name_operations_and_fields_by_pattern() -> None:
     ["email", "=lower", "email=", "email=tiny", "email=zeros:x", "email=lower:3", "x=naive:Mars"],
 )
 def test_wrong_rules_are_refused(rule: str) -> None:
-    with pytest.raises(UnknownFormError):
+    with pytest.raises(InvalidFormError):
         Forms([rule])
 
 
 @pytest.mark.parametrize("form", ["absent", "renamed:x"])
 def test_a_row_can_not_be_stored_without_a_field(form: str) -> None:
-    with pytest.raises(UnknownReadingError, match="stored_forms"):
+    with pytest.raises(InvalidDialectError, match="stored_forms"):
         Dialect().changed({"stored_forms": f"email={form}"})
 
 

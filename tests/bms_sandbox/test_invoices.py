@@ -1,7 +1,7 @@
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from bms_sandbox.demo import DemoInvoices
+from bms_sandbox.demo_invoices import DemoInvoices
 from bms_sandbox.invoices import FAR, Invoice, InvoiceBook
 
 DAY = date(2026, 3, 31)

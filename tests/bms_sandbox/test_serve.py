@@ -33,7 +33,7 @@ def test_running_takes_dialect_faults_options_and_credentials() -> None:
 
 
 def test_answers_on_a_kept_connection_wait_for_no_acknowledgement() -> None:
-    """A kernel that gathers small pieces keeps every answer back for 40 ms."""
+    """A kernel that gathers small chunks keeps every answer back for 40 ms."""
     with running() as sandbox:
         connection = HTTPConnection(sandbox.url.removeprefix("http://"), timeout=5)
         seconds = []

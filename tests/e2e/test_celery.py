@@ -147,7 +147,7 @@ def test_a_killed_worker_costs_nothing(
     store: Any,
 ) -> None:
     """One worker is killed during an extraction, the other during an onboarding; both restart."""
-    sandbox.forget()
+    sandbox.reset_counts()
     sandbox.set_latency(0.5)
     run = airflow.trigger(
         "invoice_extraction", start_date=f"{FIRST}", end_date=f"{LAST}", entities=[1, 2]

@@ -140,7 +140,7 @@ class Play:
 
     def wave(self, fault: str, cells: list[Cell]) -> list[str]:
         """Run cells under a fault; return the violations as text."""
-        self.sandbox.forget()
+        self.sandbox.reset_counts()
         for operation in {KINDS[cell.resource].operation for cell in cells}:
             if fault != "none":
                 self.sandbox.set_fault(fault, operation, count=2, **FAULTS[fault])

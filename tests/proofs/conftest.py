@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
@@ -46,7 +46,7 @@ def service() -> Iterator[Sandbox]:
 def sandbox(service: Sandbox) -> Sandbox:
     """The sandbox in its initial state."""
     service.reset()
-    service.forget()
+    service.reset_counts()
     return service
 
 
@@ -67,10 +67,10 @@ def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
         sandbox.reset()
         sandbox.set_clock(datetime.now(UTC), frozen=False)
         sandbox.set_latency(0.05)  # a create takes longer than a service check
-        sandbox.forget()
+        sandbox.reset_counts()
         uri = here.warehouse()
         engine = database.connect(uri)
-        number = claim.enter(engine, "employee", Seen("a.csv", len(FILE), "1")).id
+        number = claim.claim_file(engine, "employee", FoundFile("a.csv", len(FILE), "1")).id
         engine.dispose()
         service = replace(flows.service(sandbox.url), timeout=5, backoff_cap=0.02)
         return Run(uri, service, number, FILE, settings=settings)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from bms_flows.invoices import leases
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from proofs import flows
@@ -61,11 +61,13 @@ class Taking:
     """Another run's attempt at a file."""
 
     warehouse: str
-    seen: Seen
+    seen: FoundFile
 
     def __call__(self, at: int | None, act: Act) -> int:  # noqa: ARG002 - a flow
         """Take it."""
-        claim.enter(database.connect(self.warehouse), "employee", self.seen, dag_run_id="another")
+        claim.claim_file(
+            database.connect(self.warehouse), "employee", self.seen, dag_run_id="another"
+        )
         return 0
 
 
@@ -161,8 +163,8 @@ def test_who_dies_with_its_clock_ahead_holds_days_no_longer_than_others(
 
 
 def test_a_file_that_is_held_is_not_another_s_by_its_clock(here: WarehouseServer) -> None:
-    uri, seen = here.warehouse(), Seen("a.csv", 1, "1")
+    uri, seen = here.warehouse(), FoundFile("a.csv", 1, "1")
     engine = database.connect(uri)
-    claim.enter(engine, "employee", seen)
+    claim.claim_file(engine, "employee", seen)
     engine.dispose()
     assert flows.run(Ahead(Taking(uri, seen), JUMPS[0]), context=SPAWN).kind == "Busy"

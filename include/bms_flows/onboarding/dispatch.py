@@ -14,15 +14,15 @@ from bms_flows.onboarding.inbox import (
     claim,
     closing,
     discovery,
-    not_taken,
+    skipped_files,
     templates,
     unfinished,
 )
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import UNDECLARED, Format, Sheet
+from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat, Sheet
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import step_log
@@ -47,12 +47,12 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
     with recorded_step(flow, step) as step_run_id:
         folder = provide(flow, name)
         _restore_orphaned_files(flow, folder)
-        before = discovery.look(folder)
+        before = discovery.list_files(folder)
         files = before
         if before:
             time.sleep(flow.settings.drop_settle_s)  # a file is settled if it does not change
-            files = discovery.look(folder)
-        looked = discovery.settled(folder, before.values(), files.values())
+            files = discovery.list_files(folder)
+        looked = discovery.compare_scans(folder, before.values(), files.values())
         for seen in looked.settled:
             try:
                 _claim(flow, name, folder, seen)
@@ -60,9 +60,9 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
                 log.info("%s", busy)
         now = database.now(flow.warehouse)
         stable = timedelta(minutes=flow.settings.drop_stable_minutes)
-        for each in unfinished.keep(flow.warehouse, name, files.values(), looked.waiting):
+        for each in unfinished.save(flow.warehouse, name, files.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
-            if each.cut_off(now, stable):
+            if each.is_truncated(now, stable):
                 _claim(flow, name, folder, files[each.path])
         _update_notice(flow, name, folder)
         with flow.warehouse.begin() as connection:
@@ -83,19 +83,19 @@ def provide(flow: FlowContext, name: str) -> UPath:
 def tidy(flow: FlowContext, name: str) -> None:
     """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
     folder = _folder(flow, name)
-    unfinished.forget(flow.warehouse, name, lambda: discovery.look(folder))
+    unfinished.withdraw_missing(flow.warehouse, name, lambda: discovery.list_files(folder))
     _update_notice(flow, name, folder)
 
 
 def drop_of_run(flow: FlowContext, name: str, params: Mapping[str, Any], run_id: str) -> Drop:
     """Return the drop of a DAG run, claimed by the run; raise `NoSuchFile`."""
-    if own := claim.of_run(flow.warehouse, name, run_id):
+    if own := claim.drop_of_run(flow.warehouse, name, run_id):
         # An earlier try claimed the drop. A closed drop means that the run was cleared.
         reopened = own.state in ("not_applied", "withdrawn") or params.get("decision")
         return claim.reopen(flow.warehouse, own.id, run_id) if reopened else own
     if params.get("path"):
         folder = _folder(flow, name)
-        seen = discovery.see(folder, params["path"])
+        seen = discovery.find_file(folder, params["path"])
         if seen is None:
             raise NoSuchFile("no such file in the inbox; enter its name in the inbox")
         return _claim(flow, name, folder, seen, run_id)
@@ -110,23 +110,23 @@ def drop_of_run(flow: FlowContext, name: str, params: Mapping[str, Any], run_id:
 def archive_original(flow: FlowContext, name: str, drop: Drop) -> UPath:
     """Move the file of a drop to the archive; return its path there.
 
-    Closes the drop and raises `DropGone` if the file changed or is missing.
+    Closes the drop and raises `FileChanged` if the file changed or is missing.
     """
     folder = _folder(flow, name)
     try:
-        return archive.take(folder, flow.data_root / "archive" / folder_name(name), drop)
-    except archive.DropGone:
+        return archive.move_to_archive(folder, flow.data_root / "archive" / folder_name(name), drop)
+    except archive.FileChanged:
         closing.withdraw(flow.warehouse, drop, _missing_reason(folder, drop))
         raise
 
 
 def read_original(flow: FlowContext, name: str, drop: Drop) -> tuple[Sheet, UPath]:
-    """Archive and parse the file of a drop; return the content and the path. Raises `DropGone`."""
+    """Archive and parse the file of a drop; return the content and the path. Raises `FileChanged`."""
     original = archive_original(flow, name, drop)
     content = discovery.head(original)
     sheet = read(content, original.name, REMOTES[name].resource, declared(name))
-    cut_off = None if discovery.complete(content, original.name) else report.last_line(sheet)
-    return replace(sheet, sha256=archive.digest(original), cut_off=cut_off), original
+    truncated_at = None if discovery.complete(content, original.name) else report.last_line(sheet)
+    return replace(sheet, sha256=archive.digest(original), truncated_at=truncated_at), original
 
 
 def folder_name(name: str) -> str:
@@ -134,32 +134,32 @@ def folder_name(name: str) -> str:
     return REMOTES[name].resource.inbox
 
 
-def declared(name: str) -> Format:
+def declared(name: str) -> DeclaredFormat:
     """Return the declared file format of a resource's inbox."""
     return InboxSettings.from_environment().inbox_formats.get(folder_name(name), UNDECLARED)
 
 
 def _restore_orphaned_files(flow: FlowContext, folder: UPath) -> None:
     """Return files to the inbox that a killed run moved away for a drop that no longer needs them."""
-    for number in archive.strays(folder):
+    for number in archive.orphaned_drops(folder):
         try:
             drop = claim.get(flow.warehouse, number)
         except claim.NoSuchDrop:
             log.warning("returned files of unknown drop %s to the inbox", number)
-            archive.let_go(folder, number)
+            archive.return_unknown(folder, number)
             continue
         if drop.state != "open":
-            archive.give_back(folder, drop)
+            archive.return_to_inbox(folder, drop)
 
 
 def _claim(
-    flow: FlowContext, name: str, folder: UPath, seen: Seen, run_id: str | None = None
+    flow: FlowContext, name: str, folder: UPath, seen: FoundFile, run_id: str | None = None
 ) -> Drop:
     """Claim a file in the inbox for a run; raise `Busy` if another run has it."""
-    drop = claim.enter(flow.warehouse, name, seen, run_id)
-    if drop.state in claim.ENDED and discovery.see(folder, seen.path) == seen:
+    drop = claim.claim_file(flow.warehouse, name, seen, run_id)
+    if drop.state in claim.ENDED and discovery.find_file(folder, seen.path) == seen:
         # A run archives its file before it closes the drop, so this file was dropped later.
-        drop = claim.enter_again(flow.warehouse, drop, run_id)
+        drop = claim.claim_again(flow.warehouse, drop, run_id)
     return drop
 
 
@@ -167,18 +167,18 @@ def _update_notice(flow: FlowContext, name: str, folder: UPath) -> None:
     """Write into the inbox which files and folders are not claimed, and why."""
     now, own_files = database.now(flow.warehouse), templates.names(REMOTES[name].resource)
     skipped = [
-        *not_taken.waiting(unfinished.current(flow.warehouse, name), now),
-        *not_taken.passed_over(folder, own_files, now),
+        *skipped_files.waiting_files(unfinished.current(flow.warehouse, name), now),
+        *skipped_files.ignored_entries(folder, own_files, now),
     ]
     minutes = flow.settings.drop_stable_minutes
-    not_taken.publish(folder, skipped, flow.settings.time_zone, minutes)
+    skipped_files.publish(folder, skipped, flow.settings.time_zone, minutes)
 
 
 def _missing_reason(folder: UPath, drop: Drop) -> str:
     """Return the code of the reason why the file of a drop is not readable."""
     if drop.archive is not None:
-        return "not_kept"
-    return "gone" if discovery.see(folder, drop.path) is None else "changed"
+        return "archive_expired"
+    return "removed" if discovery.find_file(folder, drop.path) is None else "changed"
 
 
 def _folder(flow: FlowContext, name: str) -> UPath:

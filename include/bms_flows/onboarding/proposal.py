@@ -261,7 +261,7 @@ async def _decide(
         drop_id,
         plan,
         today,
-        sheet.cut_off,
+        sheet.truncated_at,
         by_setting=by_setting,
     )
 

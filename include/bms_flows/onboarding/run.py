@@ -139,15 +139,17 @@ def plan(run: OnboardingRun) -> dict[str, Any]:
     drop = dispatch.drop_of_run(flow, run.resource, params, run.dag_run_id)
     if drop.state != "open":
         return _nothing_to_do(drop, f"closed before: {drop.state}")
-    claim.started(flow.warehouse, drop.id)
+    claim.mark_started(flow.warehouse, drop.id)
     if params.get("decision"):
         try:
             return _decide(run, drop)
         except InvalidDecision:
-            closing.put_back(flow.warehouse, drop)
+            closing.restore_ending(flow.warehouse, drop)
             raise
     sheet, original = dispatch.read_original(flow, run.resource, drop)
-    earlier = closing.record(flow.warehouse, drop, sha256=sheet.sha256, archive=flow.name(original))
+    earlier = closing.record_content(
+        flow.warehouse, drop, sha256=sheet.sha256, archive=flow.name(original)
+    )
     version = rules_of(run.resource).version
     if earlier and closing.rules_of(flow.warehouse, earlier) == version:
         with flow.warehouse.begin() as connection:
@@ -311,10 +313,10 @@ def _save_last_line(run: OnboardingRun, drop: Drop, sheet: Sheet) -> None:
     The line is personal data. Airflow stores the text of a request and shows it to every user who may
     view the DAG, so the request has figures only. The report requires the right to edit the DAG.
     """
-    if sheet.cut_off is not None:
+    if sheet.truncated_at is not None:
         folder = run.report_folder(drop)
         storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
-        closing.show(run.flow.warehouse, drop, run.flow.name(folder))
+        closing.publish_report(run.flow.warehouse, drop, run.flow.name(folder))
 
 
 def _figures(counted: Mapping[str, int]) -> str:

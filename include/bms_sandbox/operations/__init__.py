@@ -1,4 +1,4 @@
-"""The eleven operations of the interface: names, methods, paths and scopes in one table."""
+"""The eleven operations of the interface: names, methods, paths and scopes."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One row of the section Endpoints; the token operation has no scope."""
+    """An operation of the section Endpoints; the token operation has no scope."""
 
     name: str
     method: str
@@ -20,7 +20,7 @@ class Operation:
 
     @property
     def creates(self) -> bool:
-        """Say whether the operation makes a row."""
+        """Whether the operation creates a row."""
         return self.name.startswith("create_")
 
 
@@ -41,7 +41,7 @@ BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
 def operation_of(method: str, path: str) -> Operation | None:
-    """Return the operation that a request addresses; path segments are case-sensitive."""
+    """Return the operation of a request, None if unknown; paths are case-sensitive."""
     for operation in OPERATIONS:
         if operation.method == method and operation.pattern.fullmatch(path):
             return operation

@@ -1,4 +1,4 @@
-"""Consultants (CRM): create, list in pages, read. Note the capital C of the path."""
+"""Operations on consultants (CRM): create, list in pages, read. The path has a capital C."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query, Response
 from bms_sandbox.errors import ServiceError, json_reply
 from bms_sandbox.operations.pages import created, envelope, need_names, ordered, page_of, shift
 from bms_sandbox.operations.shapes import Body, Int32, Shape, response
+from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
-from bms_sandbox.wire import Row
 
 
 class ConsultantSkill(Body):
-    """One of the skills of a consultant."""
+    """A skill of a consultant."""
 
     id: int | None = None
     level: int | None = None
@@ -20,14 +20,14 @@ class ConsultantSkill(Body):
 
 
 class ConsultantLanguage(Body):
-    """One of the languages of a consultant."""
+    """A language of a consultant."""
 
     code: str | None = None
     level: int | None = None
 
 
 class ConsultantCreation(Body):
-    """Consultant creation body; it has no currency."""
+    """Consultant creation body, without a currency."""
 
     first_name: str | None = None
     last_name: str | None = None
@@ -90,7 +90,7 @@ class ConsultantItem(Shape):
 
 
 class ConsultantDetail(ConsultantItem):
-    """Consultant detail: the list item and what is too long for a list."""
+    """Consultant detail: the list item and longer fields."""
 
     professional_profile: str
     address: str
@@ -114,7 +114,7 @@ ITEM = tuple(ConsultantItem.model_fields)
 
 
 def new_consultant(service: Service, body: ConsultantCreation) -> Row:
-    """Return the row that a creation makes, in euros: the currency isn't the client's to say."""
+    """Return the row of a creation; the currency is always EUR."""
     given = body.model_dump()
     now = service.clock.now()
     return (
@@ -137,7 +137,7 @@ def new_consultant(service: Service, body: ConsultantCreation) -> Row:
 
 
 def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations on `service`."""
+    """Return the routes of the three operations."""
     routes = APIRouter()
     table = service.tables["consultants"]
 
@@ -185,11 +185,11 @@ def router(service: Service) -> APIRouter:
         row = table.get(id_consultant, service.clock.now())
         if row is None:
             raise ServiceError(404, "unknown_consultant", "no such consultant")
-        return response(json_reply(service.wire.row(row, DETAIL)))
+        return response(json_reply(service.encoder.row(row, DETAIL)))
 
     @routes.post("/v1/CRM/Consultants", operation_id="create_consultant")
     async def create_consultant(body: ConsultantCreation) -> Response:
-        """Create a consultant: the answer is its id, in a shape that the interface doesn't show.
+        """Create a consultant; the dialect decides the form of the returned id.
 
         Créer un consultant : la réponse est son identifiant.
         """

@@ -1,4 +1,4 @@
-"""Contacts (CRM): create, list in pages, read."""
+"""Operations on contacts (CRM): create, list in pages, read."""
 
 from typing import Annotated, Literal
 
@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Response
 from bms_sandbox.errors import ServiceError, json_reply
 from bms_sandbox.operations.pages import created, envelope, need_names, ordered, page_of, shift
 from bms_sandbox.operations.shapes import Body, Int32, Shape, response
+from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
-from bms_sandbox.wire import Row
 
 ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
 
@@ -41,7 +41,7 @@ class ContactCreation(Body):
 
 
 class ContactDetail(Shape):
-    """Contact detail: the activity flag is named active here."""
+    """Contact detail; the activity flag is named `active`."""
 
     id: int
     first_name: str
@@ -77,7 +77,7 @@ class ContactDetail(Shape):
 
 
 class ContactItem(Shape):
-    """Contact list item: the activity flag is named actif here."""
+    """Contact list item; the activity flag is named `actif`."""
 
     id: int
     first_name: str
@@ -117,11 +117,11 @@ DETAIL = tuple(ContactDetail.model_fields)
 ITEM = tuple(ContactItem.model_fields)
 
 
-def kept(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool:
-    """Say whether the list filter shows `row`.
+def included(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool:
+    """Return whether the list filter includes `row`.
 
-    What ACTIVE and ASSIGNED mean isn't shown by the interface. Our assumption: active and not
-    deleted; with an account manager and not deleted.
+    The interface does not define ACTIVE and ASSIGNED. Our assumption: active and not deleted; with
+    an account manager and not deleted.
     """
     match state:
         case "ALL":
@@ -135,7 +135,7 @@ def kept(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool:
 
 
 def new_contact(service: Service, body: ContactCreation) -> Row:
-    """Return the row that a creation makes; the creator's id is 1: our assumption."""
+    """Return the row of a creation; created_by is 1: our assumption."""
     given = body.model_dump()
     domains = given.pop("contact_domains")
     flags = ("exclude_from_emailing", "send_greetings_card", "is_lead")
@@ -158,7 +158,7 @@ def new_contact(service: Service, body: ContactCreation) -> Row:
 
 
 def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations on `service`."""
+    """Return the routes of the three operations."""
     routes = APIRouter()
     table = service.tables["contacts"]
 
@@ -178,7 +178,7 @@ def router(service: Service) -> APIRouter:
 
         def keep(row: Row) -> bool:
             return (
-                kept(row, state, dialect.all_includes_deleted)
+                included(row, state, dialect.all_includes_deleted)
                 and (id_client is None or row["id_client"] == id_client)
                 and (is_lead is None or row["is_lead"] == is_lead)
             )
@@ -207,11 +207,11 @@ def router(service: Service) -> APIRouter:
         row = table.get(id_contact, service.clock.now())
         if row is None:
             raise ServiceError(404, "unknown_contact", "no such contact")
-        return response(json_reply(service.wire.row(row, DETAIL)))
+        return response(json_reply(service.encoder.row(row, DETAIL)))
 
     @routes.post("/v1/CRM/contacts", operation_id="create_contact")
     async def create_contact(body: ContactCreation) -> Response:
-        """Create a contact: the answer is its id, in a shape that the interface doesn't show.
+        """Create a contact; the dialect decides the form of the returned id.
 
         Créer un contact : la réponse est son identifiant.
         """

@@ -1,10 +1,10 @@
-"""The tables of employees: creation body and response, detail, list item."""
+"""Models of employees: creation body and response, detail, list item."""
 
 from bms_sandbox.operations.shapes import Body, Day, InstantText, Shape, Uuid
 
 
 class SalaryVariable(Body):
-    """One variable part of a salary."""
+    """A variable part of a salary."""
 
     type: str | None = None
     value: float | None = None
@@ -13,7 +13,7 @@ class SalaryVariable(Body):
 
 
 class Missions(Body):
-    """The missions, nested on the way in only."""
+    """The missions, an object in the creation body only."""
 
     mission1: str | None = None
     mission2: str | None = None
@@ -24,7 +24,7 @@ class Missions(Body):
 
 
 class EmployeeCreation(Body):
-    """Employee creation body; without id_entity nobody knows whom to employ."""
+    """Employee creation body; id_entity is required."""
 
     id_entity: int
     salutation_code: str | None = None
@@ -94,7 +94,7 @@ class EmployeeCreated(Shape):
 
 
 class EmployeeDetail(Shape):
-    """Employee detail: flat, missions too; no salary."""
+    """Employee detail: missions are flat; no salary."""
 
     guid_employee: Uuid
     id_employee: int

@@ -1,4 +1,4 @@
-"""Employees (HR): create, list of one entity, read by guid."""
+"""Operations on employees (HR): create, list of an entity, read by guid."""
 
 import uuid
 from datetime import date
@@ -16,34 +16,34 @@ from bms_sandbox.operations.employee_shapes import (
 )
 from bms_sandbox.operations.pages import need_names
 from bms_sandbox.operations.shapes import Int64, response
+from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
-from bms_sandbox.wire import Row
 
 CREATED = tuple(EmployeeCreated.model_fields)
 DETAIL = tuple(EmployeeDetail.model_fields)
 ITEM = tuple(EmployeeItem.model_fields)
 
 
-def kept(row: Row, state: EmployeeFilter, today: date) -> bool:
-    """Say whether the list filter shows `row` on `today`.
+def included(row: Row, state: EmployeeFilter, today: date) -> bool:
+    """Return whether the list filter includes `row` on `today`.
 
-    What the values mean isn't shown by the interface. Our assumption: FORMER means that the
-    departure date has passed, STANDBY the flag, ACTIVE neither of the two.
+    The interface does not define the filters. Our assumption: FORMER means that the departure date
+    has passed, STANDBY means the flag, ACTIVE means neither.
     """
-    gone = row["departure_date"] is not None and row["departure_date"] < today
+    former = row["departure_date"] is not None and row["departure_date"] < today
     match state:
         case "ALL":
             return True
         case "ACTIVE":
-            return not row["is_standby"] and not gone
+            return not row["is_standby"] and not former
         case "STANDBY":
             return bool(row["is_standby"])
         case "FORMER":
-            return gone
+            return former
 
 
 def new_employee(service: Service, body: EmployeeCreation) -> Row:
-    """Return the row that a creation makes: missions flat, salary kept beside the rest."""
+    """Return the row of a creation: missions are flat, the salary is stored."""
     given = body.model_dump()
     missions = given.pop("missions") or {}
     flags = [
@@ -73,7 +73,7 @@ def new_employee(service: Service, body: EmployeeCreation) -> Row:
 
 
 def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations on `service`."""
+    """Return the routes of the three operations."""
     routes = APIRouter()
     table = service.tables["employees"]
 
@@ -88,7 +88,7 @@ def router(service: Service) -> APIRouter:
             raise ServiceError(422, "unknown_entity", "no such id_entity")
         row = new_employee(service, body)
         service.commit("employees", row, "create_employee")
-        created = service.wire.row(row, CREATED)
+        created = service.encoder.row(row, CREATED)
         return response(json_reply(created, service.dialect.create_status))
 
     @routes.get(
@@ -108,11 +108,11 @@ def router(service: Service) -> APIRouter:
         shown, today = state or dialect.default_filter, now.date()
         rows = table.listing(
             (id_entity, shown, today),
-            lambda row: row["id_entity"] == id_entity and kept(row, shown, today),
+            lambda row: row["id_entity"] == id_entity and included(row, shown, today),
             dialect.list_order,
             now,
         )
-        return response(json_reply(b"[" + service.wire.joined(rows, ITEM) + b"]"))
+        return response(json_reply(b"[" + service.encoder.joined(rows, ITEM) + b"]"))
 
     @routes.get(
         "/v1/HR/employees/{guid_employee}",
@@ -127,6 +127,6 @@ def router(service: Service) -> APIRouter:
         row = table.get(str(guid_employee), service.clock.now())
         if row is None:
             raise ServiceError(404, "unknown_employee", "no such employee")
-        return response(json_reply(service.wire.row(row, DETAIL)))
+        return response(json_reply(service.encoder.row(row, DETAIL)))
 
     return routes

@@ -1,15 +1,15 @@
-"""GET /v1/ERP/invoices/clients: a bare array of client invoices over a range of dates."""
+"""Operation GET /v1/ERP/invoices/clients: an array of client invoices of a date range."""
 
 from datetime import date, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from bms_sandbox.demo import EPOCH
+from bms_sandbox.demo_invoices import EPOCH
 from bms_sandbox.dialect import Language
 from bms_sandbox.errors import Reply, ServiceError
 from bms_sandbox.operations.shapes import Int64, Shape, response
-from bms_sandbox.rendering import MEGABYTE, InvoiceDays
+from bms_sandbox.response_cache import MEGABYTE, InvoiceDayCache
 from bms_sandbox.service import Service
 
 
@@ -53,11 +53,17 @@ JSON = ((b"content-type", b"application/json"),)
 
 
 def list_client_invoices(
-    service: Service, days: InvoiceDays, id_entity: int, first: date, last: date, language: Language
+    service: Service,
+    days: InvoiceDayCache,
+    id_entity: int,
+    first: date,
+    last: date,
+    language: Language,
 ) -> Reply:
-    """Answer the invoices of `id_entity` from `first` to `last` as the dialect reads them.
+    """Return the response with the invoices of `id_entity` from `first` to `last`.
 
-    A range that ends before it starts is empty; too long a range is refused with 422.
+    The dialect decides what the range means. A range that ends before its start is empty; a range
+    that is too long is 422.
     """
     dialect, now = service.dialect, service.clock.now()
     if dialect.end_date == "exclusive" and last > date.min:
@@ -69,38 +75,38 @@ def list_client_invoices(
             raise ServiceError(404, "unknown_entity", "no such id_entity")
         return Reply(200, JSON, (b"[]",))
     if dialect.range_date == "invoice_date":
-        # Invoices dated ahead of the clock exist only where a control route put them.
+        # Invoices dated after the clock exist only if a control route inserted them.
         last = min(last, service.invoices.last_day(now.date()))
         ordinals = range(max(first, EPOCH).toordinal(), last.toordinal() + 1)
         if dialect.list_order == "id_desc":
             ordinals = ordinals[::-1]
-        pieces = [
-            days.piece(id_entity, date.fromordinal(ordinal), language, service.wire, now)
+        chunks = [
+            days.chunk(id_entity, date.fromordinal(ordinal), language, service.encoder, now)
             for ordinal in ordinals
         ]
     else:
         found = service.invoices.within(id_entity, first, last, dialect.range_date, now)
         shown = [row.as_of(now, language) for row in found]
         shown.sort(key=lambda row: row["id_invoice"], reverse=dialect.list_order == "id_desc")
-        pieces = [service.wire.joined(shown, FIELDS)]
-    return Reply(200, JSON, _array(pieces))
+        chunks = [service.encoder.joined(shown, FIELDS)]
+    return Reply(200, JSON, _array(chunks))
 
 
-def _array(pieces: list[bytes]) -> tuple[bytes, ...]:
-    """Write comma-joined runs of rows as one JSON array, without copying them."""
+def _array(chunks: list[bytes]) -> tuple[bytes, ...]:
+    """Return comma-joined rows as one JSON array, without copying."""
     written = [b"["]
-    for piece in filter(None, pieces):
+    for chunk in filter(None, chunks):
         if len(written) > 1:
             written.append(b",")
-        written.append(piece)
+        written.append(chunk)
     return (*written, b"]")
 
 
 def router(service: Service) -> APIRouter:
-    """Return the route of the operation on `service`."""
+    """Return the route of the operation."""
     routes = APIRouter()
     limit = 2_000 * MEGABYTE if service.settings.fast else 64 * MEGABYTE
-    days = InvoiceDays(service.invoices, FIELDS, limit)
+    days = InvoiceDayCache(service.invoices, FIELDS, limit)
 
     @routes.get(
         "/v1/ERP/invoices/clients",

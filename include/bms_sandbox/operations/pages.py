@@ -1,4 +1,4 @@
-"""The paged list envelope of contacts and consultants, and what the dialect makes of paging."""
+"""Paging of contacts and consultants according to the dialect, and responses of creations."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from random import Random
 
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.errors import Reply, ServiceError, json_reply
+from bms_sandbox.row_encoder import EXTRA, Row
 from bms_sandbox.service import Service
-from bms_sandbox.wire import EXTRA, Row
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What to answer: the slice of the rows, and the number of pages."""
+    """A page: the slice of the rows, and the number of pages."""
 
     first: int
     last: int
@@ -20,9 +20,9 @@ class Page:
 
 
 def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
-    """Cut page `number` of `size` out of `count` rows as the dialect says.
+    """Return page `number` of `size` of `count` rows according to the dialect.
 
-    Numbers below 1 are refused with 422: not shown by the interface, our assumption.
+    Numbers below 1 are 422: our assumption, the interface does not define it.
     """
     if number < 1 or size < 1:
         raise ServiceError(422, "invalid_page", "page_number and page_size start at 1")
@@ -42,16 +42,16 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
 
 
 def envelope(service: Service, page: Page, rows: Iterable[Row], names: tuple[str, ...]) -> Reply:
-    """Write the paged list envelope: total_pages, and the rows of the page as data."""
-    wire = service.wire
+    """Return the response of a page: total_pages, and the rows as data."""
+    encoder = service.encoder
     extra = EXTRA if service.dialect.extra_fields else {}
-    head = wire.encode({"total_pages": page.total_pages} | extra)
-    data = wire.joined(rows, names)
+    head = encoder.encode({"total_pages": page.total_pages} | extra)
+    data = encoder.joined(rows, names)
     return json_reply(b"".join((head[:-1], b',"data":[', data, b"]}")))
 
 
 def created(service: Service, number: int, name: str) -> Reply:
-    """Answer a creation with its id in the shape of the dialect's created_id."""
+    """Return the response of a creation with the id in the form of the dialect's created_id."""
     dialect = service.dialect
     if dialect.created_id == "empty":
         return Reply(dialect.create_status, (), (b"",))
@@ -61,11 +61,11 @@ def created(service: Service, number: int, name: str) -> Reply:
         "object": {"id": number},
         "named_object": {name: number},
     }
-    return json_reply(service.wire.encode(shapes[dialect.created_id]), dialect.create_status)
+    return json_reply(service.encoder.encode(shapes[dialect.created_id]), dialect.create_status)
 
 
 def need_names(service: Service, first_name: str | None, last_name: str | None) -> None:
-    """Refuse a creation without names where the dialect's required_fields says so."""
+    """Raise 422 for a creation without names if the dialect requires them."""
     if service.dialect.required_fields == "none":
         return
     missing = [
@@ -79,7 +79,7 @@ def need_names(service: Service, first_name: str | None, last_name: str | None) 
 
 
 def ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
-    """Return a list's rows as they are, or in an order of this request's own where that fault strikes."""
+    """Return the rows of a list, shuffled if the fault unstable_order fires."""
     if not service.faults.take("unstable_order", operation):
         return rows
     random = Random(service.faults.fired["unstable_order"])  # noqa: S311 -> a repeatable order, not a secret
@@ -87,13 +87,13 @@ def ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
 
 
 def shift(service: Service, resource: str, operation: str, page: Page, shown: list[Row]) -> bool:
-    """Let the page-shift faults strike before a later page is answered; say if rows moved."""
+    """Let the page-shift faults fire before a later page is returned; return whether rows moved."""
     if page.first == 0 or not shown:
         return False
     table = service.tables[resource]
     moved = False
     if service.faults.take("page_insert", operation):
-        # A copy of the first row with a number in front of it sorts before all, in any order.
+        # A copy of the first row with a number before it sorts first in any order.
         backwards = service.dialect.list_order == "id_desc"
         number = table.next_number() if backwards else table.lowest_number() - 1
         table.add(shown[0] | {"id": number, "email": f"inserted.{number}@decalage.example"})

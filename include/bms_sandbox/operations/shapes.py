@@ -1,7 +1,7 @@
-"""How the interface's tables are written as models and documented in OpenAPI.
+"""Base models of the interface's tables and their OpenAPI schemas.
 
-The interface doesn't show which fields are required: no schema names any, and what a creation
-insists on is the dialect's required_fields.
+The interface does not show which fields are required, so no schema names any; the dialect's
+required_fields decides what a creation requires.
 """
 
 from datetime import date
@@ -15,7 +15,7 @@ from bms_sandbox.errors import Reply
 
 
 def as_published(schema: dict[str, Any]) -> None:
-    """Reduce a schema to what the interface shows: names, types and formats."""
+    """Reduce a schema to names, types and formats, as in the interface."""
     schema.pop("required", None)
     for name, prop in schema.get("properties", {}).items():
         kinds = [kind for kind in prop.pop("anyOf", []) if kind != {"type": "null"}]
@@ -25,13 +25,13 @@ def as_published(schema: dict[str, Any]) -> None:
 
 
 class Shape(BaseModel):
-    """A table of the interface that the service answers with."""
+    """A response model of the interface."""
 
     model_config = ConfigDict(json_schema_extra=as_published)
 
 
 class Body(Shape):
-    """A table of the interface that the service is sent: no type is bent into another."""
+    """A request model of the interface, without type coercion."""
 
     model_config = ConfigDict(strict=True, json_schema_extra=as_published)
 
@@ -47,7 +47,7 @@ def _within(bits: int) -> Any:
 
 def _calendar_day(value: Any, parse: ValidatorFunctionWrapHandler) -> date:
     if not isinstance(value, str):
-        raise ValueError("a date is a string, year-month-day")  # noqa: TRY004 -> pydantic's way to 422
+        raise ValueError("a date is a string of the form year-month-day")  # noqa: TRY004 -> pydantic's way to 422
     day: date = parse(value)
     return day
 
@@ -61,7 +61,7 @@ InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 def response(reply: Reply) -> Response:
-    """Hand a finished answer to FastAPI untouched."""
-    result = Response(b"".join(reply.pieces), reply.status)
+    """Return a finished response to FastAPI unchanged."""
+    result = Response(b"".join(reply.chunks), reply.status)
     result.raw_headers.extend(reply.headers)
     return result

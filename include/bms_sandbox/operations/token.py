@@ -1,4 +1,4 @@
-"""POST /v1/token: a new access token from client credentials."""
+"""Operation POST /v1/token: a new access token from client credentials."""
 
 from fastapi import APIRouter, Response
 
@@ -10,7 +10,7 @@ UNITS_PER_SECOND = {"seconds": 1, "milliseconds": 1000, "minutes": 1 / 60}
 
 
 class TokenRequest(Body):
-    """Body of the token request; all three are needed to know the client."""
+    """Body of the token request; all three fields are required."""
 
     client_id: str
     application_id: str
@@ -18,7 +18,7 @@ class TokenRequest(Body):
 
 
 class TokenResponse(Shape):
-    """The new token, its life in the unit of the dialect, and the granted scopes."""
+    """The new token, its lifetime in the dialect's unit, and the granted scopes."""
 
     access_token: str
     token_type: str
@@ -27,7 +27,7 @@ class TokenResponse(Shape):
 
 
 def router(service: Service) -> APIRouter:
-    """Return the route of the operation on `service`."""
+    """Return the route of the operation."""
     routes = APIRouter()
 
     @routes.post("/v1/token", response_model=TokenResponse, operation_id="token")
@@ -53,6 +53,6 @@ def router(service: Service) -> APIRouter:
                 answer["scope"] = []
             case "missing":
                 pass
-        return response(json_reply(service.wire.encode(answer), dialect.token_status))
+        return response(json_reply(service.encoder.encode(answer), dialect.token_status))
 
     return routes

@@ -57,5 +57,5 @@ class InboxTrigger(BaseEventTrigger):
             f"{folder.name}/{seen.path}": seen.stamp
             for folder in folders
             if folder.exists()
-            for seen in discovery.look(folder).values()
+            for seen in discovery.list_files(folder).values()
         }

@@ -95,7 +95,7 @@ def test_a_held_day_is_not_published_and_the_task_says_what_to_do(
 def test_an_accepted_load_is_published_without_reading_again(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path
 ) -> None:
-    sandbox.forget()
+    sandbox.reset_counts()
     (unit,) = held_loads(warehouse, [1])
     manifest = accepted(warehouse, tmp_path, unit)
     assert manifest is not None

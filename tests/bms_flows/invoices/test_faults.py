@@ -8,8 +8,8 @@ from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
 from bms_sandbox.bugs import BUGS
+from bms_sandbox.corruptions import CORRUPTIONS
 from bms_sandbox.faults import KINDS
-from bms_sandbox.losses import LOSSES
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice
@@ -42,7 +42,7 @@ OF_CREATION_OR_PAGES = {
     "read_only",
     "rate_limit",  # 429 to a reader, as tested by that name
 }
-SILENT = set(LOSSES)
+SILENT = set(CORRUPTIONS)
 CONTRADICTIONS = set(BUGS)
 """Seen only by who asks twice in different ways: the reconciliation."""
 
@@ -70,7 +70,7 @@ def test_a_passing_fault_leaves_the_same_table(
     extract(*DAYS)
     before = table_hash(warehouse)
     empty(warehouse)
-    sandbox.forget()
+    sandbox.reset_counts()
     sandbox.set_fault(kind, operation="list_client_invoices", count=2, **READING[kind])
     extract(*DAYS)
     assert table_hash(warehouse) == before

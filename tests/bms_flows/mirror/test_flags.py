@@ -24,7 +24,7 @@ def shifted(
             sandbox.edit("contacts", key, deleted=True)
         with mirror.warehouse.begin() as connection:
             connection.exec_driver_sql("truncate bms.contact, bms.contact_version")
-        sandbox.forget()
+        sandbox.reset_counts()
         sandbox.set_fault("page_delete", "list_contacts", after=after, count=1)
         manifest = mirror.run(asked=LIST_ONLY, concurrency=1)
         if not sandbox.truth()["faults"]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, insert, update
 from bms_flows.monitoring import alarms, drop_alarms
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation, dropped_file
 
@@ -16,7 +16,7 @@ FLOW = "employee_onboarding"
 
 
 def dropped(warehouse: Engine, path: str) -> Drop:
-    return claim.enter(warehouse, "employee", Seen(path, 1, "1"))
+    return claim.claim_file(warehouse, "employee", FoundFile(path, 1, "1"))
 
 
 def give_up(connection: Connection, run: str) -> str:

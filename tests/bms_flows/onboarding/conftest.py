@@ -12,7 +12,7 @@ from upath import UPath
 
 from bms.settings import ClientSettings
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from tests.bms_flows.onboarding.onboarding import Run
 
 Drop = Callable[..., Run]
@@ -26,8 +26,8 @@ def drop(
     numbers = itertools.count(1)
 
     def entered(content: bytes, resource: str = "employee", **client: object) -> Run:
-        seen = Seen(f"drop{next(numbers)}.csv", len(content), "1")
-        number = claim.enter(warehouse, resource, seen).id
+        seen = FoundFile(f"drop{next(numbers)}.csv", len(content), "1")
+        number = claim.claim_file(warehouse, resource, seen).id
         service = replace(client_settings, **client)  # type: ignore[arg-type]  # fields of the settings
         kept = tmp_path / f"kept-{number}.json"
         return Run(warehouse_uri, service, number, content, resource=resource, kept=str(kept))

@@ -116,7 +116,7 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
     if dialect:
         sandbox.set_dialect(**dialect)
     sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
-    sandbox.forget()
+    sandbox.reset_counts()
     first = enter()
     if cell.fault != "none":
         operation = KINDS[first.resource].operation

@@ -88,7 +88,11 @@ def test_a_record_that_is_gone_gives_way_to_one_that_lives(
         sandbox.delete("contacts", int(first.guid or 0))
     later = {"settle_s": 1e-6}  # the lists show by now what they ever will
     [gone] = run(drop(row + b"\n", "contact"), **later)
-    assert (gone.state, codes([gone]), gone.guid) == ("needs_review", ["gone_there"], first.guid)
+    assert (gone.state, codes([gone]), gone.guid) == (
+        "needs_review",
+        ["record_deleted"],
+        first.guid,
+    )
     new = inserted(sandbox, email="alice@depot.example")
     [found] = run(drop(row + b"\n\n", "contact"), **later)
     assert (found.state, found.guid) == ("already_there", new)
@@ -113,8 +117,8 @@ def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop
         ({"email": "alice@depot.example", "first_name": "Bob"}, "same_email_other_name", True),
         ({"phone_mobile_number": "0600000003", "last_name": "Roux"}, "same_phone_other_name", True),
         ({"imported_company_name": "DÉPÔT SA"}, "same_name_and_company", True),
-        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", True),
-        ({"email": "alice@depot.example", "deleted": True}, "deleted_there", False),
+        ({"email": "alice@depot.example", "deleted": True}, "candidate_deleted", True),
+        ({"email": "alice@depot.example", "deleted": True}, "candidate_deleted", False),
     ],
     ids=["e-mail", "phone", "name and company", "deleted", "deleted and not listed"],
 )
@@ -176,7 +180,7 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
     brisk = replace(this.settings, create_timeout_s=4, lease_s=4)
     [outcome] = onboard(replace(this, settings=brisk))
     [record] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
-    assert (outcome.state, codes([outcome])) == ("needs_review", ["alike_without_key"])
+    assert (outcome.state, codes([outcome])) == ("needs_review", ["similar_without_key"])
     assert [candidate.guid for candidate in outcome.candidates] == [str(record["id"])]
     assert made(sandbox) == 1
 

@@ -18,7 +18,7 @@ from bms_flows.onboarding.planning import rules as drop_rules
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView
-from bms_flows.onboarding.reading.sheet import Form, Row, Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, Row, Sheet
 from bms_flows.onboarding.reporting.outcome import counts
 from bms_flows.onboarding.reporting.receipt import outcome_of
 from bms_flows.onboarding.resources.employee import EMPLOYEE
@@ -95,7 +95,7 @@ class Onboarding(RuleBasedStateMachine):
             entries = {each.key: each for each in self.ledger.rows.values()}
             records = {each.remote_id: _Record(each.number) for each in shown}
             plan = make(
-                Sheet(Form("csv"), tuple(rows), (), "sha"),
+                Sheet(FileFormat("csv"), tuple(rows), (), "sha"),
                 EMPLOYEE,
                 IDENTITY,
                 RULES,

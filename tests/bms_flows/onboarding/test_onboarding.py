@@ -92,7 +92,7 @@ def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, dr
     assert (young.state, young.evidence) == ("already_there", "by_us"), "lists may not show it yet"
     outcomes = run(drop(two + b"\n\n"), settle_s=1e-6)
     assert [each.state for each in outcomes] == ["needs_review", "already_there"]
-    assert [fault.code for fault in outcomes[0].faults] == ["gone_there"]
+    assert [fault.code for fault in outcomes[0].faults] == ["record_deleted"]
 
 
 def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(

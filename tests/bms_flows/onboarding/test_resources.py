@@ -12,7 +12,7 @@ from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.body import build, compare
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
-from bms_flows.onboarding.resources.description import folded
+from bms_flows.onboarding.resources.description import normalize_header
 from bms_flows.onboarding.resources.remotes import REMOTES
 
 CONTACT, CONSULTANT = contact(), consultant()
@@ -42,14 +42,14 @@ def test_every_column_has_a_french_header_and_the_interface_s(name: str) -> None
     for field in resource.fields:
         assert field.aliases, field.name
         for header in (field.name, field.name.replace("_", " ").title(), *field.aliases):
-            assert resource.by_header[folded(header)] is field, header
+            assert resource.by_header[normalize_header(header)] is field, header
 
 
 @pytest.mark.parametrize("name", REMOTES)
 def test_no_header_means_two_columns(name: str) -> None:
     resource = REMOTES[name].resource
     headers = [
-        (folded(header), field.name)
+        (normalize_header(header), field.name)
         for field in resource.fields
         for header in (field.name, *field.aliases)
     ]

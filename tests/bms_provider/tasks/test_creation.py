@@ -17,7 +17,7 @@ from sqlalchemy import Engine, make_url, text
 
 from bms_flows.onboarding import dispatch as drops
 from bms_flows.onboarding.inbox import archive
-from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.run import RowsWaiting
@@ -396,10 +396,10 @@ def test_a_drop_whose_file_went_ends_with_the_reason(
     file.unlink()
     with (
         run(drop_row(warehouse).dag_run_id, drop=1),
-        pytest.raises(DropGone, match="drop it again"),
+        pytest.raises(FileChanged, match="drop it again"),
     ):
         creation.plan("employee")
-    assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "gone")
+    assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "removed")
     assert drop_row(warehouse).started_at, "its run has begun: none is to be started any more"
     assert dispatched() == []
 
@@ -435,7 +435,7 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
         assert carry_through(creation.plan("employee"))["needs_review"] == 1
     (data_root / drop_row(warehouse).archive).unlink()  # its days are over
     decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(DropGone, match="no longer kept; drop the file again"):
+    with decision, pytest.raises(FileChanged, match="no longer kept; drop the file again"):
         creation.plan("employee")
     assert not sandbox.truth()["created"]["employees"]
     assert drop_row(warehouse).state == "applied"

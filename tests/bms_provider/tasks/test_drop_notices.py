@@ -11,7 +11,7 @@ from sqlalchemy import Engine, make_url
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_provider.tasks import drop_notices
 from tests.listeners import Webhook, webhook
 
@@ -40,7 +40,7 @@ def messages(connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.fixture
 def drop(warehouse: Engine, data_root: Path) -> Drop:
     """A drop that has ended, with its report."""
-    taken = claim.enter(warehouse, "employee", Seen("Dupré.csv", 1, "1"))
+    taken = claim.claim_file(warehouse, "employee", FoundFile("Dupré.csv", 1, "1"))
     report = f"reports/employees/{taken.folder}"
     (data_root / report).mkdir(parents=True)
     receipt = {"counts": COUNTS, "plan": {"id": "ab" * 32}}
@@ -78,7 +78,7 @@ def test_nobody_is_told_where_the_setting_names_nobody(
 
 
 def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages: Webhook) -> None:
-    taken = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1"))
+    taken = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1"))
     drop_notices.notify("employee", context(taken))
     assert messages.texts == []
 

@@ -61,7 +61,7 @@ def filled(
     inbox = data_root / "inbox" / "employees"
     inbox.mkdir(parents=True)
     (inbox / "a.csv").write_bytes(DROP.encode("cp1252"))
-    sandbox.forget()
+    sandbox.reset_counts()
 
 
 def everything(warehouse: Engine) -> str:

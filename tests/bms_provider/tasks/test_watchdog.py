@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, select
 
 from bms_flows.onboarding.inbox import unfinished
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_provider.tasks import watchdog
 from bms_warehouse.tables import dropped_file
 from tests.bms_provider.conftest import RecordLoad
@@ -36,9 +36,9 @@ def test_a_check_creates_the_inboxes(data_root: Path) -> None:
 
 
 def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> None:
-    seen = Seen("a.csv", 1, "1")
-    unfinished.keep(warehouse, "employee", [seen], {"a.csv": "incomplete"})
+    seen = FoundFile("a.csv", 1, "1")
+    unfinished.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     watchdog.check()
     with warehouse.connect() as connection:
         found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
-    assert found == [("withdrawn", "gone")]
+    assert found == [("withdrawn", "removed")]

@@ -11,17 +11,17 @@ from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop, Ending
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.locks import Busy, LeaseLost
 from proofs.simulation.claims import MemoryClaims
 
-FILES = [Seen("a.csv", 3, "1"), Seen("a.csv", 3, "2"), Seen("b.csv", 3, "1")]
+FILES = [FoundFile("a.csv", 3, "1"), FoundFile("a.csv", 3, "2"), FoundFile("b.csv", 3, "1")]
 
 
 class Claims(Protocol):
     """What both offer."""
 
-    def enter(self, resource: str, seen: Seen, dag_run_id: str) -> Drop: ...
+    def enter(self, resource: str, seen: FoundFile, dag_run_id: str) -> Drop: ...
     def reopen(self, number: int, dag_run_id: str) -> Drop: ...
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None: ...
     def finish(self, held: Drop, ending: Ending, *, counts: Mapping[str, int]) -> None: ...
@@ -34,14 +34,14 @@ class RealClaims:
 
     warehouse: Engine
 
-    def enter(self, resource: str, seen: Seen, dag_run_id: str) -> Drop:
-        return claim.enter(self.warehouse, resource, seen, dag_run_id)
+    def enter(self, resource: str, seen: FoundFile, dag_run_id: str) -> Drop:
+        return claim.claim_file(self.warehouse, resource, seen, dag_run_id)
 
     def reopen(self, number: int, dag_run_id: str) -> Drop:
         return claim.reopen(self.warehouse, number, dag_run_id)
 
     def record(self, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-        return closing.record(self.warehouse, held, sha256=sha256, archive=archive)
+        return closing.record_content(self.warehouse, held, sha256=sha256, archive=archive)
 
     def finish(self, held: Drop, ending: Ending, *, counts: Mapping[str, int]) -> None:
         with self.warehouse.begin() as connection:

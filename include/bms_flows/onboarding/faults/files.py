@@ -1,4 +1,4 @@
-"""Why a dropped file, a row or a cell is refused, and why a file waits; docs/runbook.md has a section for each."""
+"""Texts of the faults found in reading a dropped file, and of the reasons for which a file waits or is withdrawn."""
 
 from dataclasses import dataclass
 
@@ -6,260 +6,260 @@ from bms_flows.runtime.reasons import Reason
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A fault's text for those who dropped the file, in French and English, and what to do."""
+class FaultText:
+    """What a fault means, in French and English, and what the HR user does about it, in both languages."""
 
     french: str
     english: str
     hint: str
 
 
-DROP_FAULTS = {
+READING_FAULTS = {
     # the file
-    "bad_kind": Answer(
+    "bad_kind": FaultText(
         "Ce type de fichier n'est pas lu.",
         "This kind of file is not read.",
         "Enregistrer en .csv ou .xlsx. / Save it as .csv or .xlsx.",
     ),
-    "too_big": Answer(
+    "too_big": FaultText(
         "Le fichier dépasse la limite : {what}, {limit} au plus.",
-        "The file is beyond the limit: {what}, {limit} at most.",
+        "The file exceeds the limit: {what}, {limit} at most.",
         "Déposer plusieurs fichiers plus petits. / Drop several smaller files.",
     ),
-    "empty_file": Answer(
+    "empty_file": FaultText(
         "Le fichier ne contient aucune ligne.",
-        "The file holds no row.",
+        "The file has no row.",
         "Partir du modèle de la boîte de dépôt. / Start from the inbox's template.",
     ),
-    "bad_encoding": Answer(
+    "bad_encoding": FaultText(
         "Les caractères du fichier ne sont ni UTF-8, ni UTF-16, ni Windows-1252.",
         "The file's characters are neither UTF-8, UTF-16 nor Windows-1252.",
         'Enregistrer en "CSV UTF-8". / Save it as "CSV UTF-8".',
     ),
-    "bad_quoting": Answer(
+    "bad_quoting": FaultText(
         'Un guillemet (") est mal placé ou jamais refermé ; la suite est illisible.',
-        'A quote (") stands where it must not, or never ends; what follows is unreadable.',
-        "Corriger la cellule, ou enregistrer depuis Excel. / Mend the cell, or save from Excel.",
+        'A quote (") is misplaced or never closed; the rest of the file is unreadable.',
+        "Corriger la cellule, ou enregistrer depuis Excel. / Correct the cell, or save from Excel.",
     ),
-    "bad_workbook": Answer(
+    "bad_workbook": FaultText(
         "Le classeur est illisible : {why}.",
         "The workbook can't be read: {why}.",
         "L'ouvrir et l'enregistrer à nouveau en .xlsx. / Open it and save it again as .xlsx.",
     ),
-    "several_sheets": Answer(
+    "several_sheets": FaultText(
         "Plusieurs feuilles du classeur ont ces en-têtes.",
         "More than one sheet of the workbook has these headers.",
-        "N'en garder qu'une. / Keep one of them.",
+        "N'en garder qu'une. / Delete all but one.",
     ),
-    "hidden_sheet": Answer(
+    "hidden_sheet": FaultText(
         "Les lignes sont sur une feuille masquée ; les feuilles masquées ne sont pas lues.",
         "The rows are on a hidden sheet; hidden sheets are not read.",
         "Afficher la feuille. / Unhide the sheet.",
     ),
-    "hidden_column": Answer(
+    "hidden_column": FaultText(
         "La colonne est remplie, mais masquée dans Excel.",
         "The column is filled, but hidden in Excel.",
-        "L'afficher pour envoyer ses valeurs, ou la supprimer. / Unhide it to send it, or remove it.",
+        "L'afficher pour envoyer ses valeurs, ou la supprimer. / Unhide the column to send its values, or delete it.",
     ),
-    "merged_cells": Answer(
+    "merged_cells": FaultText(
         "La feuille contient des cellules fusionnées.",
         "The sheet has merged cells.",
         "Défusionner et remplir chaque cellule. / Unmerge and fill in each cell.",
     ),
-    "no_header": Answer(
+    "no_header": FaultText(
         "Aucun en-tête connu sur la première ligne remplie.",
         "The first filled line has no known header.",
-        "Reprendre les en-têtes du modèle. / Take the template's headers.",
+        "Reprendre les en-têtes du modèle. / Use the template's headers.",
     ),
-    "unknown_column": Answer(
+    "unknown_column": FaultText(
         "En-tête inconnu.",
         "Unknown header.",
-        "Le corriger ou supprimer la colonne ; voir _LISEZMOI.txt. / Correct it or remove the column.",
+        "Le corriger ou supprimer la colonne ; voir _LISEZMOI.txt. / Correct the header or delete the column.",
     ),
-    "unnamed_column": Answer(
+    "unnamed_column": FaultText(
         "Une colonne remplie n'a pas d'en-tête.",
         "A filled column has no header.",
-        "Lui donner un en-tête ou la supprimer. / Give it a header or remove it.",
+        "Lui donner un en-tête ou la supprimer. / Add a header or delete the column.",
     ),
-    "duplicate_header": Answer(
+    "duplicate_header": FaultText(
         "Deux colonnes désignent le même champ.",
-        "Two columns name the same field.",
-        "N'en garder qu'une. / Keep one of them.",
+        "Two columns are for the same field.",
+        "N'en garder qu'une. / Delete all but one.",
     ),
     # the row
-    "cell_count": Answer(
+    "cell_count": FaultText(
         "La ligne a {found} cellules, l'en-tête {expected}.",
         "The row has {found} cells, the header {expected}.",
-        "Mettre entre guillemets les cellules avec séparateur. / Quote cells that hold the delimiter.",
+        "Mettre entre guillemets les cellules avec séparateur. / Put cells that contain the delimiter in quotes.",
     ),
-    "hidden_row": Answer(
+    "hidden_row": FaultText(
         "La ligne est masquée dans Excel (filtre, plan ou masquage) : elle n'est pas créée.",
-        "The row is hidden in Excel (filter, outline or hidden by hand): it is not created.",
-        "L'afficher pour la créer, ou la supprimer. / Unhide it to create it, or remove it.",
+        "The row is hidden in Excel (by a filter, an outline or by hand): no record is created.",
+        "L'afficher pour la créer, ou la supprimer. / Unhide the row to create its record, or delete it.",
     ),
-    "example_row": Answer(
+    "example_row": FaultText(
         "C'est la ligne d'exemple du modèle.",
         "This is the template's example row.",
-        "La supprimer. / Remove it.",
+        "La supprimer. / Delete the row.",
     ),
-    "swallowed_rows": Answer(
+    "swallowed_rows": FaultText(
         "Une cellule contient d'autres lignes du fichier.",
-        "A cell holds other rows of the file.",
-        'Chercher un guillemet (") en trop. / Look for a quote (") too many.',
+        "A cell contains other rows of the file.",
+        'Chercher un guillemet (") en trop. / Find the superfluous quote (").',
     ),
     # the cell
-    "mojibake": Answer(
+    "mojibake": FaultText(
         "Caractères abîmés par un mauvais encodage.",
-        "Characters broken by a wrong encoding.",
-        "Corriger les accents, enregistrer en UTF-8. / Mend the accents, save as UTF-8.",
+        "The characters are damaged by a wrong encoding.",
+        "Corriger les accents, enregistrer en UTF-8. / Correct the accents, save as UTF-8.",
     ),
-    "control_character": Answer(
+    "control_character": FaultText(
         "Caractère invisible interdit.",
-        "A control character that may not be there.",
-        "Ressaisir la cellule. / Type the cell anew.",
+        "The cell contains an invisible character that is not allowed.",
+        "Ressaisir la cellule. / Type the cell again.",
     ),
-    "cell_too_long": Answer(
+    "cell_too_long": FaultText(
         "Plus de {limit} caractères.",
         "More than {limit} characters.",
         "Raccourcir. / Shorten it.",
     ),
-    "missing_cell": Answer(
+    "missing_cell": FaultText(
         "La cellule manquait dans le fichier d'origine.",
-        "The cell was missing in the original file.",
-        "La remplir ou la vider. / Fill it in or clear it.",
+        "The original file had no cell here.",
+        "La remplir ou la vider. / Fill in the cell or clear it.",
     ),
-    "excel_error": Answer(
+    "excel_error": FaultText(
         "Excel affiche une erreur dans cette cellule.",
         "Excel shows an error in this cell.",
         "Remplacer la formule par sa valeur. / Replace the formula by its value.",
     ),
-    "formula_without_value": Answer(
+    "formula_without_value": FaultText(
         "La formule n'a pas de valeur enregistrée.",
-        "The formula has no value stored.",
+        "The file has no stored value for the formula.",
         "Remplacer la formule par sa valeur. / Replace the formula by its value.",
     ),
-    "unread_format": Answer(
+    "unread_format": FaultText(
         "Le format de la cellule {cell} n'est pas lu : {format}.",
-        "The number format of cell {cell} is not read: {format}.",
+        "The number format of cell {cell} is not supported: {format}.",
         "La mettre au format Standard ou Texte et vérifier ce qu'elle affiche."
-        " / Give it the format General or Text, and check what it shows.",
+        " / Format the cell as General or Text, and check its value.",
     ),
-    "rounded_by_format": Answer(
+    "rounded_by_format": FaultText(
         "La cellule {cell} affiche un nombre arrondi par son format : {format}.",
-        "Cell {cell} shows a number that its format rounds: {format}.",
-        "Saisir la valeur voulue, ou l'arrondir (ARRONDI). / Type the value meant, or use ROUND.",
+        "The number format of cell {cell} rounds its value: {format}.",
+        "Saisir la valeur voulue, ou l'arrondir (ARRONDI). / Type the intended value, or use ROUND.",
     ),
-    "scientific_notation": Answer(
+    "scientific_notation": FaultText(
         "Excel a remplacé le texte par un nombre arrondi (1,23E+14).",
-        "Excel has put a rounded number (1.23E+14) in place of the text.",
-        "Mettre la colonne au format Texte et ressaisir. / Format the column as text, type it anew.",
+        "Excel replaced the text with a rounded number (1.23E+14).",
+        "Mettre la colonne au format Texte et ressaisir. / Format the column as Text and type the value again.",
     ),
-    "changed_by_excel": Answer(
+    "changed_by_excel": FaultText(
         "Excel a changé cette valeur : les zéros ou le signe + que le fichier rejeté avait ici manquent.",
-        "Excel has changed this value: zeros or the + that the rejected file had here are missing.",
+        "Excel changed this value: zeros or the + sign of the rejected file are missing.",
         "Reprendre la valeur de la colonne _original ; si le changement est voulu, vider cette colonne."
-        " / Take the value from column _original; if the change is meant, clear that column.",
+        " / Copy the value from the column _original; if the change is intended, clear that column.",
     ),
-    "not_text": Answer(
+    "not_text": FaultText(
         "Excel a enregistré un nombre ou une date à la place du texte.",
-        "Excel has stored a number or a date in place of the text.",
-        "Mettre la cellule au format Texte et ressaisir. / Format the cell as text, type it anew.",
+        "Excel stored a number or a date instead of the text.",
+        "Mettre la cellule au format Texte et ressaisir. / Format the cell as Text and type the value again.",
     ),
-    "bad_integer": Answer(
+    "bad_integer": FaultText(
         "Ce n'est pas un nombre entier.",
         "Not a whole number.",
         "Écrire par exemple 100. / Write for example 100.",
     ),
-    "bad_decimal": Answer(
+    "bad_decimal": FaultText(
         "Ce n'est pas un nombre.",
         "Not a number.",
         "Écrire par exemple 2850,50. / Write for example 2850.50.",
     ),
-    "ambiguous_number": Answer(
+    "ambiguous_number": FaultText(
         "Nombre ambigu : décimales ou milliers ?",
         "Ambiguous number: decimals or thousands?",
         "Écrire 1234 ou 1,2340 sans séparateur de milliers. / Write 1234, or 1.2340.",
     ),
-    "not_the_declared_decimal": Answer(
+    "not_the_declared_decimal": FaultText(
         "Ce nombre n'est pas écrit comme cette boîte le déclare : {declared}.",
-        "The number is not written as this inbox declares: {declared}.",
+        "The number is not in the format of this inbox: {declared}.",
         "Écrire {declared}. / Write {declared}.",
     ),
-    "bad_boolean": Answer(
+    "bad_boolean": FaultText(
         "Ni oui ni non.",
         "Neither yes nor no.",
         "Écrire oui ou non. / Write oui or non (yes or no).",
     ),
-    "bad_date": Answer(
+    "bad_date": FaultText(
         "Ce n'est pas une date.",
         "Not a date.",
         "Écrire 2026-12-31 ou 31/12/2026. / Write 2026-12-31.",
     ),
-    "contradicting_dates": Answer(
+    "contradicting_dates": FaultText(
         "L'ordre du jour et du mois n'est pas sûr dans cette colonne : voir {cells}.",
-        "The order of day and month is not certain in this column: see {cells}.",
+        "The order of day and month is ambiguous in this column: see {cells}.",
         "Vérifier toutes ses dates, y compris celles qu'Excel a converties, et les écrire en {declared}"
-        " ou 2026-12-31. / Check all its dates, those that Excel converted too; write {declared}.",
+        " ou 2026-12-31. / Check all dates of the column, including those that Excel converted; write {declared}.",
     ),
-    "not_the_declared_date": Answer(
+    "not_the_declared_date": FaultText(
         "Cette date n'est pas au format que cette boîte déclare : {declared}.",
-        "The date is not in the format that this inbox declares: {declared}.",
+        "The date is not in the format of this inbox: {declared}.",
         "Écrire {declared}. / Write {declared}.",
     ),
-    "two_digit_year": Answer(
+    "two_digit_year": FaultText(
         "L'année n'a que deux chiffres.",
-        "The year has two digits only.",
-        "Écrire l'année en entier. / Write the whole year.",
+        "The year has only two digits.",
+        "Écrire l'année en entier. / Write the year with four digits.",
     ),
-    "bad_integers": Answer(
+    "bad_integers": FaultText(
         "Ce n'est pas une liste de nombres entiers.",
         "Not a list of whole numbers.",
         "Écrire par exemple 3|7. / Write for example 3|7.",
     ),
 }
-"""What makes a dropped file, a row or a cell refused; the texts quote no cell."""
+"""By fault code. No text quotes a cell: cells are personal data."""
 
 
 WAITING = {
     "growing": Reason(
-        "The file changes from one look to the next.",
-        "Nothing, while it is being copied; else find out what writes to it.",
+        "The file changed between two scans of the inbox.",
+        "Wait until the copy ends. If nothing is being copied, find the program that writes to the file.",
     ),
     "being_written": Reason(
-        "A program of this machine holds the file open for writing.",
-        "Close it there, or end the copy.",
+        "A program on this server has the file open for writing.",
+        "Close the file in that program, or wait for the copy to end.",
     ),
     "incomplete": Reason(
-        "The end of the file is missing: no line break after its last line, a quote that is never"
-        " closed, or a workbook copied in part. The rest may still be on its way.",
-        "Nothing if the file is whole: unchanged for BMS_DROP_STABLE_MINUTES (10) it is taken as it"
-        " is, and its plan needs approval. Sooner: add a line break, or trigger its DAG with the"
-        " drop's number. If it isn't whole, drop it again.",
+        "The end of the file is missing: no line break after the last line, a quote that is never"
+        " closed, or a workbook copied in part. The copy may still be running.",
+        "If the file is complete, wait: after BMS_DROP_STABLE_MINUTES (10) without a change the file"
+        " is processed, and its plan needs approval. To start sooner, add a line break, or trigger"
+        " the DAG with the drop's number. If the file is not complete, drop it again.",
     ),
     "unreadable": Reason(
         "The file can't be read.",
-        "Let the user that runs Airflow's tasks read it.",
+        "Give the user that runs Airflow's tasks read permission.",
     ),
     "bad_name": Reason(
-        "The file's name is too long, or not all of it is text.",
-        "Give it a shorter name, of plain letters and digits.",
+        "The file name is too long, or contains unreadable characters.",
+        "Rename the file: a short name of letters and digits.",
     ),
 }
-"""What keeps a dropped file from being taken; the state of a drop that waits."""
+"""Why a dropped file is not processed yet, by the code in `waits_for`."""
 
 WITHDRAWN = {
-    "gone": Reason(
-        "The file was taken out of the inbox before it was read.",
-        "Nothing; drop it again if it was meant.",
+    "removed": Reason(
+        "The file was removed from the inbox before it was read.",
+        "None if the removal was intended; otherwise drop the file again.",
     ),
     "changed": Reason(
-        "The file was written to after it was seen; as it is now, it is another drop.",
-        "Look at the later drop of the same file.",
+        "The file changed after the inbox scan; the changed file is a separate drop.",
+        "Check the later drop of the same file.",
     ),
-    "not_kept": Reason(
-        "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or it was"
-        " deleted.",
+    "archive_expired": Reason(
+        "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file"
+        " was deleted.",
         "Drop the file again.",
     ),
 }
-"""Why a drop was withdrawn: its file was not there to be read."""
+"""Why a drop was withdrawn before its file was read, by code."""

@@ -1,264 +1,225 @@
-"""What is wrong with a row as a whole, or what a person must decide: texts for those who dropped it."""
+"""Texts of the faults of rows found in planning and creation, and of the questions for a reviewer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from bms_flows.onboarding.faults.files import Answer
-from bms_flows.onboarding.reading.sheet import Fault
+from bms_flows.onboarding.faults.files import FaultText
 
-DECIDE = "Choisir dans Airflow : candidat, créer ou abandonner. / Decide in Airflow: candidate, create or give up."
+DECIDE = "Choisir dans Airflow : candidat, créer ou abandonner. / Decide in Airflow: choose a candidate, create, or give up."
 BY_HAND = (
     "Modifier la fiche dans le logiciel de gestion. / Change the record in the service itself."
 )
 DROP_AGAIN = "Corriger et déposer à nouveau. / Correct and drop again."
-LATER = "Rien à faire ; sera repris. / Nothing to do; it goes on by itself."
+LATER = "Rien à faire ; sera repris. / Nothing to do; a later run resumes the row."
 
-CREATION_FAULTS: Final[Mapping[str, Answer]] = {
+CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     # the row, before anything is sent
-    "missing_value": Answer(
+    "missing_value": FaultText(
         "Valeur obligatoire absente.", "A required value is missing.", DROP_AGAIN
     ),
-    "unknown_code": Answer(
+    "unknown_code": FaultText(
         "Code inconnu ; permis : {allowed}.", "Unknown code; allowed: {allowed}.", DROP_AGAIN
     ),
-    "out_of_range": Answer(
+    "out_of_range": FaultText(
         "Hors limites : de {least} à {most}.", "Out of range: {least} to {most}.", DROP_AGAIN
     ),
-    "too_long": Answer("Plus de {most} caractères.", "More than {most} characters.", DROP_AGAIN),
-    "no_key": Answer(
-        "Rien n'identifie la ligne : {fields}.", "Nothing identifies the row: {fields}.", DROP_AGAIN
+    "too_long": FaultText("Plus de {most} caractères.", "More than {most} characters.", DROP_AGAIN),
+    "no_key": FaultText(
+        "Rien n'identifie la ligne : {fields}.", "The row has no key: {fields}.", DROP_AGAIN
     ),
-    "unknown_scope": Answer(
+    "unknown_scope": FaultText(
         "Le service ne connaît pas cette entité.",
         "The service doesn't know this entity.",
         DROP_AGAIN,
     ),
-    "bad_email": Answer(
+    "bad_email": FaultText(
         "Ce n'est pas une adresse e-mail.",
         "Not an e-mail address.",
-        "La corriger ou vider la cellule. / Correct it or clear the cell.",
+        "La corriger ou vider la cellule. / Correct the address or clear the cell.",
     ),
-    "twice_in_file": Answer(
+    "twice_in_file": FaultText(
         "Même ligne que la ligne {other_line}.",
-        "Same as line {other_line}.",
-        "Supprimer l'une des deux. / Remove one of them.",
+        "The row repeats line {other_line}.",
+        "Supprimer l'une des deux. / Delete one of the two rows.",
     ),
-    "key_twice_in_file": Answer(
+    "key_twice_in_file": FaultText(
         "Même identité que la ligne {other_line}, autres données.",
-        "Same identity as line {other_line}, other data.",
-        "Garder la bonne ligne. / Keep the right one.",
+        "Same key as line {other_line}, different data.",
+        "Garder la bonne ligne. / Keep the correct row.",
     ),
-    "record_twice_in_file": Answer(
+    "record_twice_in_file": FaultText(
         "Même fiche du service que la ligne {other_line}.",
-        "The same record of the service as line {other_line}.",
-        "Garder la bonne ligne. / Keep the right one.",
+        "The row matches the same record of the service as line {other_line}.",
+        "Garder la bonne ligne. / Keep the correct row.",
     ),
-    "manager_twice": Answer(
+    "manager_twice": FaultText(
         "Le responsable est désigné deux fois (aussi par {other}).",
-        "The manager is named twice (also by {other}).",
-        "Ne garder qu'une désignation. / Keep one of them.",
+        "The manager is given twice (also in {other}).",
+        "Ne garder qu'une désignation. / Keep one of the two.",
     ),
-    "manager_unknown": Answer(
+    "manager_unknown": FaultText(
         "Responsable introuvable dans le service et dans le fichier.",
-        "No such manager in the service or in the file.",
+        "The manager is neither in the service nor in the file.",
         DROP_AGAIN,
     ),
-    "manager_ambiguous": Answer(
+    "manager_ambiguous": FaultText(
         "Plusieurs personnes correspondent au responsable désigné.",
-        "More than one person matches the manager named.",
-        "Donner id_manager. / Give id_manager.",
+        "The given manager matches more than one person.",
+        "Donner id_manager. / Fill in id_manager.",
     ),
-    "manager_without_number": Answer(
+    "manager_without_number": FaultText(
         "Le service ne donne pas le numéro (id_employee) du responsable.",
         "The service doesn't give the manager's number (id_employee).",
-        "Donner id_manager. / Give id_manager.",
+        "Donner id_manager. / Fill in id_manager.",
     ),
-    "manager_cycle": Answer(
-        "Les responsables forment un cercle.", "The managers form a circle.", DROP_AGAIN
+    "manager_cycle": FaultText(
+        "Les responsables forment un cercle.", "The managers form a cycle.", DROP_AGAIN
     ),
-    "manager_rejected": Answer(
+    "manager_rejected": FaultText(
         "La ligne du responsable est rejetée.",
         "The manager's row is rejected.",
         "Corriger d'abord le responsable. / Correct the manager first.",
     ),
-    # the service's answer
-    "refused": Answer(
+    # the response of the service
+    "refused": FaultText(
         "Le service a refusé la création (statut {status}).",
         "The service refused the creation (status {status}).",
         DROP_AGAIN,
     ),
-    "manager_not_created": Answer(
+    "manager_not_created": FaultText(
         "Le responsable n'a pas été créé.",
         "The manager was not created.",
         "Corriger d'abord le responsable. / Correct the manager first.",
     ),
-    "given_up": Answer(
+    "given_up": FaultText(
         "Abandonnée par décision d'une personne.",
-        "Given up by a person's decision.",
+        "A reviewer gave the row up.",
         "Rien à faire ; déposée à nouveau, une personne décidera à nouveau."
-        " / Nothing to do; dropped again, a person decides again.",
+        " / Nothing to do. If the row is dropped again, a reviewer decides again.",
     ),
-    "not_approved": Answer(
+    "not_approved": FaultText(
         "Le plan n'a pas été approuvé ; rien n'a été envoyé.",
         "The plan was not approved; nothing was sent.",
         "Approuver dans Airflow. / Approve it in Airflow.",
     ),
-    # a person decides
-    "other_data": Answer(
-        "Existe déjà avec d'autres données.", "There already, with other data.", BY_HAND
+    # for review
+    "other_data": FaultText(
+        "Existe déjà avec d'autres données.", "The record exists with different data.", BY_HAND
     ),
-    "gone_there": Answer(
+    "record_deleted": FaultText(
         "Sa fiche a été supprimée dans le service.",
         "Its record was deleted in the service.",
         BY_HAND,
     ),
-    "not_readable": Answer(
+    "not_readable": FaultText(
         "Existe dans la liste, mais sa fiche est illisible.",
-        "Listed by the service, but its record can't be read.",
+        "The service lists the record but does not return its detail.",
         BY_HAND,
     ),
-    "several_records": Answer(
+    "several_records": FaultText(
         "Le service contient plusieurs fiches de cette identité.",
-        "The service has more than one record of this identity.",
+        "The service has more than one record with this key.",
         BY_HAND,
     ),
-    "same_person_other_key": Answer(
+    "same_person_other_key": FaultText(
         "Même nom et même date d'entrée sous une autre identité.",
-        "Same name and start date under another identity.",
+        "A record with another key has the same name and start date.",
         DECIDE,
     ),
-    "same_number_other_form": Answer(
+    "same_number_other_form": FaultText(
         "Une fiche de l'entité porte ce matricule sous une autre forme.",
         "A record of the entity has this payroll number in another form.",
         DECIDE,
     ),
-    "same_name_and_number": Answer(
+    "same_name_and_number": FaultText(
         "Même nom et même matricule, dans une autre entité ou à une autre date d'entrée.",
-        "Same name and payroll number, in another entity or with another start date.",
+        "A record has the same name and payroll number, in another entity or with another start date.",
         DECIDE,
     ),
-    "same_email_other_form": Answer(
+    "same_email_other_form": FaultText(
         "Une fiche porte cette adresse e-mail en d'autres majuscules, ou parmi d'autres.",
-        "A record has this e-mail address in another case, or among others.",
+        "A record has this e-mail address in another case, or in a list of addresses.",
         DECIDE,
     ),
-    "same_key_other_data": Answer(
+    "same_key_other_data": FaultText(
         "Une fiche saisie entre-temps porte cette identité, avec un autre nom ou une autre date.",
-        "A record typed in meanwhile has this identity with another name or date.",
+        "A record entered in the meantime has this key with another name or date.",
         DECIDE,
     ),
-    "same_email_other_name": Answer(
+    "same_email_other_name": FaultText(
         "Une fiche porte cette adresse e-mail sous un autre nom.",
         "A record has this e-mail address under another name.",
         DECIDE,
     ),
-    "same_phone_other_name": Answer(
+    "same_phone_other_name": FaultText(
         "Une fiche porte ce mobile sous un autre nom.",
         "A record has this mobile phone under another name.",
         DECIDE,
     ),
-    "same_name_and_company": Answer(
+    "same_name_and_company": FaultText(
         "Une fiche porte le même nom et la même société.",
         "A record has the same name and company.",
         DECIDE,
     ),
-    "same_name_and_birth_year": Answer(
+    "same_name_and_birth_year": FaultText(
         "Une fiche porte le même nom et la même année de naissance.",
         "A record has the same name and year of birth.",
         DECIDE,
     ),
-    "like_another_row": Answer(
+    "like_another_row": FaultText(
         "Ressemble à une autre ligne du fichier (nom, adresse ou téléphone).",
-        "Like another row of the file (name, address or phone).",
+        "Similar to another row of the file (name, address or phone).",
         DECIDE,
     ),
-    "deleted_there": Answer(
+    "candidate_deleted": FaultText(
         "La fiche a été supprimée dans le service.",
-        "The record was deleted in the service.",
+        "The matching record was deleted in the service.",
         DECIDE,
     ),
-    "key_with_other_data": Answer(
+    "key_with_other_data": FaultText(
         "Envoyée sans réponse ; une fiche de cette identité porte d'autres données.",
-        "Sent without an answer; a record of this identity has other data.",
+        "Sent without a response; a record with this key has different data.",
         DECIDE,
     ),
-    "alike_without_key": Answer(
+    "similar_without_key": FaultText(
         "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identité.",
-        "Sent without an answer; a similar record doesn't show its identity.",
+        "Sent without a response; a similar record shows no key.",
         DECIDE,
     ),
-    "id_not_readable": Answer(
+    "id_not_readable": FaultText(
         "Le service a confirmé la création par un numéro, mais n'affiche pas la fiche.",
-        "The service confirmed the creation with an id, and doesn't show the record.",
+        "The service confirmed the creation with an id but does not return the record.",
         DECIDE,
     ),
-    "claimed_by_another": Answer(
+    "found_for_another_row": FaultText(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",
-        "Sent without an answer; the record found belongs to another row.",
+        "Sent without a response; the record found belongs to another row.",
         DECIDE,
     ),
-    "attempts_used": Answer(
+    "attempts_used": FaultText(
         "Envoyée plusieurs fois sans réponse ni trace.",
-        "Sent several times without an answer or a trace.",
+        "Sent several times without a response; no record found.",
         DECIDE,
     ),
-    "given_up_before": Answer(
+    "given_up_before": FaultText(
         "Abandonnée auparavant, avec les mêmes données, par décision d'une personne.",
-        "Given up before, with the same data, by a person's decision.",
+        "A reviewer gave up the same data before.",
         DECIDE,
     ),
-    "double_found": Answer(
+    "duplicate_found": FaultText(
         "Le service contient un double, apparu après coup.",
-        "The service has a double, which showed later.",
+        "The service has a duplicate, found after the creation.",
         BY_HAND,
     ),
-    # not at its end
-    "other_data_underway": Answer(
+    # not finished
+    "in_flight_other_data": FaultText(
         "Une création de cette identité, avec d'autres données, est en cours ou faite.",
-        "A creation of this identity with other data is under way or done.",
+        "A creation with this key and other data is in flight or done.",
         BY_HAND,
     ),
-    "underway": Answer("Création en cours.", "The creation is under way.", LATER),
-    "waits_for_manager": Answer(
-        "Attend la décision sur son responsable.", "Waits for the decision on its manager.", LATER
+    "in_flight": FaultText("Création en cours.", "The creation is in flight.", LATER),
+    "waits_for_manager": FaultText(
+        "Attend la décision sur son responsable.", "Waiting for the decision on the manager.", LATER
     ),
 }
-"""By code; the texts quote no cell."""
-
-
-@dataclass(frozen=True)
-class RowFault(Fault):
-    """A fault whose texts stand here."""
-
-    @property
-    def text_fr(self) -> str:
-        """The reason in French."""
-        return CREATION_FAULTS[self.code].french.format_map(self.details)
-
-    @property
-    def text_en(self) -> str:
-        """The reason in English."""
-        return CREATION_FAULTS[self.code].english.format_map(self.details)
-
-    @property
-    def hint(self) -> str:
-        """What to do, in both."""
-        return CREATION_FAULTS[self.code].hint.format_map(self.details)
-
-
-def restored(kept: Mapping[str, object], line: int) -> Fault:
-    """Return a fault as `kept` wrote it."""
-    code = str(kept["code"])
-    kind = RowFault if code in CREATION_FAULTS else Fault
-    return kind(code, line, kept["column"], kept["field"], kept["details"])  # type: ignore[arg-type]  # JSON of `as_kept`
-
-
-def as_kept(fault: Fault) -> dict[str, object]:
-    """Return a fault as JSON; `restored` reads it."""
-    return {
-        "code": fault.code,
-        "column": fault.column,
-        "field": fault.field,
-        "details": dict(fault.details),
-    }
+"""By fault code. No text quotes a cell: cells are personal data."""

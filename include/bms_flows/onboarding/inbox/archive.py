@@ -13,14 +13,14 @@ from typing import Final
 from upath import UPath
 
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import inside, local, see
+from bms_flows.onboarding.inbox.discovery import find_file, inside, local
 from bms_flows.runtime.storage import NotRegularFile, open_to_read, private_file
 
 TAKEN: Final = ".taken-"
 """Begins the name under which a local file waits, out of everybody's sight, to be archived."""
 
 
-class DropGone(Exception):
+class FileChanged(Exception):
     """The file is no longer the one that was claimed; as it is now, it is another drop."""
 
     retriable = False
@@ -35,10 +35,10 @@ def digest(path: UPath) -> str:
     return sha256.hexdigest()
 
 
-def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
+def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
     """Move a claimed file to `archive` and return where it is; safe to repeat after any crash.
 
-    On an object store a move is a copy and a deletion. Raises `DropGone` where the file has changed
+    On an object store a move is a copy and a deletion. Raises `FileChanged` where the file has changed
     or gone since it was claimed; a newer file of the same name stays where it is.
     """
     kept = archive / drop.folder / drop.path
@@ -50,17 +50,17 @@ def take(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
             with open_to_read(source) as stream, private_file(kept) as copy:
                 shutil.copyfileobj(stream, copy, 1 << 20)
                 _ensure_claimed(inbox, name, drop)
-        except (DropGone, FileNotFoundError, NotRegularFile) as gone:
+        except (FileChanged, FileNotFoundError, NotRegularFile) as gone:
             if kept.exists():
                 return kept  # another run has taken this one's place, and was faster
-            give_back(inbox, drop)
-            raise DropGone(_gone(drop)) from gone
+            return_to_inbox(inbox, drop)
+            raise FileChanged(_gone(drop)) from gone
     if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
         source.unlink(missing_ok=True)
     return kept
 
 
-def give_back(inbox: UPath, drop: Drop) -> None:
+def return_to_inbox(inbox: UPath, drop: Drop) -> None:
     """Let files that were set aside for `drop` and aren't the claimed one lie in the inbox again.
 
     They keep their name, unless a newer file has that by now; nothing is ever written over.
@@ -73,7 +73,7 @@ def give_back(inbox: UPath, drop: Drop) -> None:
             _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
 
 
-def let_go(inbox: UPath, number: int) -> None:
+def return_unknown(inbox: UPath, number: int) -> None:
     """Let files that were set aside for a drop that nobody knows, of another warehouse say, lie in the inbox again."""
     here = local(inbox)
     for aside in sorted(here.glob(f"{TAKEN}{number}-*")) if here else ():
@@ -101,7 +101,7 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def strays(inbox: UPath) -> Iterator[int]:
+def orphaned_drops(inbox: UPath) -> Iterator[int]:
     """Yield the numbers of drops for which files are set aside in a local inbox."""
     here = local(inbox)
     for each in here.glob(f"{TAKEN}*") if here else ():
@@ -119,7 +119,7 @@ def _set_aside(inbox: UPath, drop: Drop) -> str:
         with suppress(FileNotFoundError):  # another run of this drop was faster
             # Never a name twice: what another run has set aside must not be written over.
             source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))
-    give_back(inbox, drop)  # another file may have come in between
+    return_to_inbox(inbox, drop)  # another file may have come in between
     return next((aside.name for aside in _asides(source, drop)), drop.path)
 
 
@@ -128,13 +128,13 @@ def _asides(source: Path, drop: Drop) -> list[Path]:
 
 
 def _is_claimed(inbox: UPath, name: str, drop: Drop) -> bool:
-    found = see(inbox, name)
+    found = find_file(inbox, name)
     return found is not None and (found.size, found.stamp) == (drop.size, drop.stamp)
 
 
 def _ensure_claimed(inbox: UPath, name: str, drop: Drop) -> None:
     if not _is_claimed(inbox, name, drop):
-        raise DropGone(_gone(drop))
+        raise FileChanged(_gone(drop))
 
 
 def _gone(drop: Drop) -> str:

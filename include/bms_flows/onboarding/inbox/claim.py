@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.database import clock
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
@@ -73,9 +73,9 @@ class Drop:
         return cls(**{each.name: row[each.name] for each in fields(cls)})
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> FoundFile:
         """The file as it was when it was taken."""
-        return Seen(self.path, self.size, self.stamp)
+        return FoundFile(self.path, self.size, self.stamp)
 
     @property
     def folder(self) -> str:
@@ -83,7 +83,7 @@ class Drop:
         return f"{self.id:06d}-{_stamp(self.entered_at)}"
 
 
-def minted(resource: str, number: int, entered_at: datetime) -> str:
+def dag_run_id_of(resource: str, number: int, entered_at: datetime) -> str:
     """Return the run id of a drop: one row, one run, however often it is started."""
     return f"{resource}-drop-{number}-{_stamp(entered_at)}"
 
@@ -94,12 +94,14 @@ def _stamp(entered_at: datetime) -> str:
     return f"{entered_at.astimezone(UTC):%Y%m%dT%H%M%S}"
 
 
-def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = None) -> Drop:
+def claim_file(
+    engine: Engine, resource: str, seen: FoundFile, dag_run_id: str | None = None
+) -> Drop:
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
 
     Whoever inserts the row has it. A finished drop is returned as it is: its report stands. Raises
     `Busy` while another run holds it; one whose lease has run out is taken over.
-    Where the file lies there although its drop has ended, `enter_again` is meant.
+    Where the file lies there although its drop has ended, `claim_again` is meant.
     """
     with engine.begin() as connection:
         now = clock(connection)
@@ -120,14 +122,14 @@ def enter(engine: Engine, resource: str, seen: Seen, dag_run_id: str | None = No
         ).scalar_one_or_none()
         if number is None:
             return _again(connection, resource, seen, dag_run_id)
-        return _hold(connection, number, dag_run_id or minted(resource, number, now))
+        return _hold(connection, number, dag_run_id or dag_run_id_of(resource, number, now))
 
 
-def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | None) -> Drop:
+def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
     """Return a drop entered before; take it over where its lease has run out."""
     same = select(dropped_file).where(_is(resource, seen)).with_for_update()
     row = connection.execute(same).mappings().one()
-    wanted = dag_run_id or minted(resource, row["id"], row["entered_at"])
+    wanted = dag_run_id or dag_run_id_of(resource, row["id"], row["entered_at"])
     if row["state"] == "waiting":
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:
@@ -137,17 +139,17 @@ def _again(connection: Connection, resource: str, seen: Seen, dag_run_id: str | 
     return _hold(connection, row["id"], wanted)
 
 
-def enter_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
+def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
     """Take a file that was dropped again as it was, name, size and time the same: another drop.
 
     The earlier one keeps its report. On an object store the etag of equal contents is the same.
     """
     with engine.begin() as connection:
         free(connection, ended.resource, ended.seen)
-    return enter(engine, ended.resource, ended.seen, dag_run_id)
+    return claim_file(engine, ended.resource, ended.seen, dag_run_id)
 
 
-def free(connection: Connection, resource: str, seen: Seen) -> None:
+def free(connection: Connection, resource: str, seen: FoundFile) -> None:
     """Let a file be entered that is as one was whose drop has ended, in the caller's transaction."""
     connection.execute(
         update(dropped_file)
@@ -156,7 +158,7 @@ def free(connection: Connection, resource: str, seen: Seen) -> None:
     )
 
 
-def _is(resource: str, seen: Seen) -> ColumnElement[bool]:
+def _is(resource: str, seen: FoundFile) -> ColumnElement[bool]:
     return (
         (dropped_file.c.resource == resource)
         & (dropped_file.c.path == seen.path)
@@ -220,7 +222,7 @@ def get(engine: Engine, number: int) -> Drop:
     return Drop.of(found)
 
 
-def of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
+def drop_of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
     """Return the drop that a run has taken; None where it has taken none yet."""
     taken = (dropped_file.c.resource == resource) & (dropped_file.c.dag_run_id == dag_run_id)
     with engine.connect() as connection:
@@ -241,11 +243,15 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
             .order_by(dropped_file.c.id)
         )
         found = [Drop.of(row) for row in rows.mappings()]
-    mine = [each for each in found if each.dag_run_id == minted(resource, each.id, each.entered_at)]
+    mine = [
+        each
+        for each in found
+        if each.dag_run_id == dag_run_id_of(resource, each.id, each.entered_at)
+    ]
     return mine[:AT_ONCE]
 
 
-def started(engine: Engine, number: int) -> None:
+def mark_started(engine: Engine, number: int) -> None:
     """Say that the drop's run was started."""
     with engine.begin() as connection:
         connection.execute(

@@ -9,7 +9,7 @@ from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_plan, dropped_file
 
 
-def record(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
+def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
     """Keep what the file held and where it is; return an earlier drop of the same content, if it is done.
 
     It is done where it was applied and the records of all its rows were in the service: any other
@@ -54,7 +54,7 @@ def rules_of(engine: Engine, earlier: Drop) -> str | None:
         ).scalar_one_or_none()
 
 
-def show(engine: Engine, held: Drop, report: str) -> None:
+def publish_report(engine: Engine, held: Drop, report: str) -> None:
     """Show a drop's report before the drop ends; raise `LeaseLost` if another run has it."""
     with engine.begin() as connection:
         renew(connection, held)
@@ -63,7 +63,7 @@ def show(engine: Engine, held: Drop, report: str) -> None:
         )
 
 
-def put_back(engine: Engine, held: Drop) -> None:
+def restore_ending(engine: Engine, held: Drop) -> None:
     """Let a drop that was taken again stand as it had ended before; one that never had stays open.
 
     Raises `LeaseLost`.
@@ -85,7 +85,7 @@ def withdraw(engine: Engine, held: Drop, reason: str) -> None:
     Raises `LeaseLost`.
     """
     if held.ended_before is not None:
-        put_back(engine, held)
+        restore_ending(engine, held)
         return
     with engine.begin() as connection:
         finish(connection, held, "withdrawn", reason=reason)

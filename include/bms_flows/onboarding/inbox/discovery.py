@@ -22,7 +22,7 @@ IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
 
-Waiting = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
+WaitReason = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
 
 NAME_MAX = 255
 """Bytes of a file's name, on any disk."""
@@ -42,7 +42,7 @@ class OutsideInbox(ValueError):
 
 
 @dataclass(frozen=True)
-class Seen:
+class FoundFile:
     """A file as a look found it: its name in the inbox, size, time of modification or etag."""
 
     path: str
@@ -51,11 +51,11 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class ScanComparison:
     """What two looks tell: files that may be taken, and why the others may not yet."""
 
-    settled: tuple[Seen, ...]
-    waiting: Mapping[str, Waiting]
+    settled: tuple[FoundFile, ...]
+    waiting: Mapping[str, WaitReason]
 
 
 def local(path: UPath) -> Path | None:
@@ -83,7 +83,7 @@ def ignored(name: str) -> bool:
     return name.startswith(IGNORED_STARTS) or name.casefold().endswith(IGNORED_ENDS)
 
 
-def see(inbox: UPath, name: str) -> Seen | None:
+def find_file(inbox: UPath, name: str) -> FoundFile | None:
     """Return the file as it is now, None where there is no regular file of this name."""
     path = inside(inbox, name)
     here = local(path)
@@ -93,7 +93,7 @@ def see(inbox: UPath, name: str) -> Seen | None:
         except FileNotFoundError:
             return None
         regular = stat.S_ISREG(status.st_mode)
-        return Seen(name, status.st_size, str(status.st_mtime_ns)) if regular else None
+        return FoundFile(name, status.st_size, str(status.st_mtime_ns)) if regular else None
     path.fs.invalidate_cache()
     try:
         info = path.fs.info(path.path)
@@ -102,10 +102,10 @@ def see(inbox: UPath, name: str) -> Seen | None:
     if info["type"] != "file":
         return None
     stamp = info.get("ETag") or info.get("etag") or info.get("LastModified") or info.get("mtime")
-    return Seen(name, int(info["size"]), str(stamp).strip('"'))
+    return FoundFile(name, int(info["size"]), str(stamp).strip('"'))
 
 
-def look(inbox: UPath) -> dict[str, Seen]:
+def list_files(inbox: UPath) -> dict[str, FoundFile]:
     """Return the files that lie in the inbox itself, by name; folders and links are no drops.
 
     A name that is no UTF-8 can't be kept, and so not be taken: it stands there as far as readable.
@@ -116,7 +116,7 @@ def look(inbox: UPath) -> dict[str, Seen]:
     else:
         inbox.fs.invalidate_cache()
         names = [each.name for each in inbox.iterdir()] if inbox.exists() else []
-    found = (see(inbox, name) for name in sorted(names) if not ignored(name))
+    found = (find_file(inbox, name) for name in sorted(names) if not ignored(name))
     readable = (replace(each, path=_readable(each.path)) for each in found if each is not None)
     return {each.path: each for each in readable}
 
@@ -130,7 +130,9 @@ def head(path: UPath) -> bytes:
     return storage.read_file(path, Limits().bytes + 1)
 
 
-def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
+def compare_scans(
+    inbox: UPath, before: Iterable[FoundFile], now: Iterable[FoundFile]
+) -> ScanComparison:
     """Compare two looks, taken `BMS_DROP_SETTLE_S` apart.
 
     A file may be taken when both found the same, its last line is complete, and no process of
@@ -138,18 +140,18 @@ def settled(inbox: UPath, before: Iterable[Seen], now: Iterable[Seen]) -> Look:
     writer that pauses between two rows for longer than the looks are apart can't be known.
     """
     earlier = set(before)
-    ready: list[Seen] = []
-    waiting: dict[str, Waiting] = {}
+    ready: list[FoundFile] = []
+    waiting: dict[str, WaitReason] = {}
     for seen in now:
         why = "growing" if seen not in earlier else _unfinished(inbox, seen)
         if why is None:
             ready.append(seen)
         else:
             waiting[seen.path] = why
-    return Look(tuple(ready), waiting)
+    return ScanComparison(tuple(ready), waiting)
 
 
-def _unfinished(inbox: UPath, seen: Seen) -> Waiting | None:
+def _unfinished(inbox: UPath, seen: FoundFile) -> WaitReason | None:
     if UNREADABLE in seen.path or len(seen.path.encode()) > LONGEST_NAME:
         return "bad_name"
     path = inside(inbox, seen.path)
@@ -163,7 +165,7 @@ def _unfinished(inbox: UPath, seen: Seen) -> Waiting | None:
         return "growing"
     except OSError:
         return "unreadable"
-    return None if see(inbox, seen.path) == seen else "growing"
+    return None if find_file(inbox, seen.path) == seen else "growing"
 
 
 def being_written(path: UPath) -> bool:

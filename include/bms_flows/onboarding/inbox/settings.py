@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
@@ -25,7 +25,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class InboxSettings(FlowSettings):
     """What inboxes may be told, by the names of their folders, beside what all flows are."""
 
-    inbox_formats: Mapping[str, Format] = field(default_factory=dict)
+    inbox_formats: Mapping[str, DeclaredFormat] = field(default_factory=dict)
     """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`, default `dmy`; decimals: `,` or `.`, by default each column's cells decide)."""
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
     """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
@@ -38,7 +38,7 @@ class InboxSettings(FlowSettings):
         if text := given.pop("BMS_INBOX_FORMATS", ""):
             written = _by_inbox("BMS_INBOX_FORMATS", text, Written)
             own["inbox_formats"] = {
-                inbox: Format(each.dates, each.decimals) for inbox, each in written.items()
+                inbox: DeclaredFormat(each.dates, each.decimals) for inbox, each in written.items()
             }
         if text := given.pop("BMS_INBOX_NOTICES", ""):
             own["inbox_notices"] = _by_inbox("BMS_INBOX_NOTICES", text, str)

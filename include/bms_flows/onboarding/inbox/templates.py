@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from upath import UPath
 
-from bms_flows.onboarding.inbox import not_taken
+from bms_flows.onboarding.inbox import skipped_files
 from bms_flows.onboarding.inbox.discovery import local
 from bms_flows.onboarding.reading import dates, numbers, tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
 from bms_flows.onboarding.reading.parts import TEXT
-from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
+from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.runtime.storage import write_if_changed
@@ -52,8 +52,8 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
   quand il ne change plus, et rien n'est créé sans approbation.
   A file whose last line has no line break is taken once it stays unchanged, and needs approval.
 - Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
-- Un fichier ou un dossier qui n'est pas pris est expliqué dans {not_taken}.
-  {not_taken} explains every file or folder that isn't taken.
+- Un fichier ou un dossier qui n'est pas pris est expliqué dans {skipped_files}.
+  {skipped_files} explains every file or folder that isn't taken.
 {formats}- Excel retire les zéros d'un matricule ou d'un numéro tapé dans un CSV : préférez le modèle .xlsx, dont
   les colonnes sont au format Texte. Est lu ce qu'Excel affiche ; lignes et colonnes masquées : refusées.
   Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
@@ -72,7 +72,7 @@ Colonnes / Columns (* obligatoire / required)
 
 def names(resource: Resource) -> frozenset[str]:
     """Return the names of our own files in an inbox."""
-    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), not_taken.NAME})
+    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), skipped_files.NAME})
 
 
 def csv_name(resource: Resource) -> str:
@@ -85,7 +85,7 @@ def xlsx_name(resource: Resource) -> str:
     return f"_modele_{resource.inbox}.xlsx"
 
 
-def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> None:
+def provide(inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED) -> None:
     """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat.
 
     A folder is made for its group to write into, whatever the umask says; what is put there, and
@@ -103,26 +103,26 @@ def provide(inbox: UPath, resource: Resource, declared: Format = UNDECLARED) -> 
         write_if_changed(inbox / name, content, READABLE)
 
 
-def csv_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+def csv_template(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> bytes:
     """Return a CSV as French Excel writes and opens it: `;`, UTF-8 with its mark, CRLF."""
     rows = _rows(resource, declared)
     text = "".join(";".join(tokens.quoted(cell, ";") for cell in row) + "\r\n" for row in rows)
     return ENCODINGS["utf-8-sig"].encode(text)
 
 
-def xlsx_template(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+def xlsx_template(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> bytes:
     """Return a workbook whose columns are text, so that Excel changes no number and no date."""
     lines = [SheetRow([text(cell, TEXT) for cell in row]) for row in _rows(resource, declared)]
     return xlsx_file(resource.inbox, lines, ALL_TEXT)
 
 
-def _rows(resource: Resource, declared: Format) -> list[list[str]]:
+def _rows(resource: Resource, declared: DeclaredFormat) -> list[list[str]]:
     """Return the header and the example row, written as the inbox declares."""
     fields = resource.fields
     return [[each.label for each in fields], [_example(each, declared) for each in fields]]
 
 
-def _example(field: Field, declared: Format) -> str:
+def _example(field: Field, declared: DeclaredFormat) -> str:
     if field.kind == "date" and field.example:
         return f"{dates.parse(field.example, 'dmy'):{_STRFTIME[declared.date_order]}}"
     if field.kind == "decimal" and declared.decimal_mark == ".":
@@ -130,7 +130,7 @@ def _example(field: Field, declared: Format) -> str:
     return field.example
 
 
-def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
+def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> bytes:
     """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
     head = _INTRODUCTION.format(
         title=resource.title,
@@ -139,14 +139,14 @@ def read_me(resource: Resource, declared: Format = UNDECLARED) -> bytes:
         csv=csv_name(resource),
         xlsx=xlsx_name(resource),
         formats=_formats(declared),
-        not_taken=not_taken.NAME,
+        skipped_files=skipped_files.NAME,
         advice=resource.advice,
     )
     text = head + "".join(_lines(resource, declared))
     return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
 
 
-def _formats(declared: Format) -> str:
+def _formats(declared: DeclaredFormat) -> str:
     """Return how dates and numbers are to be written."""
     order = declared.date_order
     written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
@@ -156,7 +156,7 @@ def _formats(declared: Format) -> str:
     return text
 
 
-def _lines(resource: Resource, declared: Format) -> Iterator[str]:
+def _lines(resource: Resource, declared: DeclaredFormat) -> Iterator[str]:
     decimal = f"2850{declared.decimal_mark or ','}50"
     for field in resource.fields:
         star = "*" if field.name in resource.required else " "

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.faults.files import WAITING
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen, Waiting
+from bms_flows.onboarding.inbox.discovery import FoundFile, WaitReason
 from bms_warehouse.database import clock
 from bms_warehouse.tables import dropped_file
 
@@ -20,12 +20,12 @@ LONG: Final = timedelta(minutes=3)
 
 
 @dataclass(frozen=True)
-class Waits:
+class UnfinishedFile:
     """A drop that is not taken yet: what for, since when, and since when its file is as it is."""
 
     drop: int
     path: str = field(repr=False)
-    reason: Waiting
+    reason: WaitReason
     since: datetime
     unchanged_since: datetime
 
@@ -33,7 +33,7 @@ class Waits:
         """Whether somebody should look."""
         return now - self.since >= LONG
 
-    def cut_off(self, now: datetime, stable: timedelta) -> bool:
+    def is_truncated(self, now: datetime, stable: timedelta) -> bool:
         """Whether the end of the file is missing and nothing was written to the file for `stable`."""
         return self.reason == "incomplete" and now - self.unchanged_since >= stable
 
@@ -44,9 +44,9 @@ class Waits:
         return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
 
 
-def keep(
-    engine: Engine, resource: str, lying: Collection[Seen], waiting: Mapping[str, Waiting]
-) -> Sequence[Waits]:
+def save(
+    engine: Engine, resource: str, lying: Collection[FoundFile], waiting: Mapping[str, WaitReason]
+) -> Sequence[UnfinishedFile]:
     """Keep in `bms.dropped_file` which of the files lying in an inbox wait, by name; return those.
 
     A drop that waited and is no longer among them was taken as another one, or has gone.
@@ -64,16 +64,18 @@ def keep(
                 same = (row.size, row.stamp) == (seen.size, seen.stamp)
                 unchanged_since = row.unchanged_since if same else now
                 _renew(connection, row.id, seen, reason, unchanged_since)
-                found.append(Waits(row.id, seen.path, reason, row.entered_at, unchanged_since))
+                found.append(
+                    UnfinishedFile(row.id, seen.path, reason, row.entered_at, unchanged_since)
+                )
             elif number := _enter(connection, resource, seen, reason, now):
-                found.append(Waits(number, seen.path, reason, now, now))
+                found.append(UnfinishedFile(number, seen.path, reason, now, now))
         now_lying = {seen.path for seen in lying}
         for row in known.values():
-            _withdraw(connection, row.id, "changed" if row.path in now_lying else "gone", now)
+            _withdraw(connection, row.id, "changed" if row.path in now_lying else "removed", now)
     return found
 
 
-def forget(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
+def withdraw_missing(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
     """Withdraw the drops that wait for a file which has gone; `lying` looks which files are there.
 
     Who takes an unfinished file out of an inbox leaves nothing there that would be announced.
@@ -83,14 +85,14 @@ def forget(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -
         there = lying() if known else ()
         for row in known:
             if row.path not in there:
-                _withdraw(connection, row.id, "gone", clock(connection))
+                _withdraw(connection, row.id, "removed", clock(connection))
 
 
-def current(engine: Engine, resource: str) -> Sequence[Waits]:
+def current(engine: Engine, resource: str) -> Sequence[UnfinishedFile]:
     """Return the drops that wait, as the last dispatch found them."""
     with engine.connect() as connection:
         return [
-            Waits(row.id, row.path, row.waits_for, row.entered_at, row.unchanged_since)
+            UnfinishedFile(row.id, row.path, row.waits_for, row.entered_at, row.unchanged_since)
             for row in connection.execute(_waiting(resource))
         ]
 
@@ -113,7 +115,7 @@ def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -
 
 
 def _enter(
-    connection: Connection, resource: str, seen: Seen, reason: Waiting, now: datetime
+    connection: Connection, resource: str, seen: FoundFile, reason: WaitReason, now: datetime
 ) -> int | None:
     """Enter a file that waits; None where it was taken meanwhile."""
     return connection.execute(
@@ -136,7 +138,11 @@ def _enter(
 
 
 def _renew(
-    connection: Connection, number: int, seen: Seen, reason: Waiting, unchanged_since: datetime
+    connection: Connection,
+    number: int,
+    seen: FoundFile,
+    reason: WaitReason,
+    unchanged_since: datetime,
 ) -> None:
     """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
     other = dropped_file.alias()

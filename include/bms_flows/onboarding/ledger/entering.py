@@ -19,7 +19,8 @@ from bms_flows.onboarding.ledger.entry import (
 )
 from bms_flows.onboarding.ledger.store import locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
-from bms_flows.onboarding.resources.match_rules import Identity, packed, unpacked
+from bms_flows.onboarding.resources.body import decode_body, encode_body
+from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation, creation_body
@@ -64,7 +65,7 @@ def rows_in_flight(
         .join_from(creation, creation_body)
         .where(creation.c.resource == identity.resource, unfinished | recent)
     )
-    return {key: identity.finders(unpacked(body)) for key, body in rows}
+    return {key: identity.rules_by_digest(decode_body(body)) for key, body in rows}
 
 
 def enter(
@@ -169,5 +170,5 @@ def _save_bodies(connection: Connection, drop_id: int, rows: Mapping[int, NewRow
         statement.on_conflict_do_update(
             index_elements=["creation_id"], set_={"body": statement.excluded.body}
         ),
-        [{"creation_id": number, "body": packed(row.body)} for number, row in rows.items()],
+        [{"creation_id": number, "body": encode_body(row.body)} for number, row in rows.items()],
     )

@@ -17,7 +17,7 @@ def save(engine: Engine, resource: str, drop_id: int, taken: Snapshot) -> int:
         resource=resource,
         drop_id=drop_id,
         taken_at=taken.taken_at,
-        content=snapshot.packed(taken),
+        content=snapshot.encode_snapshot(taken),
     )
     with engine.begin() as connection:
         return int(connection.execute(statement.returning(creation_snapshot.c.id)).scalar_one())
@@ -30,7 +30,8 @@ def load(engine: Engine, ids: Collection[int]) -> dict[int, Snapshot]:
     )
     with engine.connect() as connection:
         return {
-            number: snapshot.unpacked(content) for number, content in connection.execute(wanted)
+            number: snapshot.decode_snapshot(content)
+            for number, content in connection.execute(wanted)
         }
 
 
@@ -44,7 +45,7 @@ def latest(engine: Engine, drop_id: int) -> tuple[int, Snapshot] | None:
     )
     with engine.connect() as connection:
         found = connection.execute(wanted).one_or_none()
-    return None if found is None else (found.id, snapshot.unpacked(found.content))
+    return None if found is None else (found.id, snapshot.decode_snapshot(found.content))
 
 
 def forget(engine: Engine, before: datetime) -> int:

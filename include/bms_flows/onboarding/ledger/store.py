@@ -27,7 +27,7 @@ from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import FINAL, Entry, InvalidTransition, State, Transition
-from bms_flows.onboarding.resources.match_rules import unpacked
+from bms_flows.onboarding.resources.body import decode_body
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
@@ -149,7 +149,7 @@ class PostgresLedger:
                     creation_body.c.creation_id.in_(ids)
                 )
             )
-            return {number: unpacked(body) for number, body in found}
+            return {number: decode_body(body) for number, body in found}
 
     def _owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         with self._engine.connect() as connection:

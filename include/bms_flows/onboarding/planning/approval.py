@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.faults import rows
+from bms_flows.onboarding.faults.fault import fault_to_json
 from bms_flows.onboarding.planning import limits
 from bms_flows.onboarding.planning.limits import ApprovalDecision
 from bms_flows.onboarding.planning.plan import Plan, PlannedRow
@@ -35,7 +35,7 @@ def decide(
     drop_id: int,
     plan: Plan,
     today: date,
-    cut_off: LastLine | None,
+    truncated_at: LastLine | None,
     *,
     by_setting: bool,
 ) -> ApprovalDecision:
@@ -49,7 +49,7 @@ def decide(
         midnight = datetime.combine(today, time(), settings.time_zone)
         unapproved = _created_without_approval(connection, plan.resource, drop_id, midnight)
         decision = limits.decide(
-            plan, plan_limits, settings.approval, today, unapproved, cut_off=cut_off
+            plan, plan_limits, settings.approval, today, unapproved, truncated_at=truncated_at
         )
         _save(connection, drop_id, plan, decision)
         if by_setting and not decision.ask:
@@ -176,7 +176,7 @@ def _row(row: PlannedRow) -> dict[str, Any]:
         "key": row.key,
         "digest": row.digest,
         "reason": row.reason,
-        "faults": [rows.as_kept(fault) for fault in row.faults],
+        "faults": [fault_to_json(fault) for fault in row.faults],
         "differences": [each.name for each in row.differences],
         "candidates": list(row.candidates),
         "remote_id": row.known.remote_id if row.known else None,

@@ -64,20 +64,20 @@ def decide(
     today: date,
     unapproved: int = 0,
     *,
-    cut_off: LastLine | None = None,
+    truncated_at: LastLine | None = None,
 ) -> ApprovalDecision:
     """Decide whether a plan needs approval; a plan that creates no row never does.
 
     `unapproved`: rows of other drops created today without approval; the limits apply per resource
-    and day. `cut_off`: the last line of a file whose end is missing; the plan then always needs
+    and day. `truncated_at`: the last line of a file whose end is missing; the plan then always needs
     approval.
     """
     found = breaches(plan, limits, today, unapproved)
     created = len(plan.creates)
     if not created:
         return ApprovalDecision(False, "nothing would be created", found)
-    if cut_off is not None:
-        why = f"the file ends without a line break in {cut_off}: the line may be cut off. Read"
+    if truncated_at is not None:
+        why = f"the file ends without a line break in {truncated_at}: the line may be cut off. Read"
         return ApprovalDecision(
             True, f"{why} last_line.csv of the drop's report on the board", found
         )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.rows import RowFault
-from bms_flows.onboarding.reading.sheet import Fault
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import folded
+from bms_flows.onboarding.resources.match_rules import normalize
 
 NUMBER: Final = "id_manager"
 PAYROLL: Final = "manager_payroll_number"
@@ -65,16 +64,16 @@ class Managers:
         if not named:
             return None
         if len(named) > 1:
-            return RowFault("manager_twice", line, field=named[1], details={"other": named[0]})
+            return Fault("manager_twice", line, field=named[1], details={"other": named[0]})
         [way] = named
         if way == NUMBER:
             return Numbered(int(values[NUMBER]))
-        found = self._find(way, folded(values[way]), folded(values.get("id_entity")))
+        found = self._find(way, normalize(values[way]), normalize(values.get("id_entity")))
         if len(found) != 1:
-            return RowFault("manager_ambiguous" if found else "manager_unknown", line, field=way)
+            return Fault("manager_ambiguous" if found else "manager_unknown", line, field=way)
         [who] = found
         if isinstance(who, Unnumbered):
-            return RowFault("manager_without_number", line, field=way)
+            return Fault("manager_without_number", line, field=way)
         return who
 
     def _find(
@@ -101,9 +100,9 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
     """Return a record of the service as a possible manager."""
     values = known.values
     return ManagerCandidate(
-        folded(values.get("id_entity")),
-        folded(values.get("payroll_number")),
-        folded(values.get("business_email")),
+        normalize(values.get("id_entity")),
+        normalize(values.get("payroll_number")),
+        normalize(values.get("business_email")),
         Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
     )
 
@@ -111,9 +110,9 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
 def candidate_of_row(values: Mapping[str, Any], key: str) -> ManagerCandidate:
     """Return a row of the file, known by its key, as a possible manager."""
     return ManagerCandidate(
-        folded(values.get("id_entity")),
-        folded(values.get("payroll_number")),
-        folded(values.get("business_email")),
+        normalize(values.get("id_entity")),
+        normalize(values.get("payroll_number")),
+        normalize(values.get("business_email")),
         FileRow(key),
     )
 

@@ -7,9 +7,10 @@ from typing import Any
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
 from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import ServiceRecord, same_marks
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, fingerprint
+from bms_flows.onboarding.resources.evidence import ServiceRecord, agree_fully
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,21 @@ def match(
     A key that was matched before keeps its record, whatever changed since, unless the record was
     deleted and another record matches.
     """
-    finders = identity.finders(values)
-    marks = identity.mark(values)
+    finders = identity.rules_by_digest(values)
+    comparison_fields = identity.comparison_digests(values)
     gone = [] if was is None else [was]
     for key in finders:
         known = view.matched_record(key)
         # A phone number may belong to another person now: the comparison fields must agree too.
-        if known and (key == identity.key(values) or same_marks(marks, known.marks)):
+        if known and (
+            key == identity.key(values) or agree_fully(comparison_fields, known.comparison_fields)
+        ):
             if not known.deleted:
                 return Match(known)
             gone.append(known)
-    found = by_rules(view.by_key, finders, marks, but={known.remote_id for known in gone})
+    found = by_rules(
+        view.by_key, finders, comparison_fields, but={known.remote_id for known in gone}
+    )
     return Match(gone[0]) if found is NOTHING and gone else found
 
 
@@ -74,7 +79,7 @@ def record_of_entry(
 def by_rules(
     by_digest: Mapping[str, Sequence[ServiceRecord]],
     finders: Mapping[str, MatchRule],
-    marks: Mapping[str, str | None],
+    comparison_fields: Mapping[str, str | None],
     but: Collection[str],
 ) -> Match:
     """Apply the match rules, strongest first; the first rule that finds records decides.
@@ -83,10 +88,14 @@ def by_rules(
     """
     for key, finder in finders.items():
         shown = [each for each in by_digest.get(key, ()) if each.remote_id not in but]
-        if finder.trust == "alone":
+        if finder.trust == "always":
             sure = shown
-        elif finder.trust == "named":
-            sure = [each for each in shown if same_marks(marks, each.marks) and not each.deleted]
+        elif finder.trust == "if_fields_agree":
+            sure = [
+                each
+                for each in shown
+                if agree_fully(comparison_fields, each.comparison_fields) and not each.deleted
+            ]
         else:
             sure = []
         if len(sure) == 1:
@@ -95,7 +104,10 @@ def by_rules(
             return Match(candidates=_ids(sure), reason="several_records", several=True)
         if shown:
             deleted = all(each.deleted for each in shown)
-            return Match(candidates=_ids(shown), reason="deleted_there" if deleted else finder.asks)
+            return Match(
+                candidates=_ids(shown),
+                reason="candidate_deleted" if deleted else finder.review_code,
+            )
     return NOTHING
 
 
@@ -114,7 +126,7 @@ def records_to_read(
             wanted.add(known.remote_id if known else None)
         elif entry.state in EXISTING:
             listed = view.is_listed(entry.remote_id or "")
-            if resource.watched or not listed or entry.digest != fingerprint(row.values):
+            if resource.always_compared or not listed or entry.digest != body_digest(row.values):
                 known = record_of_entry(identity, view, row.values, entry)
                 wanted |= {entry.remote_id, known.remote_id}
     return frozenset(each for each in wanted if each)

@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 
-from bms_flows.onboarding.reading.sheet import Fault
-from bms_flows.onboarding.resources.body import Difference
+from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.resources.body import Difference, body_digest
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import fingerprint
 
 
 class Action(StrEnum):
@@ -52,7 +51,7 @@ class PlannedRow:
     @cached_property
     def sends(self) -> str:
         """Digest of the create request."""
-        return fingerprint({**self.body, "manager_key": self.manager_key})
+        return body_digest({**self.body, "manager_key": self.manager_key})
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bms_flows.onboarding.faults.rows import RowFault
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.planning.managers import (
     Manager,
@@ -19,11 +19,11 @@ from bms_flows.onboarding.planning.order import cyclic
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow, digest
 from bms_flows.onboarding.planning.rules import Rules, validate
 from bms_flows.onboarding.planning.view import PlanningView
-from bms_flows.onboarding.reading.sheet import Fault, Row, Sheet
-from bms_flows.onboarding.resources.body import build, compare
+from bms_flows.onboarding.reading.sheet import Row, Sheet
+from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import Identity, fingerprint
+from bms_flows.onboarding.resources.match_rules import Identity
 
 
 def make(
@@ -37,7 +37,7 @@ def make(
     rows = [row if row.faults else planner.decide(row, values[row.line]) for row in rows]
     rows = planner.review_similar_rows(rows, values)
     rows = planner.assign_managers(rows, values)
-    digests = {each for row in values.values() for each in identity.finders(row)}
+    digests = {each for row in values.values() for each in identity.rules_by_digest(row)}
     seen = _records_digest(view, digests)
     inputs = PlanInputs(sheet.sha256, _ledger_digest(rows, view), seen, rules.version)
     return Plan(resource.name, inputs, tuple(rows), view.headcount)
@@ -62,12 +62,12 @@ class _Planner:
         key = self.identity.key(row.values)
         if key is None and not faults:
             fields = ", ".join(self.resource.key)
-            faults.append(RowFault("no_key", row.line, details={"fields": fields}))
+            faults.append(Fault("no_key", row.line, details={"fields": fields}))
         return PlannedRow(
             line=row.line,
             action=Action.REJECTED if faults else Action.CREATE,
             key=key,
-            digest=fingerprint(row.values),
+            digest=body_digest(row.values),
             body={} if faults else build(self.resource, row.values),
             faults=tuple(faults),
         )
@@ -76,7 +76,7 @@ class _Planner:
         """Decide on a valid row by the ledger and the service."""
         key = row.key or ""
         if self.identity.scope_of(values) in self.view.unknown_scopes:
-            return _reject(row, RowFault("unknown_scope", row.line, field=self.identity.scope))
+            return _reject(row, Fault("unknown_scope", row.line, field=self.identity.scope))
         entry = self.view.entries.get(key)
         if entry is not None:
             by_ledger = self._by_ledger(row, entry, values)
@@ -95,10 +95,10 @@ class _Planner:
         if found.reason is not None:
             action = Action.MANUAL_CHANGE if found.several else Action.REVIEW
             return replace(row, action=action, reason=found.reason, candidates=found.candidates)
-        finders = self.identity.finders(values)
+        finders = self.identity.rules_by_digest(values)
         other = self.view.shared_in_flight(row.key or "", finders)
         if other is not None:
-            return replace(row, action=Action.REVIEW, reason=finders[other].asks)
+            return replace(row, action=Action.REVIEW, reason=finders[other].review_code)
         return row
 
     def _unless_given_up(self, row: PlannedRow, entry: Entry) -> PlannedRow:
@@ -119,13 +119,13 @@ class _Planner:
             return replace(row, action=Action.REVIEW, reason=reason, candidates=candidates)
         if entry.state in OPEN and (same or not entry.unsent):
             # A row that was sent is settled first, with the data that was sent.
-            reason = None if same else "other_data_underway"
+            reason = None if same else "in_flight_other_data"
             return replace(row, action=Action.RESUME, reason=reason)
         if entry.state not in EXISTING:
             return None
         known = record_of_entry(self.identity, self.view, values, entry)
         ours = known.remote_id == entry.remote_id and not known.deleted
-        if same and ours and not self.resource.watched:
+        if same and ours and not self.resource.always_compared:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
         return self._existing(row, known)
 
@@ -133,7 +133,7 @@ class _Planner:
         """Compare a row with its existing record."""
         record = self.view.records.get(known.remote_id)
         if known.deleted or record is None:
-            reason = "gone_there" if known.deleted else "not_readable"
+            reason = "record_deleted" if known.deleted else "not_readable"
             return replace(row, action=Action.MANUAL_CHANGE, known=known, reason=reason)
         different = compare(self.resource, row.body, record).different
         if not different:
@@ -155,11 +155,11 @@ class _Planner:
             key
             for row in rows
             if row.action not in {Action.CREATE, Action.REJECTED}
-            for key in self.identity.finders(values[row.line])
+            for key in self.identity.rules_by_digest(values[row.line])
         }
         like: set[int] = set()
         for row in new:
-            finders = self.identity.finders(values[row.line])
+            finders = self.identity.rules_by_digest(values[row.line])
             if not named.isdisjoint(finders):
                 like.add(row.line)
             named.update(finders)
@@ -168,7 +168,7 @@ class _Planner:
         for row in rows:
             first = lines.setdefault(row.known.remote_id, row.line) if row.known else row.line
             if first != row.line:
-                fault = RowFault("record_twice_in_file", row.line, details={"other_line": first})
+                fault = Fault("record_twice_in_file", row.line, details={"other_line": first})
                 kept.append(_reject(row, fault))
             elif row.line in like:
                 kept.append(replace(row, action=Action.REVIEW, reason="like_another_row"))
@@ -194,7 +194,7 @@ class _Planner:
         ]
         cycle = cyclic({r.key: r.manager_key for r in placed if r.key and r.manager_key})
         placed = [
-            _reject(row, RowFault("manager_cycle", row.line))
+            _reject(row, Fault("manager_cycle", row.line))
             if row.key in cycle and row.manager_key
             else row
             for row in placed
@@ -223,10 +223,10 @@ def _reject_duplicates(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         equal = all(other.digest == first.digest for other in others)
         code = "twice_in_file" if equal else "key_twice_in_file"
         for other in others:
-            faults[other.line] = RowFault(code, other.line, details={"other_line": first.line})
+            faults[other.line] = Fault(code, other.line, details={"other_line": first.line})
         if not equal:
             other_line = others[0].line
-            faults[first.line] = RowFault(code, first.line, details={"other_line": other_line})
+            faults[first.line] = Fault(code, first.line, details={"other_line": other_line})
     return [_reject(row, faults[row.line]) if row.line in faults else row for row in rows]
 
 
@@ -245,7 +245,7 @@ def _reject_reports_of_rejected(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         if not orphans:
             return placed
         placed = [
-            _reject(row, RowFault("manager_rejected", row.line)) if row.line in orphans else row
+            _reject(row, Fault("manager_rejected", row.line)) if row.line in orphans else row
             for row in placed
         ]
         rejected |= {row.key for row in placed if row.line in orphans and row.key is not None}

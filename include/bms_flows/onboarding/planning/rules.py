@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bms_flows.onboarding.faults.rows import RowFault
-from bms_flows.onboarding.reading.sheet import Fault, Row
+from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.settings import InvalidSetting
@@ -80,26 +80,24 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
 def validate(row: Row, rules: Rules) -> list[Fault]:
     """Return the faults of a row; reading has already checked types."""
     faults: list[Fault] = [
-        RowFault("missing_value", row.line, field=name)
+        Fault("missing_value", row.line, field=name)
         for name in rules.required
         if row.values.get(name) in (None, "")
     ]
     for name, value in row.values.items():
         if name in rules.codes and str(value) not in rules.codes[name]:
             allowed = ", ".join(rules.codes[name])
-            faults.append(
-                RowFault("unknown_code", row.line, field=name, details={"allowed": allowed})
-            )
+            faults.append(Fault("unknown_code", row.line, field=name, details={"allowed": allowed}))
         if name in rules.ranges:
             low, high = rules.ranges[name]
             if not low <= value <= high:  # type: ignore[operator]  # read as a number
                 details = {"least": f"{low:g}", "most": f"{high:g}"}
-                faults.append(RowFault("out_of_range", row.line, field=name, details=details))
+                faults.append(Fault("out_of_range", row.line, field=name, details=details))
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
             details = {"most": str(rules.lengths[name])}
-            faults.append(RowFault("too_long", row.line, field=name, details=details))
+            faults.append(Fault("too_long", row.line, field=name, details=details))
         if rules.resource.by_name[name].holds == "email" and email_address(value) is None:
-            faults.append(RowFault("bad_email", row.line, field=name))
+            faults.append(Fault("bad_email", row.line, field=name))
     return faults + _unnamed_objects(row, rules.resource)
 
 
@@ -112,7 +110,7 @@ def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:
     }
     given = {resource.by_name[name].path[:2] for name in row.values}
     return [
-        RowFault("missing_value", row.line, field=name)
+        Fault("missing_value", row.line, field=name)
         for path, name in naming.items()
         if path in given and name not in row.values
     ]

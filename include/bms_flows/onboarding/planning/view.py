@@ -44,7 +44,7 @@ class PlanningView:
         """The shown records by match key."""
         found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
-            for key in (known.key, *known.others):
+            for key in (known.key, *known.other_digests):
                 if key is not None:
                     found[key].append(known)
         return found
@@ -102,4 +102,4 @@ def keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
 
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     """Return the match keys of the rows: everything by which their records may be found."""
-    return frozenset(key for row in sheet.rows for key in identity.finders(row.values))
+    return frozenset(key for row in sheet.rows for key in identity.rules_by_digest(row.values))

@@ -8,11 +8,11 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
+from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading import dates, number_format, numbers
-from bms_flows.onboarding.reading.misread import Misread
 from bms_flows.onboarding.reading.mojibake import broken
-from bms_flows.onboarding.reading.sheet import UNDECLARED, Format
-from bms_flows.onboarding.resources.description import Field, Kind, Value, folded
+from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
+from bms_flows.onboarding.resources.description import Field, Kind, Value, normalize_header
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Formatted:
         return f"{self.number:f}" if found is None or found.text is None else found.text.strip()
 
 
-Cell = str | bool | int | Decimal | datetime | date | time | Formatted | Misread
+Cell = str | bool | int | Decimal | datetime | date | time | Formatted | ReadError
 """A cell as its file holds it: text in a CSV; in a workbook also what Excel stores, or why not."""
 
 MISSING: Final = "#MANQUE"
@@ -58,13 +58,13 @@ class Evidence:
     that contradict the declared order of day and month.
     """
 
-    declared: Format = UNDECLARED
+    declared: DeclaredFormat = UNDECLARED
     mark: numbers.Mark | None = None
     against: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, field: Field, cells: Mapping[str, Cell], declared: Format, carried: str | None
+        cls, field: Field, cells: Mapping[str, Cell], declared: DeclaredFormat, carried: str | None
     ) -> "Evidence":
         """Weigh a column's `cells`, by their places; `carried`: what a reject file says of it."""
         if field.kind == "date":
@@ -75,11 +75,11 @@ class Evidence:
         agreed: Any = found or carried if found is None or carried in (None, found) else None
         return cls(declared, agreed)
 
-    def contradiction(self) -> Misread:
+    def contradiction(self) -> ReadError:
         """Return why a date of the column isn't read."""
         places = ", ".join(self.against[:_NAMED]) + ("…" if len(self.against) > _NAMED else "")
         written = dates.WRITTEN[self.declared.date_order]
-        return Misread("contradicting_dates", cells=places, declared=written)
+        return ReadError("contradicting_dates", cells=places, declared=written)
 
 
 def is_blank(cell: Cell) -> bool:
@@ -101,24 +101,24 @@ def shown(cell: Cell) -> str:
 
 
 def check_text(text: str, *, western: bool, limit: int) -> None:
-    """Raise `Misread` for what no cell may hold, whatever its column."""
+    """Raise `ReadError` for what no cell may hold, whatever its column."""
     if len(text) > limit:
-        raise Misread("cell_too_long", limit=limit)
+        raise ReadError("cell_too_long", limit=limit)
     if text == MISSING:
-        raise Misread("missing_cell")
+        raise ReadError("missing_cell")
     if _ERROR.fullmatch(text):
-        raise Misread("excel_error")
+        raise ReadError("excel_error")
     if broken(text, western=western):
-        raise Misread("mojibake")
+        raise ReadError("mojibake")
     if not text.isprintable() and any(
         unicodedata.category(char) in _HIDDEN and char not in _ALLOWED for char in text
     ):
-        raise Misread("control_character")
+        raise ReadError("control_character")
 
 
 def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
-    """Return a filled cell as `field`'s kind; raise `Misread`."""
-    if isinstance(cell, Misread):
+    """Return a filled cell as `field`'s kind; raise `ReadError`."""
+    if isinstance(cell, ReadError):
         raise cell
     if isinstance(cell, Formatted):
         return _formatted(cell, field, evidence)
@@ -132,16 +132,16 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
 
 def _text(text: str, _: Evidence) -> str:
     if numbers.SCIENTIFIC.fullmatch(text):
-        raise Misread("scientific_notation")
+        raise ReadError("scientific_notation")
     if dates.MADE_BY_EXCEL.fullmatch(text):
-        raise Misread("not_text")
+        raise ReadError("not_text")
     # One way to write é, one to break a line: nothing that a person could see.
     return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text))
 
 
 def _boolean(text: str, _: Evidence) -> bool:
-    if (word := folded(text)) not in BOOLEANS:
-        raise Misread("bad_boolean")
+    if (word := normalize_header(text)) not in BOOLEANS:
+        raise ReadError("bad_boolean")
     return BOOLEANS[word]
 
 
@@ -155,7 +155,7 @@ def _date(text: str, seen: Evidence) -> date:
     unsure = bool(seen.against) and dates.year_last(text)
     try:
         day = dates.parse(text, seen.declared.date_order)
-    except Misread as misread:
+    except ReadError as misread:
         if unsure and misread.code == "bad_date":
             raise seen.contradiction() from None
         raise
@@ -178,21 +178,21 @@ def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
     """Return what Excel shows of a number, for texts with all that stands around it."""
     found = number_format.display(cell.code, Decimal(cell.number))
     if field.kind == "date":
-        raise Misread("bad_date")
+        raise ReadError("bad_date")
     if found is None:
-        raise Misread("unread_format", format=cell.code)
+        raise ReadError("unread_format", format=cell.code)
     if not found.exact:
-        raise Misread("rounded_by_format", format=cell.code)
+        raise ReadError("rounded_by_format", format=cell.code)
     if field.kind in ("text", "boolean"):
         if found.text is None:
-            raise Misread("not_text")
+            raise ReadError("not_text")
         if not found.text.strip():
-            raise Misread("unread_format", format=cell.code)
+            raise ReadError("unread_format", format=cell.code)
         return _READERS[field.kind](found.text.strip(), evidence)
     if field.holds == "percent" and (found.text or "").strip():
         return value(str(found.text), field, evidence)
     if found.number is None or found.percent > (field.holds == "percent"):
-        raise Misread("unread_format", format=cell.code)
+        raise ReadError("unread_format", format=cell.code)
     whole = found.number == found.number.to_integral_value()
     return _native(int(found.number) if whole else found.number, field, evidence)
 
@@ -214,4 +214,4 @@ def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Ev
         case "integer" | "integers", int() if not isinstance(cell, bool):
             number = numbers.integer(str(cell))
             return number if field.kind == "integer" else (number,)
-    raise Misread("not_text" if field.kind == "text" else f"bad_{field.kind}")
+    raise ReadError("not_text" if field.kind == "text" else f"bad_{field.kind}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final, Literal
 
-from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.faults.fault import ReadError
 
 Order = Literal["dmy", "mdy", "ymd"]
 WRITTEN: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}
@@ -54,27 +54,27 @@ def year_last(cell: str) -> bool:
 
 
 def parse(cell: str, order: Order) -> date:
-    """Return the date, written in `order` or with the year first; raise `Misread`."""
+    """Return the date, written in `order` or with the year first; raise `ReadError`."""
     day = None
     if found := _YEAR_FIRST.fullmatch(cell):
         day = _day(found[1], found[3], found[4])
     elif _SHORT_YEAR.fullmatch(cell):
-        raise Misread("two_digit_year")
+        raise ReadError("two_digit_year")
     elif found := _YEAR_LAST.fullmatch(cell):
         if order == "ymd":
-            raise Misread("not_the_declared_date", declared=WRITTEN[order])
+            raise ReadError("not_the_declared_date", declared=WRITTEN[order])
         first, month = (found[1], found[3]) if order == "dmy" else (found[3], found[1])
         day = _day(found[4], month, first)
     if day is None:
-        raise Misread("bad_date")
+        raise ReadError("bad_date")
     return day
 
 
 def native(moment: date) -> date:
-    """Return the day of a date that Excel stores; raise `Misread`."""
+    """Return the day of a date that Excel stores; raise `ReadError`."""
     day = moment.date() if isinstance(moment, datetime) else moment
     if day.year not in _YEARS:
-        raise Misread("bad_date")
+        raise ReadError("bad_date")
     return day
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.mojibake import broken
-from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Fault
-from bms_flows.onboarding.resources.description import Resource, folded
+from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS
+from bms_flows.onboarding.resources.description import Resource, normalize_header
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def is_report(header: str) -> bool:
 
 def known(headers: Sequence[str], resource: Resource) -> int:
     """Return how many of `headers` name a field of `resource`."""
-    return sum(folded(header) in resource.by_header for header in headers)
+    return sum(normalize_header(header) in resource.by_header for header in headers)
 
 
 def columns(headers: Sequence[str], resource: Resource, line: int) -> Columns:
@@ -35,7 +36,7 @@ def columns(headers: Sequence[str], resource: Resource, line: int) -> Columns:
     unnamed: list[int] = []
     faults: list[Fault] = []
     for place, header in enumerate(headers):
-        field = resource.by_header.get(folded(header))
+        field = resource.by_header.get(normalize_header(header))
         name = field.name if field else None
         if name is None and not header.strip():
             unnamed.append(place)

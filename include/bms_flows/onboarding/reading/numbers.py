@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final, Literal
 
-from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.faults.fault import ReadError
 
 Mark = Literal[",", "."]
 
@@ -43,17 +43,17 @@ def mark(cells: Iterable[str]) -> Mark | None:
 
 
 def decimal(cell: str, proven: Mark | None) -> Decimal:
-    """Return the number exactly; raise `Misread`.
+    """Return the number exactly; raise `ReadError`.
 
     "1,234" is one and a bit where the comma is proven to be the decimal mark, else it is refused.
     """
     sign, digits = _signed(cell)
     if SCIENTIFIC.fullmatch(cell):
-        raise Misread("scientific_notation")
+        raise ReadError("scientific_notation")
     if one := _ONE.fullmatch(digits):
         whole = one[1] + "." + one[3]
         if _unsure(one) and proven != one[2]:
-            raise Misread("ambiguous_number")
+            raise ReadError("ambiguous_number")
     elif _BOTH.fullmatch(digits):
         whole = re.sub(r"[.,](?=.*[.,])", "", digits).replace(",", ".")
     elif _GROUPS.fullmatch(digits):
@@ -61,40 +61,40 @@ def decimal(cell: str, proven: Mark | None) -> Decimal:
     elif _PLAIN.fullmatch(digits) or _SPACED.fullmatch(digits):
         whole = re.sub(rf"[{_BLANK}]", "", digits).replace(",", ".")
     else:
-        raise Misread("bad_decimal")
+        raise ReadError("bad_decimal")
     if len(whole) > _DIGITS:
-        raise Misread("bad_decimal")
+        raise ReadError("bad_decimal")
     return Decimal(sign + whole)
 
 
 def parse_declared(cell: str, mark: Mark) -> Decimal:
-    """Return the number exactly, `mark` its decimal mark and the other one of thousands; raise `Misread`."""
+    """Return the number exactly, `mark` its decimal mark and the other one of thousands; raise `ReadError`."""
     sign, digits = _signed(cell)
     if SCIENTIFIC.fullmatch(cell):
-        raise Misread("scientific_notation")
+        raise ReadError("scientific_notation")
     if not _DECLARED[mark].fullmatch(digits) or len(digits) > _DIGITS:
-        raise Misread("not_the_declared_decimal", declared=WRITTEN[mark])
+        raise ReadError("not_the_declared_decimal", declared=WRITTEN[mark])
     return Decimal(sign + re.sub(rf"[^0-9{mark}]", "", digits).replace(mark, "."))
 
 
 def integer(cell: str, declared: Mark | None = None) -> int:
-    """Return a whole number of 64 bits, "80,0" and "1 200" among them; raise `Misread`."""
+    """Return a whole number of 64 bits, "80,0" and "1 200" among them; raise `ReadError`."""
     try:
         number = decimal(cell, None) if declared is None else parse_declared(cell, declared)
-    except Misread as misread:
+    except ReadError as misread:
         if misread.code == "bad_decimal":
-            raise Misread("bad_integer") from None
+            raise ReadError("bad_integer") from None
         raise
     if number != number.to_integral_value() or not -(2**_BITS) <= number < 2**_BITS:
-        raise Misread("bad_integer")
+        raise ReadError("bad_integer")
     return int(number)
 
 
 def integers(cell: str) -> tuple[int, ...]:
-    """Return the whole numbers of `3|7`; raise `Misread`."""
+    """Return the whole numbers of `3|7`; raise `ReadError`."""
     parts = [part.strip() for part in cell.split("|")]
     if not all(_PLAIN.fullmatch(part) for part in parts):
-        raise Misread("bad_integers")
+        raise ReadError("bad_integers")
     return tuple(integer(part) for part in parts)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.faults.fault import ReadError
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 \xa0\u202f]*(?:[.,][0-9]*)?|[.,][0-9]+)")
 _AS_EXCEL_WRITES: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.,][0-9]*[1-9])?")
@@ -42,9 +42,9 @@ def read(cell: str) -> dict[str, str]:
 
 
 def check(original: str, value: object) -> None:
-    """Raise `Misread` for a text that Excel has made a number of."""
+    """Raise `ReadError` for a text that Excel has made a number of."""
     if isinstance(value, str) and is_lost(original, value):
-        raise Misread("changed_by_excel")
+        raise ReadError("changed_by_excel")
 
 
 def is_lost(original: str, value: str) -> bool:

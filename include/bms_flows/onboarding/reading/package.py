@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from xml.parsers import expat
 
-from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading.sheet import Limits
 
 NAMESPACES: Final = (
@@ -68,7 +68,7 @@ class Relation:
 
 
 class Package:
-    """A zip archive of XML parts; every method raises `Misread` where it can't be trusted."""
+    """A zip archive of XML parts; every method raises `ReadError` where it can't be trusted."""
 
     def __init__(self, content: bytes, limits: Limits) -> None:
         self.limits = limits
@@ -79,15 +79,15 @@ class Package:
         parts = self._zip.infolist()
         self._parts = {part.filename.casefold(): part for part in parts}
         if len(self._parts) < len(parts):
-            raise Misread("bad_workbook", why="noms en double / duplicate names")
+            raise ReadError("bad_workbook", why="noms en double / duplicate names")
         if any(part.flag_bits & 1 for part in parts):
-            raise Misread("bad_workbook", why="mot de passe / password")
+            raise ReadError("bad_workbook", why="mot de passe / password")
         if any(
             part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts
         ):
-            raise Misread("bad_workbook", why="compression")
+            raise ReadError("bad_workbook", why="compression")
         if sum(part.file_size for part in parts) > limits.unpacked_bytes:
-            raise Misread("too_big", what="octets/bytes", limit=limits.unpacked_bytes)
+            raise ReadError("too_big", what="octets/bytes", limit=limits.unpacked_bytes)
 
     def has(self, name: str) -> bool:
         """Return whether there is such a part; names are the same in any case."""
@@ -111,7 +111,7 @@ class Package:
         """Give a part's elements to `handler`, and yield after each piece of the part."""
         part = self._parts.get(name.casefold())
         if part is None:
-            raise Misread("bad_workbook", why=name)
+            raise ReadError("bad_workbook", why=name)
         parser = self._parser(handler)
         fed = 0
         with _damage_refused(), self._zip.open(part) as stream:
@@ -119,7 +119,7 @@ class Package:
                 parser.Parse(piece, False)
                 fed += len(piece)
                 if fed - parser.CurrentByteIndex > _TOKEN:
-                    raise Misread("too_big", what="balise/tag", limit=_TOKEN)
+                    raise ReadError("too_big", what="balise/tag", limit=_TOKEN)
                 yield
             parser.Parse(b"", True)
         yield
@@ -137,13 +137,13 @@ class Package:
             depth += 1
             self._elements += 1
             if self._elements > self.limits.elements:
-                raise Misread("too_big", what="balises/tags", limit=self.limits.elements)
+                raise ReadError("too_big", what="balises/tags", limit=self.limits.elements)
             if (local := known.get(name)) is not None:
                 handler.start(local, attributes)
                 return
             self._unknown += 1
             if depth > _DEPTH or self._unknown > _UNKNOWN:
-                raise Misread("too_big", what="balises/tags", limit=_UNKNOWN)
+                raise ReadError("too_big", what="balises/tags", limit=_UNKNOWN)
 
         def end(name: str) -> None:
             nonlocal depth
@@ -163,16 +163,16 @@ class Package:
 
 def _refuse_doctype(*_: object) -> None:
     """Refuse what could declare entities; no workbook has it."""
-    raise Misread("bad_workbook", why="DOCTYPE")
+    raise ReadError("bad_workbook", why="DOCTYPE")
 
 
 @contextmanager
 def _damage_refused() -> Iterator[None]:
-    """Turn what `zipfile`, `zlib` and `expat` raise on damaged bytes into `Misread`."""
+    """Turn what `zipfile`, `zlib` and `expat` raise on damaged bytes into `ReadError`."""
     try:
         yield
     except _DAMAGED as error:
-        raise Misread("bad_workbook", why=type(error).__name__) from None
+        raise ReadError("bad_workbook", why=type(error).__name__) from None
 
 
 class _Relations:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-from bms_flows.onboarding.reading.misread import Misread
+from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading.package import Attributes, Relation
 from bms_flows.onboarding.reading.sheet import Limits
 
@@ -149,7 +149,7 @@ class StringsPart(_Handler):
         if name == "si":
             self._begin()
             if len(self.found) >= self.limits.cells:
-                raise Misread("too_big", what="textes/texts", limit=self.limits.cells)
+                raise ReadError("too_big", what="textes/texts", limit=self.limits.cells)
         elif name == "rPh":
             self._spoken = True
         else:
@@ -178,7 +178,7 @@ class StylesPart(_Handler):
     def start(self, name: str, attributes: Attributes) -> None:
         """Take a number format, or a style of cells."""
         if len(self._numbers) > _STYLES or len(self._codes) > _STYLES:
-            raise Misread("too_big", what="styles", limit=_STYLES)
+            raise ReadError("too_big", what="styles", limit=_STYLES)
         if name == "cellXfs":
             self._inside = True
         elif name == "numFmt":
@@ -250,9 +250,9 @@ class RowsPart(_Handler):
     def _start_row(self, attributes: Attributes) -> None:
         line = int(attributes.get("r", self._line + 1))
         if line > EXCELS_ROWS:
-            raise Misread("too_big", what="lignes/rows", limit=EXCELS_ROWS)
+            raise ReadError("too_big", what="lignes/rows", limit=EXCELS_ROWS)
         if line <= self._line:
-            raise Misread("bad_workbook", why="ordre des lignes / order of rows")
+            raise ReadError("bad_workbook", why="ordre des lignes / order of rows")
         self._hidden = _true(attributes.get("hidden")) or _zero(attributes.get("ht"))
         self._line, self._column, self._cells = line, -1, {}
 
@@ -262,9 +262,9 @@ class RowsPart(_Handler):
             found = _REFERENCE.fullmatch(reference)
             column = _column(found[1]) if found else -1
         if column >= EXCELS_COLUMNS:
-            raise Misread("too_big", what="colonnes/columns", limit=EXCELS_COLUMNS)
+            raise ReadError("too_big", what="colonnes/columns", limit=EXCELS_COLUMNS)
         if column <= self._column:
-            raise Misread("bad_workbook", why="ordre des cellules / order of cells")
+            raise ReadError("bad_workbook", why="ordre des cellules / order of cells")
         self._column = column
         self._kind = attributes.get("t", "n")
         self._code = self._code_of(int(attributes.get("s", 0)))
@@ -276,7 +276,7 @@ class RowsPart(_Handler):
             return
         self._filled += 1
         if self._filled > self.limits.cells:
-            raise Misread("too_big", what="cellules/cells", limit=self.limits.cells)
+            raise ReadError("too_big", what="cellules/cells", limit=self.limits.cells)
         text = self._collected() if self._stored else None
         kind = self._kind
         if kind == "s":
@@ -290,7 +290,7 @@ class RowsPart(_Handler):
     def _shared(self, number: str | None) -> str:
         place = int(number or -1)
         if not 0 <= place < len(self._strings):
-            raise Misread("bad_workbook", why="texte inconnu / unknown text")
+            raise ReadError("bad_workbook", why="texte inconnu / unknown text")
         return self._strings[place]
 
     def _start_layout(self, name: str, attributes: Attributes) -> None:

@@ -7,15 +7,22 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
+from bms_flows.onboarding.faults.fault import Fault, ReadError
 from bms_flows.onboarding.reading import cells, headers, originals
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
-from bms_flows.onboarding.reading.misread import Misread
-from bms_flows.onboarding.reading.sheet import UNDECLARED, Fault, Form, Format, Limits, Row, Sheet
+from bms_flows.onboarding.reading.sheet import (
+    UNDECLARED,
+    DeclaredFormat,
+    FileFormat,
+    Limits,
+    Row,
+    Sheet,
+)
 from bms_flows.onboarding.reading.table import Table, table
 from bms_flows.onboarding.resources.description import Field, Resource, Value
 
-EXAMPLES: Final = Evidence(Format(date_order="dmy"))
+EXAMPLES: Final = Evidence(DeclaredFormat(date_order="dmy"))
 """How templates write their examples."""
 
 
@@ -23,7 +30,7 @@ def read(
     content: bytes,
     name: str,
     resource: Resource,
-    declared: Format = UNDECLARED,
+    declared: DeclaredFormat = UNDECLARED,
     limits: Limits | None = None,
 ) -> Sheet:
     """Read a dropped file named `name`; whatever it holds, the answer is a sheet with its faults."""
@@ -31,19 +38,19 @@ def read(
     sha256 = hashlib.sha256(content).hexdigest()
     try:
         found = table(content, name, resource, limits)
-    except Misread as misread:
+    except ReadError as misread:
         line = misread.details.get("line")
         fault = Fault(misread.code, int(line) if line else None, details=misread.details)
-        return Sheet(Form(None), (), (fault,), sha256)
+        return Sheet(FileFormat(None), (), (fault,), sha256)
     evidence = _evidence(found, resource, declared)
     rows, faults = _rows(found, resource, evidence, limits)
     shown = {str(found.form.columns[p]): e.mark for p, e in evidence.items() if e.mark}
     written = {"encoding": CP1252.name} if found.western else {}
-    form = dataclasses.replace(found.form, proven={**shown, **written})
+    form = dataclasses.replace(found.form, inferred={**shown, **written})
     return Sheet(form, rows, (*found.faults, *faults), sha256)
 
 
-def _evidence(below: Table, resource: Resource, declared: Format) -> dict[int, Evidence]:
+def _evidence(below: Table, resource: Resource, declared: DeclaredFormat) -> dict[int, Evidence]:
     """Return what each column of ours shows, by place.
 
     Rows of another width and rows that Excel hides show nothing.
@@ -153,7 +160,7 @@ def _values(
             value = cells.value(cell, resource.by_name[name], weighed)
             originals.check(noted.get(name, ""), value)
             values[name] = value
-        except Misread as misread:
+        except ReadError as misread:
             header = below.form.headers[place]
             details = {"cell": _address(place, line), **misread.details}
             faults.append(Fault(misread.code, line, header, name, details))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from bms_flows.onboarding.faults.files import DROP_FAULTS
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.resources.description import Value
 
 HINT = "_hint"
@@ -16,7 +16,7 @@ REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
 
 
 @dataclass(frozen=True)
-class Format:
+class DeclaredFormat:
     """How the files of an inbox write dates and decimals; None: each column's cells decide.
 
     Dates beginning with the year (`2026-12-31`) are read whatever is declared.
@@ -26,7 +26,7 @@ class Format:
     decimal_mark: Literal[",", "."] | None = None
 
 
-UNDECLARED: Final = Format()
+UNDECLARED: Final = DeclaredFormat()
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Form:
+class FileFormat:
     """How a file is written, so that it can be answered in kind.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
-    is passed over; `texts` are the fields that hold texts. `proven` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
+    is passed over; `texts` are the fields that hold texts. `inferred` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
     """
 
     kind: Literal["csv", "xlsx"] | None
@@ -62,33 +62,7 @@ class Form:
     headers: tuple[str, ...] = ()
     columns: tuple[str | None, ...] = ()
     texts: frozenset[str] = frozenset()
-    proven: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong, where and what to do; the texts quote no cell, since cells are personal."""
-
-    code: str
-    line: int | None
-    column: str | None = dataclasses.field(default=None, repr=False)
-    field: str | None = None
-    details: Mapping[str, str | int] = dataclasses.field(default_factory=dict, repr=False)
-
-    @property
-    def text_fr(self) -> str:
-        """The reason in French."""
-        return DROP_FAULTS[self.code].french.format_map(self.details)
-
-    @property
-    def text_en(self) -> str:
-        """The reason in English."""
-        return DROP_FAULTS[self.code].english.format_map(self.details)
-
-    @property
-    def hint(self) -> str:
-        """What to do, in both."""
-        return DROP_FAULTS[self.code].hint.format_map(self.details)
+    inferred: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,14 +90,14 @@ class LastLine:
 class Sheet:
     """A file as read. A row with a fault of its own is refused; `refused` says that all are.
 
-    `cut_off` is the last line of a file whose end is missing: cells or rows may be missing too.
+    `truncated_at` is the last line of a file whose end is missing: cells or rows may be missing too.
     """
 
-    form: Form
+    form: FileFormat
     rows: Sequence[Row] = dataclasses.field(repr=False)
     faults: Sequence[Fault]
     sha256: str
-    cut_off: LastLine | None = None
+    truncated_at: LastLine | None = None
 
     @cached_property
     def file_faults(self) -> tuple[Fault, ...]:

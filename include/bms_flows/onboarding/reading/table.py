@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from bms_flows.onboarding.faults.fault import Fault, ReadError
 from bms_flows.onboarding.reading import cells, column_evidence, headers, originals, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
-from bms_flows.onboarding.reading.misread import Misread
 from bms_flows.onboarding.reading.parts import Layout, SheetPart
-from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, Fault, Form, Limits
+from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.excel_csv import unescape, unescape_start
@@ -29,15 +29,15 @@ Records = Sequence[tuple[int, Sequence[Cell]]]
 class Table:
     """The rows below a header; `hidden` are the lines that Excel doesn't show.
 
-    `unnamed` are the columns without a header. `marks` are the delimiters that another row inside
+    `unnamed` are the columns without a header. `delimiters` are those that another row inside
     of a cell would have. `carried` is what a reject file says of the file it comes from.
     """
 
-    form: Form
+    form: FileFormat
     records: Records
     faults: Sequence[Fault]
     unnamed: Sequence[int]
-    marks: Sequence[str] = ()
+    delimiters: Sequence[str] = ()
     hidden: Collection[int] = frozenset()
 
     @cached_property
@@ -72,9 +72,9 @@ class Table:
         """Return whether a cell holds other rows."""
         # With two columns any sentence looks like a row.
         return self.width >= _TELLING and any(
-            line.count(mark) >= self.width - 1
+            line.count(delimiter) >= self.width - 1
             for line in cell.splitlines()[1:]
-            for mark in self.marks
+            for delimiter in self.delimiters
         )
 
     def _places(self, column: str) -> Sequence[int]:
@@ -83,11 +83,11 @@ class Table:
 
 
 def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
-    """Read a file called `name`; what it holds says what it is. Raises `Misread`."""
+    """Read a file called `name`; what it holds says what it is. Raises `ReadError`."""
     if len(content) > limits.bytes:
-        raise Misread("too_big", what="octets/bytes", limit=limits.bytes)
+        raise ReadError("too_big", what="octets/bytes", limit=limits.bytes)
     if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):
-        raise Misread("bad_kind")
+        raise ReadError("bad_kind")
     if content.startswith(WORKBOOK):
         return _of_workbook(Book(content, limits), resource, limits)
     return _of_csv(content, resource, limits)
@@ -97,7 +97,7 @@ def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
     try:
         text, encoding = decode(content)
     except BadEncoding:
-        raise Misread("bad_encoding") from None
+        raise ReadError("bad_encoding") from None
     delimiter, declaration = tokens.declared(text)
     delimiter = delimiter or _delimiter(text, resource)
     records: list[tuple[int, Sequence[Cell]]] = []
@@ -109,8 +109,8 @@ def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
                 records.append((line, record))
                 _check_size(records, limits)
     except tokens.BadQuoting as bad:
-        raise Misread("bad_quoting", line=bad.record) from None
-    form = Form("csv", encoding.name, delimiter, tokens.line_end(text))
+        raise ReadError("bad_quoting", line=bad.record) from None
+    form = FileFormat("csv", encoding.name, delimiter, tokens.line_end(text))
     return _below_header(form, records, resource)
 
 
@@ -125,10 +125,10 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
     if layout.merged:
-        raise Misread("merged_cells")
+        raise ReadError("merged_cells")
     width = next((len(record) for line, record in records if line not in hidden), 0)
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
-    found = _below_header(Form("xlsx", sheet=sheet.name), padded, resource, hidden)
+    found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, hidden)
     return dataclasses.replace(found, faults=[*found.faults, *_hidden_columns(found, layout)])
 
 
@@ -137,13 +137,13 @@ def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
     visible = {each: _first(book, each) for each in book.sheets if each.visible}
     known = [each for each, first in visible.items() if headers.known(first, resource)]
     if len(known) > 1:
-        raise Misread("several_sheets")
+        raise ReadError("several_sheets")
     hidden = (each for each in book.sheets if not each.visible)
     if not known and any(headers.known(_first(book, each), resource) for each in hidden):
-        raise Misread("hidden_sheet")
+        raise ReadError("hidden_sheet")
     filled = [each for each, first in visible.items() if first]
     if not filled:
-        raise Misread("empty_file")
+        raise ReadError("empty_file")
     return (known or filled)[0]
 
 
@@ -171,11 +171,11 @@ def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
 
 
 def _check_size(records: Records, limits: Limits) -> None:
-    """Raise `Misread` where the last row is too wide, or one too many."""
+    """Raise `ReadError` where the last row is too wide, or one too many."""
     if len(records[-1][1]) > limits.columns:
-        raise Misread("too_big", what="colonnes/columns", limit=limits.columns)
+        raise ReadError("too_big", what="colonnes/columns", limit=limits.columns)
     if len(records) > limits.rows + 1:
-        raise Misread("too_big", what="lignes/rows", limit=limits.rows)
+        raise ReadError("too_big", what="lignes/rows", limit=limits.rows)
 
 
 def _delimiter(text: str, resource: Resource) -> str:
@@ -195,7 +195,7 @@ def _delimiter(text: str, resource: Resource) -> str:
 
 
 def _below_header(
-    form: Form,
+    form: FileFormat,
     records: Records,
     resource: Resource,
     hidden: Collection[int] = frozenset(),
@@ -203,7 +203,7 @@ def _below_header(
     """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
     first = next((each for each in records if each[0] not in hidden), None)
     if first is None:
-        raise Misread("empty_file")
+        raise ReadError("empty_file")
     # Only our own files have apostrophes inside of cells that aren't the cells' own.
     ours = any(map(headers.is_report, _texts(first[1])))
     line, header = first[0], _texts(_unescaped(first[1], ours=ours))
@@ -227,4 +227,4 @@ def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:
 
 
 def _texts(record: Sequence[Cell]) -> list[str]:
-    return ["" if isinstance(cell, Misread) else cells.shown(cell) for cell in record]
+    return ["" if isinstance(cell, ReadError) else cells.shown(cell) for cell in record]

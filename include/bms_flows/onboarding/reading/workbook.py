@@ -10,9 +10,9 @@ from typing import Final
 
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
+from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
-from bms_flows.onboarding.reading.misread import Misread
 from bms_flows.onboarding.reading.package import Package
 from bms_flows.onboarding.reading.parts import (
     GENERAL,
@@ -33,7 +33,7 @@ _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+
 
 
 class Book:
-    """A workbook; every method raises `Misread` where it can't be read.
+    """A workbook; every method raises `ReadError` where it can't be read.
 
     Formulas are not run: their stored values are read.
     """
@@ -48,7 +48,7 @@ class Book:
         self.sheets: Sequence[SheetPart] = found.sheets
         self.date1904 = found.date1904
         if len({each.name for each in self.sheets}) < len(self.sheets):
-            raise Misread("bad_workbook", why="feuilles en double / duplicate sheets")
+            raise ReadError("bad_workbook", why="feuilles en double / duplicate sheets")
 
     @cached_property
     def _strings(self) -> Sequence[str]:
@@ -87,9 +87,9 @@ class Book:
 
     def _cell(self, raw: RawCell) -> Cell:
         if raw.text is None:
-            return Misread("formula_without_value") if raw.formula else ""
+            return ReadError("formula_without_value") if raw.formula else ""
         if raw.kind == "e":
-            return Misread("excel_error")
+            return ReadError("excel_error")
         if raw.kind == "str":
             return self._text(raw.text, raw.code)
         if raw.kind == "b":
@@ -104,19 +104,19 @@ class Book:
         found = number_format.text_display(code, text)
         # A format such as ";;;" hides what is there.
         hidden = text.strip() and not (found or "").strip()
-        return Misread("unread_format", format=code) if found is None or hidden else found
+        return ReadError("unread_format", format=code) if found is None or hidden else found
 
     def _number(self, text: str, code: str) -> Cell:
         number = _exact(text)
         if number is None:
-            return Misread("excel_error")
+            return ReadError("excel_error")
         if code == GENERAL:
             return number
         match number_format.kind(code, Decimal(number)):
             case "date":
                 return self._date(number)
             case "duration":
-                return Misread("bad_date")
+                return ReadError("bad_date")
         return Formatted(number, code)
 
     def _date(self, number: int | Decimal) -> Cell:
@@ -124,7 +124,7 @@ class Book:
         try:
             found: datetime | time = from_excel(float(number), epoch)
         except (OverflowError, ValueError):
-            return Misread("bad_date")
+            return ReadError("bad_date")
         return found
 
 
@@ -142,4 +142,4 @@ def _iso_date(text: str) -> Cell:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        return Misread("bad_date")
+        return ReadError("bad_date")

@@ -45,8 +45,8 @@ def compare(
     """
     by_key: dict[str, dict[Marks, set[str]]] = defaultdict(lambda: defaultdict(set))
     for known in shown:
-        marks = tuple(sorted(known.marks.items())) if named else ()
-        for key in entries.keys() & {known.key or "", *known.others}:
+        marks = tuple(sorted(known.comparison_fields.items())) if named else ()
+        for key in entries.keys() & {known.key or "", *known.other_digests}:
             by_key[key][marks].add(known.remote_id)
     loose = _loose_doubles(entries, shown)
     found = []
@@ -89,9 +89,9 @@ def _loose_groups(shown: Iterable[ServiceRecord]) -> list[set[str]]:
     """Return groups of remote ids with the same loose key and comparison fields."""
     groups: dict[tuple[str, Marks], set[str]] = defaultdict(set)
     for known in shown:
-        if None not in known.marks.values():
-            marks = tuple(sorted(known.marks.items()))
-            for digest in known.loose:
+        if None not in known.comparison_fields.values():
+            marks = tuple(sorted(known.comparison_fields.items()))
+            for digest in known.loose_digests:
                 groups[digest, marks].add(known.remote_id)
     return [group for group in groups.values() if len(group) > 1]
 
@@ -100,11 +100,11 @@ async def find_duplicates(
     engine: Engine, ledger: Ledger, identity: Identity, shown: Sequence[ServiceRecord]
 ) -> list[DuplicateFinding]:
     """Compare the ledger with `shown`, and add each finding to the row's history once."""
-    keys = {key for known in shown for key in (known.key, *known.others) if key}
+    keys = {key for known in shown for key in (known.key, *known.other_digests) if key}
     alike = {remote_id for group in _loose_groups(shown) for remote_id in group}
     keys |= {*(await ledger.owners(alike)).values()}
     entries = await ledger.by_key(keys)
-    found = compare(entries, shown, named=not identity.alone)
+    found = compare(entries, shown, named=not identity.always_trusted)
     if found:
         await asyncio.to_thread(_save, engine, found, entries)
     return found

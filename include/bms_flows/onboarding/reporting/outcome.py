@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from bms_flows.onboarding.reading.sheet import Fault, Sheet
+from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity
 
 OutcomeState = Literal["created", "adopted", "already_there", "rejected", "needs_review", "waiting"]
@@ -76,13 +77,13 @@ def counts(outcomes: Sequence[RowOutcome]) -> Mapping[str, int]:
 
 def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]) -> dict[str, str]:
     """Return the remote id of each row that has a record, by its trusted match keys. Pure."""
-    if identity.alone:
+    if identity.always_trusted:
         return {}
     values = {row.line: row.values for row in sheet.rows}
     return {
         key: outcome.guid
         for outcome in outcomes
         if outcome.guid
-        for key, rule in identity.finders(values[outcome.line]).items()
+        for key, rule in identity.rules_by_digest(values[outcome.line]).items()
         if rule.trust != "never"
     }

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Engine, Row
 
-from bms_flows.onboarding.faults.rows import RowFault, restored
+from bms_flows.onboarding.faults.fault import Fault, fault_from_json
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval
@@ -69,7 +69,7 @@ async def make_receipt(
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
         given = values[row["line"]]
         differences = await _differences(ledger, remote, outcome, entry, given)
-        return replace(outcome, key=remote.resource.told(given), differences=differences)
+        return replace(outcome, key=remote.resource.row_label(given), differences=differences)
 
     outcomes = await gather_bounded(complete, plan.rows, at_once=MAX_CONCURRENT_READS)
     return outcomes, receipt(plan, sheet, outcomes, findings)
@@ -89,10 +89,10 @@ def outcome_of(
         # The row was not entered: dry run, or the plan is not approved.
         if row["action"] == Action.REVIEW:
             return _undecided(line, row["reason"], row["candidates"])
-        code = "underway" if row["action"] == Action.RESUME else "not_approved"
-        return RowOutcome(line=line, state="waiting", faults=(RowFault(code, line),))
+        code = "in_flight" if row["action"] == Action.RESUME else "not_approved"
+        return RowOutcome(line=line, state="waiting", faults=(Fault(code, line),))
     if entry.digest != row["digest"]:
-        fault = RowFault("other_data_underway", line)
+        fault = Fault("in_flight_other_data", line)
         return RowOutcome(
             line=line,
             state="needs_review",
@@ -108,7 +108,7 @@ def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
     """Return the outcome of a row that the plan finishes."""
     line, reason = row["line"], row["reason"]
     if row["action"] == Action.REJECTED:
-        faults = tuple(restored(fault, line) for fault in row["faults"])
+        faults = tuple(fault_from_json(fault, line) for fault in row["faults"])
         return RowOutcome(line=line, state="rejected", faults=faults)
     there = row["action"] == Action.ALREADY_THERE
     return RowOutcome(
@@ -118,7 +118,7 @@ def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
         id=row["remote_number"],
         is_standby=row["is_standby"],
         evidence=(reason or "same_data") if there else "",
-        faults=() if there else (RowFault(reason, line),),
+        faults=() if there else (Fault(reason, line),),
         candidates=tuple(Candidate(guid=each) for each in row["candidates"]),
     )
 
@@ -142,28 +142,28 @@ def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> R
                 evidence=" ".join([*entry.evidence, *(f"differs:{name}" for name in different)]),
                 verified=tuple(fields.get("equal", ())),
                 unverifiable=tuple(fields.get("unreadable", ())),
-                faults=(RowFault(OTHER_DATA, line),) if state == "needs_review" else (),
+                faults=(Fault(OTHER_DATA, line),) if state == "needs_review" else (),
             )
         case State.REJECTED | State.GIVEN_UP:
             reason = entry.reason or ""
             code, _, status = (
                 reason.partition("_") if reason[:8] == "refused_" else (reason, "", "")
             )
-            fault = RowFault(code, line, details={"status": status})
+            fault = Fault(code, line, details={"status": status})
             return RowOutcome(line=line, state="rejected", faults=(fault,))
         case State.REVIEW:
             return _undecided(line, entry.reason or "attempts_used", entry.candidates)
         case State.READY | State.SENDING | State.UNKNOWN:
             waits = entry.state is State.READY and entry.manager_key is not None
-            code = "waits_for_manager" if waits else "underway"
-            return RowOutcome(line=line, state="waiting", faults=(RowFault(code, line),))
+            code = "waits_for_manager" if waits else "in_flight"
+            return RowOutcome(line=line, state="waiting", faults=(Fault(code, line),))
 
 
 def _undecided(line: int, reason: str, candidates: Sequence[str]) -> RowOutcome:
     return RowOutcome(
         line=line,
         state="needs_review",
-        faults=(RowFault(reason, line),),
+        faults=(Fault(reason, line),),
         candidates=tuple(Candidate(guid=each, evidence=reason) for each in candidates),
     )
 

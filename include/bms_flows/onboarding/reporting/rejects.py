@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading import originals, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.column_evidence import remarks
 from bms_flows.onboarding.reading.encoding import decode
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell
-from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, Fault, Form, Limits
+from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.runtime.excel_csv import csv_file, escape, unescape, unescape_start
@@ -33,7 +34,7 @@ class _Rejected:
     extra: Sequence[str] = ()
 
 
-def reject_files(content: bytes, form: Form, faults: Faults) -> dict[str, bytes]:
+def reject_files(content: bytes, form: FileFormat, faults: Faults) -> dict[str, bytes]:
     """Return the reject files by suffix; `faults` has the faults of all rejected rows by line.
 
     A CSV gives a CSV and a workbook of text cells, which Excel does not reformat. An unreadable file
@@ -56,7 +57,7 @@ def reject_files(content: bytes, form: Form, faults: Faults) -> dict[str, bytes]
 
 
 def report_cells(
-    line: int | None, faults: Sequence[Fault], form: Form, noted: str = ""
+    line: int | None, faults: Sequence[Fault], form: FileFormat, noted: str = ""
 ) -> list[str]:
     """Return the report columns of a rejected row; fields have the names of the drop's headers."""
     headers = dict(zip(form.columns, form.headers, strict=True))
@@ -75,13 +76,13 @@ def report_cells(
         joined([column(fault) for fault in faults]),
         joined([prefixed(fault, fault.text_fr) for fault in faults]),
         joined([prefixed(fault, fault.text_en) for fault in faults]),
-        joined([fault.hint for fault in faults]) + remarks(form.proven),
+        joined([fault.hint for fault in faults]) + remarks(form.inferred),
         noted,
     ]
 
 
 def _rejected(
-    text: str, form: Form, faults: Faults, meant: Callable[[str], str]
+    text: str, form: FileFormat, faults: Faults, meant: Callable[[str], str]
 ) -> Iterator[_Rejected]:
     """Yield the header and the rejected rows of a CSV."""
     width = len(form.headers)
@@ -102,7 +103,7 @@ def _rejected(
             yield _Rejected(blank, report_cells(None, faults[0], form))
 
 
-def _noted(cells: Sequence[str], form: Form) -> str:
+def _noted(cells: Sequence[str], form: FileFormat) -> str:
     """Return the `_original` column of a row from its cells as read."""
     noted: dict[str, str] = {}
     for header, cell in zip(form.headers, cells, strict=False):
@@ -112,7 +113,7 @@ def _noted(cells: Sequence[str], form: Form) -> str:
     return originals.note(values, noted)
 
 
-def _line(row: _Rejected, form: Form, meant: Callable[[str], str]) -> str:
+def _line(row: _Rejected, form: FileFormat, meant: Callable[[str], str]) -> str:
     """Return a row as a CSV line in the format of the drop."""
     harmless = partial(_harmless, meant=meant)
     added = (tokens.quoted(escape(cell), form.delimiter) for cell in row.added)
@@ -145,7 +146,7 @@ def _escaped(held: str) -> str:
     return held if unescape(held) == held else escape(held)
 
 
-def _workbook(content: bytes, form: Form, faults: Faults) -> bytes:
+def _workbook(content: bytes, form: FileFormat, faults: Faults) -> bytes:
     """Copy the header and the rejected rows with values, number formats, widths and hidden rows."""
     book, layout = Book(content, Limits()), Layout()
     sheet = next(each for each in book.sheets if each.name == form.sheet)

@@ -18,7 +18,7 @@ from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Made, Remote
+from bms_flows.onboarding.resources.remote import Created, Remote
 from bms_warehouse.tables import creation, creation_event, creation_plan
 
 CREATE = "create"
@@ -146,7 +146,7 @@ async def decide_review(
     return [*own, *reports] if decision.choice == CREATE else reports
 
 
-def _transition(entry: Entry, decision: ReviewDecision, record: Made | None) -> Transition:
+def _transition(entry: Entry, decision: ReviewDecision, record: Created | None) -> Transition:
     if record is not None:
         return transitions.adopt_candidate(
             entry,
@@ -159,7 +159,7 @@ def _transition(entry: Entry, decision: ReviewDecision, record: Made | None) -> 
     return step(entry, who=decision.who, run=decision.run)
 
 
-async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> Made:
+async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> Created:
     """Return the chosen record of a row; raise `InvalidDecision` if it can't be the row's record."""
     if len(rows) > 1:
         raise InvalidDecision(
@@ -174,7 +174,7 @@ async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
     found = remote.known(record)
-    made = Made(found.remote_id, found.number, found.is_standby)
+    made = Created(found.remote_id, found.number, found.is_standby)
     [entry] = await ledger.entries(rows)
     if made.remote_id in entry.candidates:
         return made
@@ -202,13 +202,15 @@ def mismatch(
         for finder in identity.keys
         if finder.trust != "never"
     )
-    name = identity.marks["name"]
+    name = identity.comparison_fields["name"]
     if any(
         ours is not None and ours == theirs for ours, theirs in (*keys, (name(body), name(record)))
     ):
         return ()
     different = [each.name for each in compare(resource, body, SimpleNamespace(**record)).different]
-    identifying = {field for each in (*identity.keys, *identity.likeness) for field in each.fields}
+    identifying = {
+        field for each in (*identity.keys, *identity.possible_match_rules) for field in each.fields
+    }
     return [field for field in different if field in identifying] or different or ["last_name"]
 
 

@@ -1,13 +1,19 @@
-"""The creation body: made of a row's values, compared with what the service shows of a record. Pure."""
+"""Creation bodies: built from a row's values, compared with a record, encoded for the ledger. Pure."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from bms_flows.onboarding.resources.addresses import email_address, phone_number, region_of
 from bms_flows.onboarding.resources.description import Field, Resource
-from bms_flows.onboarding.resources.match_rules import folded
+from bms_flows.onboarding.resources.match_rules import normalize
+
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
+_DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Compari
     """
     equal, different, unreadable = [], [], []
     for each, ours in sent(resource, body):
-        if each.readable_as is None:
+        if each.detail_field is None:
             unreadable.append(each.name)
             continue
         theirs = _readable(resource, body, each, record)
@@ -67,6 +73,22 @@ def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, A
     """Return the fields that `body` carries, with their values."""
     found = ((each, _at(body, each.path)) for each in resource.fields if each.path)
     return [(each, value) for each, value in found if value is not None]
+
+
+def body_digest(body: Mapping[str, Any]) -> str:
+    """Return the digest of a body: equal digests mean equal requests."""
+    return hashlib.blake2b(_ENCODER.encode(body), digest_size=16).hexdigest()
+
+
+def encode_body(body: Mapping[str, Any]) -> str:
+    """Return a body as JSON text with exact numbers."""
+    return _ENCODER.encode(body).decode()
+
+
+def decode_body(text: str) -> dict[str, Any]:
+    """Read a body that `encode_body` wrote."""
+    body: dict[str, Any] = _DECODER.decode(text)
+    return body
 
 
 def _with_arrays(tree: Any) -> Any:
@@ -91,13 +113,13 @@ def _at(body: Any, path: Sequence[str | int]) -> Any:
 
 def _readable(resource: Resource, body: Mapping[str, Any], each: Field, record: Any) -> Any:
     """Return what a record has for a field; of an array's object, that of the same one."""
-    theirs = getattr(record, each.readable_as or "", None)
+    theirs = getattr(record, each.detail_field or "", None)
     named_by = resource.arrays.get(str(each.path[0]))
     if named_by is None:
         return theirs
     array, place, member = each.path
-    which = folded(_at(body, (array, place, named_by)))
-    same = (other for other in theirs or () if folded(other.get(named_by)) == which)
+    which = normalize(_at(body, (array, place, named_by)))
+    same = (other for other in theirs or () if normalize(other.get(named_by)) == which)
     found: Mapping[Any, Any] = next(same, {})
     return found.get(member)
 
@@ -124,4 +146,4 @@ def _same(ours: Any, theirs: Any) -> bool:
         return Decimal(str(ours)) == Decimal(str(theirs))
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
         return sorted(map(str, ours)) == sorted(map(str, theirs))
-    return folded(ours) == folded(theirs)
+    return normalize(ours) == normalize(theirs)

@@ -39,10 +39,10 @@ def consultant(region: str = "FR") -> Resource:
         title="Nouveaux consultants",
         required=("last_name", "first_name"),
         key=("email", "phone_mobile_number", "birth_year"),
-        told_by=("email", "phone_mobile_number", "last_name"),
+        label_fields=("email", "phone_mobile_number", "last_name"),
         arrays={"skills": "id", "languages": "code"},
         region=region,
-        watched=True,
+        always_compared=True,
         advice=ADVICE,
         fields=FIELDS,
     )
@@ -55,16 +55,19 @@ def consultant_identity(resource: Resource) -> Identity:
         resource=resource.name,
         scope=None,
         keys=[
-            MatchRule(("email",), "named", "same_email_other_name", [mailbox]),
+            MatchRule(("email",), "if_fields_agree", "same_email_other_name", [mailbox]),
             MatchRule(
-                ("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]
+                ("phone_mobile_number",),
+                "if_fields_agree",
+                "same_phone_other_name",
+                [mobile(resource)],
             ),
             MatchRule(
                 birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]
             ),
         ],
-        marks={"name": person_name},
-        likeness=[LOOSE_MAILBOX],
+        comparison_fields={"name": person_name},
+        possible_match_rules=[LOOSE_MAILBOX],
     )
 
 
@@ -93,7 +96,7 @@ def _array(
                 f"{title} {n} {label}",
                 example=example if n == 1 else "",
                 path=(array, n - 1, part),
-                readable_as=array,
+                detail_field=array,
                 personal=False,
             )
 

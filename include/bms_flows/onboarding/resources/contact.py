@@ -12,7 +12,7 @@ from typing import Any
 
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, Reading, plain
+from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
 ADVICE = """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
@@ -28,7 +28,7 @@ ADVICE = """\
 
 def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
     """Return a field of the body's first level that the detail gives back under the same name."""
-    given = {"path": (name,), "readable_as": name, **given}
+    given = {"path": (name,), "detail_field": name, **given}
     return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
 
 
@@ -45,9 +45,9 @@ def contact(region: str = "FR") -> Resource:
         title="Nouveaux contacts",
         required=("last_name", "first_name"),
         key=("email", "phone_mobile_number", "imported_company_name", "id_client"),
-        told_by=("email", "phone_mobile_number", "last_name"),
+        label_fields=("email", "phone_mobile_number", "last_name"),
         region=region,
-        watched=True,
+        always_compared=True,
         advice=ADVICE,
         fields=FIELDS,
     )
@@ -61,9 +61,12 @@ def contact_identity(resource: Resource) -> Identity:
         resource=resource.name,
         scope=None,
         keys=[
-            MatchRule(("email",), "named", "same_email_other_name", [mailbox]),
+            MatchRule(("email",), "if_fields_agree", "same_email_other_name", [mailbox]),
             MatchRule(
-                ("phone_mobile_number",), "named", "same_phone_other_name", [mobile(resource)]
+                ("phone_mobile_number",),
+                "if_fields_agree",
+                "same_phone_other_name",
+                [mobile(resource)],
             ),
             MatchRule(client, "never", "same_name_and_company", [person_name, plain("id_client")]),
             MatchRule(
@@ -73,8 +76,8 @@ def contact_identity(resource: Resource) -> Identity:
                 [person_name, plain("imported_company_name")],
             ),
         ],
-        marks={"name": person_name},
-        likeness=[LOOSE_MAILBOX],
+        comparison_fields={"name": person_name},
+        possible_match_rules=[LOOSE_MAILBOX],
     )
 
 
@@ -91,12 +94,12 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
 
 
 LOOSE_MAILBOX = MatchRule(
-    ("email",), "never", "same_email_other_form", [loose_mailboxes], loosely=True
+    ("email",), "never", "same_email_other_form", [loose_mailboxes], loose=True
 )
 """The local part of an address may tell two mailboxes apart by its case: a reviewer decides."""
 
 
-def mobile(resource: Resource) -> Reading:
+def mobile(resource: Resource) -> Extractor:
     """Return what reads a row's or record's mobile phone as it is compared."""
 
     def read(values: Mapping[str, Any]) -> str | None:
@@ -147,7 +150,7 @@ FIELDS = (
         "Autre téléphone",
         "Other phone",
         holds="phone",
-        readable_as=None,
+        detail_field=None,
     ),
     sent("fax_number", "text", "Fax", "Télécopie", holds="phone"),
     sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
@@ -166,7 +169,7 @@ FIELDS = (
         "Domaines",
         "Domains",
         personal=False,
-        readable_as="domains",
+        detail_field="domains",
         example="3|7",
     ),
     sent("notes", "text", "Notes", "Commentaires", "Remarks"),

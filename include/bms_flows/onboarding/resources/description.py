@@ -21,7 +21,7 @@ class Field:
     """A column of a drop: its name, what it holds, where it goes in the creation body.
 
     `path` leads through objects (names) and arrays (places from 0); empty for a column that is
-    not sent but helps to find another one's value. `readable_as` is its name in the detail, None
+    not sent but helps to find another one's value. `detail_field` is its name in the detail, None
     where the service never gives it back. `aliases` are headers beside the name, the first of
     them the one that templates show. What a text `holds` says when two of them are the same;
     a number that `holds` a percentage is read as it is shown, 80 for "80 %".
@@ -33,7 +33,7 @@ class Field:
     aliases: tuple[str, ...]
     example: str = ""
     personal: bool = True
-    readable_as: str | None = None
+    detail_field: str | None = None
     holds: Literal["email", "phone", "percent"] | None = None
 
     @property
@@ -60,15 +60,15 @@ class Resource:
     fields: tuple[Field, ...]
     required: tuple[str, ...]
     key: tuple[str, ...]
-    told_by: tuple[str, ...]
+    label_fields: tuple[str, ...]
     arrays: Mapping[str, str] = field(default_factory=dict)
     region: str = "FR"
-    watched: bool = False
+    always_compared: bool = False
     advice: str = ""
 
-    def told(self, values: Mapping[str, Any]) -> str:
+    def row_label(self, values: Mapping[str, Any]) -> str:
         """Return what tells a person which row is meant."""
-        return next((str(values[name]) for name in self.told_by if values.get(name)), "")
+        return next((str(values[name]) for name in self.label_fields if values.get(name)), "")
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:
@@ -77,15 +77,15 @@ class Resource:
 
     @cached_property
     def by_header(self) -> Mapping[str, Field]:
-        """The fields by every header they may stand under, as `folded` writes it."""
+        """The fields by every header they may stand under, as `normalize_header` writes it."""
         return {
-            folded(header): field
+            normalize_header(header): field
             for field in self.fields
             for header in (field.name, *field.aliases)
         }
 
 
-def folded(header: str) -> str:
+def normalize_header(header: str) -> str:
     """Return a header without case, accents, spaces and signs: "N° de Sécu" is "nodesecu"."""
     plain = unicodedata.normalize("NFKD", header.replace("°", "o").casefold())
     return re.sub(r"[^a-z0-9]", "", plain.replace("œ", "oe").replace("æ", "ae"))

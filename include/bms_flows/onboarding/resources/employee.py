@@ -13,7 +13,7 @@ from typing import Any
 
 from bms_flows.onboarding.resources.contact import person_name
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, folded, plain
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
 
 MISSIONS = 6
 """The interface names six."""
@@ -24,7 +24,7 @@ SALARY_VARIABLES = 4
 
 def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
     """Return a field of the body's first level that the detail gives back under the same name."""
-    given = {"path": (name,), "readable_as": name, **given}
+    given = {"path": (name,), "detail_field": name, **given}
     return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
 
 
@@ -35,7 +35,7 @@ def _office(name: str, kind: Kind, *aliases: str, example: str = "") -> Field:
 
 def _unread(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
     """Return one that the detail doesn't give back: the salary."""
-    return _sent(name, kind, *aliases, example=example, readable_as=None, **given)
+    return _sent(name, kind, *aliases, example=example, detail_field=None, **given)
 
 
 def _missions() -> tuple[Field, ...]:
@@ -77,7 +77,7 @@ EMPLOYEE = Resource(
     title="Nouveaux salariés",
     required=("id_entity", "last_name", "first_name", "start_date", "payroll_number"),
     key=("id_entity", "payroll_number"),
-    told_by=("payroll_number",),
+    label_fields=("payroll_number",),
     fields=(
         _office("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
         _sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
@@ -237,7 +237,7 @@ EMPLOYEE = Resource(
 
 def loose_number(values: Mapping[str, Any]) -> str | None:
     """Read a payroll number without leading zeros, signs and case: `EMP-0042` is `emp 42`."""
-    parts = re.findall(r"[^\W\d_]+|\d+", folded(values.get("payroll_number")) or "")
+    parts = re.findall(r"[^\W\d_]+|\d+", normalize(values.get("payroll_number")) or "")
     return " ".join(part.lstrip("0") or "0" for part in parts) or None
 
 
@@ -245,14 +245,14 @@ EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
     keys=[MatchRule(EMPLOYEE.key)],
-    marks={"name": person_name, "start_date": plain("start_date")},
-    likeness=[
+    comparison_fields={"name": person_name, "start_date": plain("start_date")},
+    possible_match_rules=[
         MatchRule(
             EMPLOYEE.key,
             "never",
             "same_number_other_form",
             [plain("id_entity"), loose_number],
-            loosely=True,
+            loose=True,
         ),
         MatchRule(
             ("last_name", "first_name", "start_date"),

@@ -23,11 +23,11 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_standby: bool | None = None
     key: str | None = None
     """Digest of its natural key, None where the list doesn't show it."""
-    others: tuple[str, ...] = ()
+    other_digests: tuple[str, ...] = ()
     """Digests of what else it may be found by."""
-    loose: tuple[str, ...] = ()
+    loose_digests: tuple[str, ...] = ()
     """Those of them that are its key in a looser form."""
-    marks: Mapping[str, str | None] = {}
+    comparison_fields: Mapping[str, str | None] = {}
     """Digests of the fields that are compared beside the key: name, start date, …"""
     deleted: bool = False
     """Whether the service calls it deleted."""
@@ -37,7 +37,7 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def fingerprint(self) -> int:
         """A number that changes with what the record is found by and compared by."""
-        content = [self.key, self.others, sorted(self.marks.items())]
+        content = [self.key, self.other_digests, sorted(self.comparison_fields.items())]
         digest = hashlib.blake2b(msgspec.json.encode(content), digest_size=4).digest()
         return int.from_bytes(digest)
 
@@ -48,18 +48,18 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return [("remote_id", self.remote_id)]
 
 
-class Expected(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ExpectedRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The record that the POSTs of a row would have made, as digests."""
 
     key: str
-    marks: Mapping[str, str | None]
+    comparison_fields: Mapping[str, str | None]
     digests: Collection[str] = ()
     """Everything that the record may be found by."""
-    trust: Trust = "alone"
+    trust: Trust = "always"
     """How far the key is believed."""
 
     def __repr__(self) -> str:
-        return "Expected(...)"
+        return "ExpectedRecord(...)"
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -84,7 +84,7 @@ Verdict = Found | NothingFound | Ambiguous
 
 
 def resolve(
-    expected: Expected,
+    expected: ExpectedRecord,
     shown: Iterable[ServiceRecord],
     *,
     claimed: Collection[str] = (),
@@ -99,7 +99,7 @@ def resolve(
     doubtful: dict[str, ServiceRecord] = {}
     possible: dict[str, ServiceRecord] = {}
     for known in shown:
-        found_by = {known.key, *known.others}
+        found_by = {known.key, *known.other_digests}
         taken = known.remote_id in claimed
         if expected.key not in found_by or known.remote_id in changed:
             # A record that existed before the first POST may only have been edited since.
@@ -108,18 +108,20 @@ def resolve(
         elif expected.trust == "never":
             if not taken:
                 sure[known.remote_id] = known
-        elif taken or contradicted(expected.marks, known.marks):
+        elif taken or contradicted(expected.comparison_fields, known.comparison_fields):
             doubtful[known.remote_id] = known
         else:
             sure[known.remote_id] = known
     if len(sure) == 1 and not doubtful:
         [found] = sure.values()
-        return Found(found, ("new", "key", *agreeing(expected.marks, found.marks)))
+        return Found(
+            found, ("new", "key", *agreeing(expected.comparison_fields, found.comparison_fields))
+        )
     if sure or doubtful:
         reason = "several_records" if len(sure) > 1 else "key_with_other_data"
         return Ambiguous(tuple(sorted({**sure, **doubtful})), reason)
     if possible:
-        return Ambiguous(tuple(sorted(possible)), "alike_without_key")
+        return Ambiguous(tuple(sorted(possible)), "similar_without_key")
     return NothingFound()
 
 
@@ -131,7 +133,7 @@ def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None
     )
 
 
-def same_marks(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
+def agree_fully(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
     """Whether both sides name all comparison fields and agree in them."""
     return bool(ours) and all(
         value is not None and theirs.get(name) == value for name, value in ours.items()

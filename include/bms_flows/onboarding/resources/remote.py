@@ -15,7 +15,7 @@ from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import Snapshot
 
 
-class Made(msgspec.Struct, frozen=True):
+class Created(msgspec.Struct, frozen=True):
     """What the service answered to a create."""
 
     remote_id: str
@@ -73,7 +73,7 @@ class Remote(Protocol):
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Read what is new in the lists of a snapshot."""
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
         """Create a record, once; errors as the client's, and what `before_send` raises."""
 
     async def read(self, remote_id: str) -> Any | None:

@@ -20,7 +20,7 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made
+from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.list_reader import FetchPage
@@ -66,10 +66,10 @@ class Employees:
             records |= found
         return snapshot.refreshed(at, lists, records)
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
         """Create an employee."""
         made = await self._writer.create_employee(body, before_send=before_send)
-        return Made(made.guid_employee, made.id_employee, made.is_standby)
+        return Created(made.guid_employee, made.id_employee, made.is_standby)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return an employee's detail."""
@@ -101,9 +101,9 @@ class Employees:
             number=item.id_employee,
             is_standby=item.is_standby,
             key=self.identity.key(values),
-            others=self.identity.others(values),
-            loose=self.identity.loose(values),
-            marks=self.identity.mark(values),
+            other_digests=self.identity.other_digests(values),
+            loose_digests=self.identity.loose_digests(values),
+            comparison_fields=self.identity.comparison_digests(values),
             values=values,
         )
 
@@ -169,7 +169,7 @@ class Crm(ABC):
             for name, fetch in self._fetches().items()
         ]
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
         """Create a record and read it back; raise `AmbiguousWrite` where it isn't the one that was sent.
 
         What the answer looks like is not shown by the interface: half of a number is a number too.
@@ -183,9 +183,11 @@ class Crm(ABC):
         endpoint = BY_NAME[self.create_endpoint]
         if record is None:
             raise IdUnconfirmed(endpoint, str(made.id))
-        if contradicted(self.identity.mark(body), self.known(record).marks):
+        if contradicted(
+            self.identity.comparison_digests(body), self.known(record).comparison_fields
+        ):
             raise AmbiguousWrite(endpoint, "answered with an id that leads elsewhere")
-        return Made(str(record.id), record.id)
+        return Created(str(record.id), record.id)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return a record's detail."""
@@ -201,9 +203,9 @@ class Crm(ABC):
             remote_id=str(record.id),
             number=record.id,
             key=self.identity.key(values),
-            others=self.identity.others(values),
-            loose=self.identity.loose(values),
-            marks=self.identity.mark(values),
+            other_digests=self.identity.other_digests(values),
+            loose_digests=self.identity.loose_digests(values),
+            comparison_fields=self.identity.comparison_digests(values),
             deleted=bool(values.get("deleted")),
         )
 

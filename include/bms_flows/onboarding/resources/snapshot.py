@@ -83,7 +83,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             known.remote_id: msgspec.structs.replace(known, values={})
             for known in self.records.values()
             if known.remote_id in remote_ids
-            or any(digest in digests for digest in (known.key, *known.others))
+            or any(digest in digests for digest in (known.key, *known.other_digests))
         }
         return msgspec.structs.replace(self, records=wanted)
 
@@ -104,8 +104,8 @@ class _Stored(msgspec.Struct, array_like=True):
 _DECODER = msgspec.msgpack.Decoder(_Stored)
 
 
-def packed(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as compressed bytes; `unpacked` reads them."""
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """Return a snapshot as compressed bytes; `decode_snapshot` reads them."""
     lists = {
         name: _StoredList(
             list(each.fingerprints),
@@ -119,8 +119,8 @@ def packed(snapshot: Snapshot) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(stored), 1)
 
 
-def unpacked(content: bytes) -> Snapshot:
-    """Read what `packed` wrote."""
+def decode_snapshot(content: bytes) -> Snapshot:
+    """Read what `encode_snapshot` wrote."""
     stored = _DECODER.decode(zlib.decompress(content))
     lists = {
         name: ListState(

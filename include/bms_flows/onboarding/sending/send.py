@@ -18,7 +18,7 @@ from bms.errors import (
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
-from bms_flows.onboarding.resources.remote import IdUnconfirmed, Made, NotSent, Remote
+from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -170,7 +170,7 @@ class RowSender:
             entry, attempt=attempt, reason=transitions.OUTAGE, now=now, outage=outage
         )
 
-    async def _confirm(self, row: int, attempt: int, made: Made) -> None:
+    async def _confirm(self, row: int, attempt: int, made: Created) -> None:
         try:
             moved = await self.commits.change(
                 row,

@@ -18,7 +18,7 @@ from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
-    Expected,
+    ExpectedRecord,
     Found,
     NothingFound,
     ServiceRecord,
@@ -36,7 +36,7 @@ Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
 """Ledger rows with their creation bodies, by number."""
 ByDigest = Mapping[str, Sequence[ServiceRecord]]
 MatchRules = Mapping[str, MatchRule]
-Marks = Mapping[str, str | None]
+ComparisonFields = Mapping[str, str | None]
 Claims = Mapping[str, Collection[str]]
 """Remote ids that belong to other rows, with the match keys of those rows."""
 
@@ -102,10 +102,13 @@ class ServiceCheck:
         record = await self._remote.read(entry.returned_id)
         if record is None:
             return False
-        known, marks = self._remote.known(record), self._remote.identity.mark(body)
-        if contradicted(marks, known.marks):
+        known, comparison_fields = (
+            self._remote.known(record),
+            self._remote.identity.comparison_digests(body),
+        )
+        if contradicted(comparison_fields, known.comparison_fields):
             return False  # a truncated id may be the id of another record
-        found = Found(known, ("returned_id", *agreeing(marks, known.marks)))
+        found = Found(known, ("returned_id", *agreeing(comparison_fields, known.comparison_fields)))
         await self._record(entry.id, found, await self._ledger.now())
         return True
 
@@ -145,7 +148,7 @@ class ServiceCheck:
             each: _indexed(shown.new_since(self._earlier[each]))
             for each in {entry.snapshot_id for entry, _ in rows.values()}
         }
-        rules = {number: identity.finders(body) for number, (_, body) in rows.items()}
+        rules = {number: identity.rules_by_digest(body) for number, (_, body) in rows.items()}
         nearby = {
             number: _matching(new[entry.snapshot_id], rules[number])
             for number, (entry, _) in rows.items()
@@ -161,7 +164,7 @@ class ServiceCheck:
             }
             decide = self._unsent if entry.unsent else self._sent
             found[number] = decide(
-                entry, rules[number], identity.mark(body), nearby[number], claimed
+                entry, rules[number], identity.comparison_digests(body), nearby[number], claimed
             )
         return found
 
@@ -169,15 +172,15 @@ class ServiceCheck:
         self,
         entry: Entry,
         rules: MatchRules,
-        marks: Marks,
+        comparison_fields: ComparisonFields,
         nearby: Sequence[ServiceRecord],
         claimed: Claims,
     ) -> Verdict:
         """Decide which of the matching records, if any, a POST of the row made."""
         earlier = self._earlier[entry.snapshot_id]
-        expected = Expected(
+        expected = ExpectedRecord(
             key=entry.key,
-            marks=marks,
+            comparison_fields=comparison_fields,
             digests=rules.keys(),
             trust=rules[entry.key].trust if entry.key in rules else "never",
         )
@@ -192,18 +195,24 @@ class ServiceCheck:
         self,
         entry: Entry,
         rules: MatchRules,
-        marks: Marks,
+        comparison_fields: ComparisonFields,
         nearby: Sequence[ServiceRecord],
         claimed: Claims,
     ) -> Verdict:
         """Decide like the planner whether a matching record is the row's."""
         # Rows that share a match key were compared when they were planned.
         compared = {i for i, digests in claimed.items() if not rules.keys().isdisjoint(digests)}
-        match = by_rules(_indexed(nearby), rules, marks, but={*entry.dismissed, *compared})
-        if match.known is not None and contradicted(marks, match.known.marks):
+        match = by_rules(
+            _indexed(nearby), rules, comparison_fields, but={*entry.dismissed, *compared}
+        )
+        if match.known is not None and contradicted(
+            comparison_fields, match.known.comparison_fields
+        ):
             return Ambiguous((match.known.remote_id,), "same_key_other_data")
         if match.known is not None:
-            return Found(match.known, (EXISTED, *agreeing(marks, match.known.marks)))
+            return Found(
+                match.known, (EXISTED, *agreeing(comparison_fields, match.known.comparison_fields))
+            )
         if match.reason is not None:
             return Ambiguous(match.candidates, match.reason)
         return NothingFound()
@@ -214,7 +223,7 @@ class ServiceCheck:
             await self._ledger.change([number], self._step(verdict, at))
         except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
-            conflict = Ambiguous(candidates, "claimed_by_another")
+            conflict = Ambiguous(candidates, "found_for_another_row")
             await self._ledger.change([number], self._step(conflict, at))
 
     def _step(self, verdict: Verdict, at: datetime) -> Step:
@@ -243,7 +252,7 @@ class ServiceCheck:
         entries = await self._ledger.by_key(keys)
         bodies = await self._ledger.bodies([entry.id for entry in entries.values()])
         return {
-            key: {key, *self._remote.identity.finders(bodies.get(entry.id, {}))}
+            key: {key, *self._remote.identity.rules_by_digest(bodies.get(entry.id, {}))}
             for key, entry in entries.items()
         }
 
@@ -266,6 +275,6 @@ def _matching(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
 def _indexed(records: Collection[ServiceRecord]) -> ByDigest:
     by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
     for known in records:
-        for digest in {known.key, *known.others} - {None}:
+        for digest in {known.key, *known.other_digests} - {None}:
             by_digest[digest or ""].append(known)
     return by_digest

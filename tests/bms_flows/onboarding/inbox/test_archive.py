@@ -11,10 +11,9 @@ import pytest
 from sqlalchemy import Engine
 from upath import UPath
 
-from bms_flows.onboarding.inbox import archive as custody
-from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox import discovery as inboxes
-from bms_flows.onboarding.inbox.archive import DropGone
+from bms_flows.onboarding.inbox import archive as archiving
+from bms_flows.onboarding.inbox import claim, discovery
+from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_warehouse.locks import Busy
 
@@ -23,9 +22,9 @@ CONTENT = "Nom;Entité\r\nDupré;1\r\n".encode("cp1252")
 
 def dropped(inbox: UPath, warehouse: Engine, content: bytes = CONTENT) -> Drop:
     (inbox / "a.csv").write_bytes(content)
-    seen = inboxes.see(inbox, "a.csv")
+    seen = discovery.find_file(inbox, "a.csv")
     assert seen is not None
-    return claim.enter(warehouse, "employee", seen)
+    return claim.claim_file(warehouse, "employee", seen)
 
 
 def test_the_file_is_in_the_archive_and_no_longer_in_the_inbox(
@@ -33,18 +32,18 @@ def test_the_file_is_in_the_archive_and_no_longer_in_the_inbox(
 ) -> None:
     drop = dropped(inbox, warehouse)
     for _ in range(2):
-        kept = custody.take(inbox, root / "archive", drop)
+        kept = archiving.move_to_archive(inbox, root / "archive", drop)
         assert kept.read_bytes() == CONTENT
         assert kept.path.endswith(f"archive/{drop.folder}/a.csv")
-        assert inboxes.look(inbox) == {}
+        assert discovery.list_files(inbox) == {}
 
 
 def test_a_newer_file_of_the_same_name_stays(root: UPath, inbox: UPath, warehouse: Engine) -> None:
     drop = dropped(inbox, warehouse)
-    custody.take(inbox, root / "archive", drop)
+    archiving.move_to_archive(inbox, root / "archive", drop)
     newer = dropped(inbox, warehouse, CONTENT + b"x;2\r\n")
     assert newer.id != drop.id
-    assert custody.take(inbox, root / "archive", drop).read_bytes() == CONTENT
+    assert archiving.move_to_archive(inbox, root / "archive", drop).read_bytes() == CONTENT
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
 
@@ -53,8 +52,8 @@ def test_a_file_changed_after_its_claim_is_not_taken(
 ) -> None:
     drop = dropped(inbox, warehouse)
     (inbox / "a.csv").write_bytes(CONTENT + b"x;2\r\n")
-    with pytest.raises(DropGone):
-        custody.take(inbox, root / "archive", drop)
+    with pytest.raises(FileChanged):
+        archiving.move_to_archive(inbox, root / "archive", drop)
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
 
@@ -74,18 +73,18 @@ def test_a_file_changed_while_it_is_copied_is_not_taken(
             stream.write(b"x;2\r\n")
 
     monkeypatch.setattr(shutil, "copyfileobj", copied_while_written)
-    with pytest.raises(DropGone):
-        custody.take(inbox, root / "archive", drop)
+    with pytest.raises(FileChanged):
+        archiving.move_to_archive(inbox, root / "archive", drop)
     assert not list((tmp_path / "archive").rglob("*.csv"))
     assert [path.read_bytes() for path in (tmp_path / "inbox").iterdir()] == [CONTENT + b"x;2\r\n"]
-    assert [*inboxes.look(inbox)] == ["a.csv"]
+    assert [*discovery.list_files(inbox)] == ["a.csv"]
 
 
 def test_a_file_gone_after_its_claim_is_told(root: UPath, inbox: UPath, warehouse: Engine) -> None:
     drop = dropped(inbox, warehouse)
     (inbox / "a.csv").unlink()
-    with pytest.raises(DropGone):
-        custody.take(inbox, root / "archive", drop)
+    with pytest.raises(FileChanged):
+        archiving.move_to_archive(inbox, root / "archive", drop)
 
 
 def test_two_claimers_on_an_inbox_take_it_once(
@@ -94,14 +93,14 @@ def test_two_claimers_on_an_inbox_take_it_once(
     (inbox / "a.csv").write_bytes(CONTENT)
 
     def work(run: str) -> bytes | None:
-        seen = inboxes.look(inbox).get("a.csv")
+        seen = discovery.list_files(inbox).get("a.csv")
         if seen is None:
             return None
         try:
-            drop = claim.enter(warehouse, "employee", seen, run)
+            drop = claim.claim_file(warehouse, "employee", seen, run)
         except Busy:
             return None
-        return custody.take(inbox, root / "archive", drop).read_bytes()
+        return archiving.move_to_archive(inbox, root / "archive", drop).read_bytes()
 
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(work, ["run-a", "run-b"]))
@@ -144,10 +143,10 @@ def test_a_crash_at_any_step_loses_nothing_and_the_next_try_ends_it(
         with pytest.MonkeyPatch.context() as monkeypatch:
             for _ in crashing(monkeypatch, step):
                 try:
-                    custody.take(inbox, root / "archive", drop)
+                    archiving.move_to_archive(inbox, root / "archive", drop)
                 except Crash:
                     died += 1
-        kept = custody.take(inbox, root / "archive", drop)
+        kept = archiving.move_to_archive(inbox, root / "archive", drop)
         assert kept.read_bytes() == CONTENT + b"x;%d\r\n" % step
         assert [each.name for each in Path(inbox.path).iterdir()] == []
     assert died >= 4
@@ -159,8 +158,8 @@ def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
     inbox, archive = bucket / "inbox", bucket / "archive"
     drop = dropped(inbox, warehouse)
     (archive / drop.folder / "a.csv").write_bytes(CONTENT)
-    assert custody.take(inbox, archive, drop).read_bytes() == CONTENT
-    assert inboxes.look(inbox) == {}
+    assert archiving.move_to_archive(inbox, archive, drop).read_bytes() == CONTENT
+    assert discovery.list_files(inbox) == {}
 
 
 def test_what_another_run_has_set_aside_is_not_written_over(
@@ -172,7 +171,9 @@ def test_what_another_run_has_set_aside_is_not_written_over(
     drop = dropped(inbox, warehouse)
     (inbox / "a.csv").rename(inbox / f".taken-{drop.id}-0-a.csv")
     (inbox / f".taken-{drop.id}-1-a.csv").write_bytes(CONTENT + b"x;2\r\n")
-    assert custody.take(inbox, UPath(tmp_path / "archive"), drop).read_bytes() == CONTENT
+    assert (
+        archiving.move_to_archive(inbox, UPath(tmp_path / "archive"), drop).read_bytes() == CONTENT
+    )
     assert [each.name for each in Path(inbox.path).iterdir()] == ["a.csv"]
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
@@ -183,11 +184,11 @@ def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
     inbox = UPath(tmp_path)
     drop = dropped(inbox, warehouse)
     (inbox / f".taken-{drop.id}-0-a.csv").write_bytes(b"older\r\n")
-    assert [*custody.strays(inbox)] == [drop.id]
-    custody.give_back(inbox, drop)
+    assert [*archiving.orphaned_drops(inbox)] == [drop.id]
+    archiving.return_to_inbox(inbox, drop)
     assert (inbox / "a.csv").read_bytes() == CONTENT
     assert (inbox / f"{drop.id}-a.csv").read_bytes() == b"older\r\n"
-    assert [*custody.strays(inbox)] == []
+    assert [*archiving.orphaned_drops(inbox)] == []
 
 
 def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again(
@@ -195,13 +196,13 @@ def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again
 ) -> None:
     here = tmp_path
     for unique, name in (("ab", "a.csv"), ("cd", "a.csv"), ("ef", "ma paie-mai.csv")):
-        (here / f"{custody.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())
-    (here / f"{custody.TAKEN}99-ab-b.csv").touch()
-    custody.let_go(UPath(here), 9)
+        (here / f"{archiving.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())
+    (here / f"{archiving.TAKEN}99-ab-b.csv").touch()
+    archiving.return_unknown(UPath(here), 9)
     lying = {each.name: each.read_bytes() for each in here.iterdir()}
     assert lying == {
         "a.csv": b"ab",
         "9-a.csv": b"cd",
         "ma paie-mai.csv": b"ef",
-        f"{custody.TAKEN}99-ab-b.csv": b"",
+        f"{archiving.TAKEN}99-ab-b.csv": b"",
     }

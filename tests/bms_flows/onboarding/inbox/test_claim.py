@@ -12,11 +12,11 @@ from sqlalchemy import Engine, select, update
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
-SEEN = Seen("a.csv", 120, "1700000000000000000")
+SEEN = FoundFile("a.csv", 120, "1700000000000000000")
 
 
 def expire(warehouse: Engine, taken: Drop) -> None:
@@ -39,16 +39,16 @@ def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **k
 
 
 def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
+    taken = claim.claim_file(warehouse, "employee", SEEN)
     assert taken.dag_run_id == f"employee-drop-{taken.id}-{taken.entered_at:%Y%m%dT%H%M%S}"
-    assert claim.enter(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
+    assert claim.claim_file(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
     assert taken.state == "open"
     assert taken.seen == SEEN
 
 
 def test_seeing_it_again_changes_nothing(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
-    assert claim.enter(warehouse, "employee", SEEN) == taken
+    taken = claim.claim_file(warehouse, "employee", SEEN)
+    assert claim.claim_file(warehouse, "employee", SEEN) == taken
 
 
 def test_another_size_time_name_or_resource_is_another_drop(warehouse: Engine) -> None:
@@ -59,17 +59,17 @@ def test_another_size_time_name_or_resource_is_another_drop(warehouse: Engine) -
         ("employee", replace(SEEN, path="b.csv")),
         ("contact", SEEN),
     ]
-    numbers = {claim.enter(warehouse, *other).id for other in others}
+    numbers = {claim.claim_file(warehouse, *other).id for other in others}
     assert len(numbers) == len(others)
 
 
-def race(warehouse: Engine, runs: Sequence[str | None], seen: Seen) -> list[Drop | None]:
+def race(warehouse: Engine, runs: Sequence[str | None], seen: FoundFile) -> list[Drop | None]:
     barrier = Barrier(len(runs))
 
     def take(run: str | None) -> Drop | None:
         barrier.wait()
         try:
-            return claim.enter(warehouse, "employee", seen, run)
+            return claim.claim_file(warehouse, "employee", seen, run)
         except Busy:
             return None
 
@@ -90,11 +90,11 @@ def test_two_dispatchers_that_race_start_the_same_run(warehouse: Engine) -> None
 
 
 def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
     with pytest.raises(Busy):
-        claim.enter(warehouse, "employee", SEEN, "run-b")
+        claim.claim_file(warehouse, "employee", SEEN, "run-b")
     expire(warehouse, taken)
-    over = claim.enter(warehouse, "employee", SEEN, "run-b")
+    over = claim.claim_file(warehouse, "employee", SEEN, "run-b")
     assert (over.id, over.dag_run_id) == (taken.id, "run-b")
     with warehouse.begin() as connection, pytest.raises(LeaseLost):
         claim.renew(connection, taken)
@@ -103,40 +103,40 @@ def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: E
 
 
 def test_renewing_keeps_others_away(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
+    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
     expire(warehouse, taken)
     with warehouse.begin() as connection:
         claim.renew(connection, taken)
     with pytest.raises(Busy):
-        claim.enter(warehouse, "employee", SEEN, "run-b")
+        claim.claim_file(warehouse, "employee", SEEN, "run-b")
 
 
 def test_a_run_finds_the_drop_that_it_took(warehouse: Engine) -> None:
-    assert claim.of_run(warehouse, "employee", "run-a") is None
-    taken = claim.enter(warehouse, "employee", SEEN, "run-a")
-    assert claim.of_run(warehouse, "employee", "run-a") == taken
-    assert claim.of_run(warehouse, "contact", "run-a") is None
+    assert claim.drop_of_run(warehouse, "employee", "run-a") is None
+    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
+    assert claim.drop_of_run(warehouse, "employee", "run-a") == taken
+    assert claim.drop_of_run(warehouse, "contact", "run-a") is None
 
 
 def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
+    taken = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
-    again = claim.enter(warehouse, "employee", SEEN, "run-b")
+    again = claim.claim_file(warehouse, "employee", SEEN, "run-b")
     assert (again.state, again.report) == ("applied", "reports/employees/000001")
     with pytest.raises(LeaseLost):
         finish(warehouse, taken)
 
 
 def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> None:
-    first = claim.enter(warehouse, "employee", SEEN)
-    assert closing.record(warehouse, first, sha256="ab", archive="x") is None
+    first = claim.claim_file(warehouse, "employee", SEEN)
+    assert closing.record_content(warehouse, first, sha256="ab", archive="x") is None
     finish(warehouse, first, report="r", counts=PRESENT)
-    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
-    earlier = closing.record(warehouse, second, sha256="ab", archive="y")
+    second = claim.claim_file(warehouse, "employee", replace(SEEN, path="b.csv"))
+    earlier = closing.record_content(warehouse, second, sha256="ab", archive="y")
     assert earlier is not None
     assert (earlier.id, earlier.report) == (first.id, "r")
-    third = claim.enter(warehouse, "contact", SEEN)
-    assert closing.record(warehouse, third, sha256="ab", archive="z") is None
+    third = claim.claim_file(warehouse, "contact", SEEN)
+    assert closing.record_content(warehouse, third, sha256="ab", archive="z") is None
 
 
 @pytest.mark.parametrize(
@@ -153,18 +153,18 @@ def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> N
 def test_content_whose_rows_are_not_all_present_is_worked_on_anew(
     warehouse: Engine, ending: claim.Ending, counted: dict[str, int] | None
 ) -> None:
-    first = claim.enter(warehouse, "employee", SEEN)
-    closing.record(warehouse, first, sha256="ab", archive="x")
+    first = claim.claim_file(warehouse, "employee", SEEN)
+    closing.record_content(warehouse, first, sha256="ab", archive="x")
     finish(warehouse, first, ending, counts=counted)
-    second = claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"))
-    assert closing.record(warehouse, second, sha256="ab", archive="y") is None
+    second = claim.claim_file(warehouse, "employee", replace(SEEN, path="b.csv"))
+    assert closing.record_content(warehouse, second, sha256="ab", archive="y") is None
 
 
 def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
-    claim.enter(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
+    taken = claim.claim_file(warehouse, "employee", SEEN)
+    claim.claim_file(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
     assert claim.unstarted(warehouse, "employee") == [taken]
-    claim.started(warehouse, taken.id)
+    claim.mark_started(warehouse, taken.id)
     assert claim.unstarted(warehouse, "employee") == []
 
 
@@ -173,17 +173,17 @@ def test_however_many_lie_there_the_oldest_are_started_first(
 ) -> None:
     assert claim.AT_ONCE < 1024
     monkeypatch.setattr(claim, "AT_ONCE", 2)
-    claim.enter(warehouse, "employee", replace(SEEN, path="by hand.csv"), "manual__1")
+    claim.claim_file(warehouse, "employee", replace(SEEN, path="by hand.csv"), "manual__1")
     first, second, third = (
-        claim.enter(warehouse, "employee", replace(SEEN, path=f"{n}.csv")) for n in range(3)
+        claim.claim_file(warehouse, "employee", replace(SEEN, path=f"{n}.csv")) for n in range(3)
     )
     assert claim.unstarted(warehouse, "employee") == [first, second]
-    claim.started(warehouse, first.id)
+    claim.mark_started(warehouse, first.id)
     assert claim.unstarted(warehouse, "employee") == [second, third]
 
 
 def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
+    taken = claim.claim_file(warehouse, "employee", SEEN)
     with pytest.raises(Busy):
         claim.reopen(warehouse, taken.id, "manual__1")
     finish(warehouse, taken, "not_applied")
@@ -194,50 +194,50 @@ def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
 
 
 def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
-    first = claim.enter(warehouse, "employee", SEEN)
+    first = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, first, report="r")
-    second = claim.enter_again(warehouse, claim.enter(warehouse, "employee", SEEN))
+    second = claim.claim_again(warehouse, claim.claim_file(warehouse, "employee", SEEN))
     assert (second.state, second.seen, second.dag_run_id) == (
         "open",
         SEEN,
-        claim.minted("employee", second.id, second.entered_at),
+        claim.dag_run_id_of("employee", second.id, second.entered_at),
     )
     assert second.id != first.id
     assert (claim.get(warehouse, first.id).state, claim.get(warehouse, first.id).report) == (
         "applied",
         "r",
     )
-    assert claim.enter(warehouse, "employee", SEEN) == second
+    assert claim.claim_file(warehouse, "employee", SEEN) == second
 
 
 def test_two_dispatchers_enter_it_again_once(warehouse: Engine) -> None:
-    first = claim.enter(warehouse, "employee", SEEN)
+    first = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, first)
     ended = claim.get(warehouse, first.id)
     with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda _: claim.enter_again(warehouse, ended), range(2)))
+        found = list(threads.map(lambda _: claim.claim_again(warehouse, ended), range(2)))
     assert len({each.id for each in found}) == 1
 
 
 def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
+    taken = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="r", counts=PRESENT)
     before = claim.get(warehouse, taken.id)
     held = claim.reopen(warehouse, taken.id, "manual__1")
-    closing.withdraw(warehouse, held, "not_kept")
+    closing.withdraw(warehouse, held, "archive_expired")
     assert claim.get(warehouse, taken.id) == replace(before, dag_run_id="manual__1")
     with pytest.raises(LeaseLost):
-        closing.put_back(warehouse, held)
+        closing.restore_ending(warehouse, held)
 
 
 def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
-    taken = claim.enter(warehouse, "employee", SEEN)
-    closing.put_back(warehouse, taken)
+    taken = claim.claim_file(warehouse, "employee", SEEN)
+    closing.restore_ending(warehouse, taken)
     assert claim.get(warehouse, taken.id) == taken
-    closing.withdraw(warehouse, taken, "gone")
+    closing.withdraw(warehouse, taken, "removed")
     with warehouse.connect() as connection:
         assert connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).one() == (
             "withdrawn",
-            "gone",
+            "removed",
         )
     assert claim.reopen(warehouse, taken.id, "manual__1").ended_before is None

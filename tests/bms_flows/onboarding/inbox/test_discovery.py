@@ -17,9 +17,14 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from upath import UPath
 
-from bms_flows.onboarding.inbox import archive, claim, unfinished
-from bms_flows.onboarding.inbox import discovery as inboxes
-from bms_flows.onboarding.inbox.discovery import OutsideInbox, complete, inside, look, settled
+from bms_flows.onboarding.inbox import archive, claim, discovery, unfinished
+from bms_flows.onboarding.inbox.discovery import (
+    OutsideInbox,
+    compare_scans,
+    complete,
+    inside,
+    list_files,
+)
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.resources.employee import EMPLOYEE
@@ -27,8 +32,10 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 def names(inbox: UPath) -> tuple[str, ...]:
     """Return what two looks, one after the other, let be taken."""
-    first = look(inbox).values()
-    return tuple(seen.path for seen in settled(inbox, first, look(inbox).values()).settled)
+    first = list_files(inbox).values()
+    return tuple(
+        seen.path for seen in compare_scans(inbox, first, list_files(inbox).values()).settled
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,18 +53,21 @@ def names(inbox: UPath) -> tuple[str, ...]:
 )
 def test_files_nobody_dropped_are_passed_over(inbox: UPath, name: str) -> None:
     (inbox / name).write_bytes(b"Nom\nA\n")
-    assert look(inbox) == {}
+    assert list_files(inbox) == {}
 
 
 def test_a_file_is_taken_when_two_looks_find_the_same(inbox: UPath) -> None:
     (inbox / "a.csv").write_bytes(b"Nom\nA\n")
-    first = look(inbox)
-    assert settled(inbox, (), first.values()).waiting == {"a.csv": "growing"}
-    assert [seen.path for seen in settled(inbox, first.values(), look(inbox).values()).settled] == [
-        "a.csv"
-    ]
+    first = list_files(inbox)
+    assert compare_scans(inbox, (), first.values()).waiting == {"a.csv": "growing"}
+    assert [
+        seen.path
+        for seen in compare_scans(inbox, first.values(), list_files(inbox).values()).settled
+    ] == ["a.csv"]
     (inbox / "a.csv").write_bytes(b"Nom\nA\nB\n")
-    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "growing"}
+    assert compare_scans(inbox, first.values(), list_files(inbox).values()).waiting == {
+        "a.csv": "growing"
+    }
 
 
 def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
@@ -68,8 +78,10 @@ def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
 
 def test_a_last_line_without_end_is_waited_for_and_told(inbox: UPath) -> None:
     (inbox / "a.csv").write_bytes(b"Nom\nA")
-    first = look(inbox)
-    assert settled(inbox, first.values(), look(inbox).values()).waiting == {"a.csv": "incomplete"}
+    first = list_files(inbox)
+    assert compare_scans(inbox, first.values(), list_files(inbox).values()).waiting == {
+        "a.csv": "incomplete"
+    }
 
 
 @pytest.mark.parametrize(
@@ -98,7 +110,7 @@ def test_links_and_folders_are_no_drops(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_bytes(b"Nom\nA\n")
     (tmp_path / "in" / "link.csv").symlink_to(tmp_path / "secret.csv")
     (tmp_path / "in" / "folder.csv").mkdir()
-    assert look(UPath(tmp_path / "in")) == {}
+    assert list_files(UPath(tmp_path / "in")) == {}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +136,7 @@ def test_no_name_leads_out_of_the_inbox(name: str) -> None:
                 continue
             assert path.path.startswith(f"{inbox.path}/")
             assert ".." not in path.parts
-            assert inboxes.see(inbox, name) is None
+            assert discovery.find_file(inbox, name) is None
 
 
 @pytest.mark.parametrize(
@@ -139,11 +151,11 @@ def test_a_name_of_any_characters_is_taken_and_kept(
     inbox.mkdir()
     (inbox / name).write_bytes(b"Nom\nA\n")
     assert names(inbox) == (name,)
-    held = claim.enter(warehouse, "employee", look(inbox)[name])
-    kept = archive.take(inbox, UPath(tmp_path / "archive"), held)
+    held = claim.claim_file(warehouse, "employee", list_files(inbox)[name])
+    kept = archive.move_to_archive(inbox, UPath(tmp_path / "archive"), held)
     assert kept.read_bytes() == b"Nom\nA\n"
     assert kept.parent == UPath(tmp_path / "archive" / held.folder)
-    assert look(inbox) == {}
+    assert list_files(inbox) == {}
 
 
 @pytest.mark.parametrize("name", [b"R\xe9sum\xe9.csv", b"x" * 230 + b".csv"])
@@ -154,11 +166,11 @@ def test_a_name_that_cannot_be_kept_is_told_and_holds_nobody_up(
     inbox = UPath(tmp_path)
     (tmp_path / os.fsdecode(name)).write_bytes(b"Nom\nA\n")
     (tmp_path / "good.csv").write_bytes(b"Nom\nA\n")
-    first, second = look(inbox), look(inbox)
-    found = settled(inbox, first.values(), second.values())
+    first, second = list_files(inbox), list_files(inbox)
+    found = compare_scans(inbox, first.values(), second.values())
     assert [seen.path for seen in found.settled] == ["good.csv"]
     assert [*found.waiting.values()] == ["bad_name"]
-    [told] = unfinished.keep(warehouse, "employee", second.values(), found.waiting)
+    [told] = unfinished.save(warehouse, "employee", second.values(), found.waiting)
     assert told.reason == "bad_name"
 
 
@@ -166,7 +178,7 @@ def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -
     path = tmp_path / "a.csv"
     with path.open("wb") as stream:
         stream.truncate(1 << 34)  # 16 GB, none of it on the disk
-    content = inboxes.head(UPath(path))
+    content = discovery.head(UPath(path))
     assert len(content) == Limits().bytes + 1
     assert [fault.code for fault in read(content, path.name, EMPLOYEE).faults] == ["too_big"]
     assert names(UPath(tmp_path)) == ("a.csv",)
@@ -175,9 +187,9 @@ def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -
 def test_a_file_that_goes_between_the_looks_holds_nobody_up(inbox: UPath) -> None:
     for name in ("a.csv", "b.csv"):
         (inbox / name).write_bytes(b"Nom\nA\n")
-    first, second = look(inbox), look(inbox)
+    first, second = list_files(inbox), list_files(inbox)
     (inbox / "a.csv").unlink()
-    found = settled(inbox, first.values(), second.values())
+    found = compare_scans(inbox, first.values(), second.values())
     assert [seen.path for seen in found.settled] == ["b.csv"]
     assert found.waiting == {"a.csv": "growing"}
 
@@ -193,10 +205,10 @@ def test_asking_who_writes_survives_those_who_open_the_file_meanwhile(tmp_path: 
     with ThreadPoolExecutor(1) as threads:
         threads.submit(opening)
         for _ in range(3_000):
-            inboxes.being_written(UPath(path))
+            discovery.being_written(UPath(path))
         done.set()
-    assert not inboxes.being_written(UPath(path))
-    assert not inboxes.being_written(UPath(path))
+    assert not discovery.being_written(UPath(path))
+    assert not discovery.being_written(UPath(path))
 
 
 TRIES = 1_000
@@ -264,14 +276,16 @@ def test_a_writer_that_reopens_its_file_is_waited_for(
     random, inbox, partial, paused = Random(5), UPath(tmp_path), 0, 0
     for _ in range(TRIES):
         name, content, ends = drops(random)
-        at, before = 0, look(inbox)
+        at, before = 0, list_files(inbox)
         for cut in cuts(random, content):
             with (tmp_path / name).open("ab") as stream:
                 stream.write(content[at:cut])
-            at, now = cut, look(inbox)
-            partial += len(settled(inbox, before.values(), now.values()).settled)
+            at, now = cut, list_files(inbox)
+            partial += len(compare_scans(inbox, before.values(), now.values()).settled)
             if cut not in ends:
-                partial += len(settled(inbox, now.values(), look(inbox).values()).settled)
+                partial += len(
+                    compare_scans(inbox, now.values(), list_files(inbox).values()).settled
+                )
             before, paused = now, paused + 1
         with (tmp_path / name).open("ab") as stream:
             stream.write(content[at:])

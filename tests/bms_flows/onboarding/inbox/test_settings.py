@@ -1,7 +1,7 @@
 import pytest
 
 from bms_flows.onboarding.inbox.settings import InboxSettings
-from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.runtime.settings import InvalidSetting
 
 
@@ -18,7 +18,7 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
             "BMS_DROP_SETTLE_S": "7",
         }
     )
-    assert settings.inbox_formats == {"employees": Format("dmy", ",")}
+    assert settings.inbox_formats == {"employees": DeclaredFormat("dmy", ",")}
     assert settings.inbox_notices == {"employees": "rh@example.com"}
     assert settings.drop_settle_s == 7
 

@@ -10,9 +10,9 @@ import pytest
 from upath import UPath
 
 from bms_flows.onboarding.inbox import templates
-from bms_flows.onboarding.inbox.discovery import look
+from bms_flows.onboarding.inbox.discovery import list_files
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Format
+from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
@@ -27,7 +27,7 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
     ],
 )
 def test_a_template_has_every_column_and_an_example_that_is_read(name: str, content: bytes) -> None:
-    sheet = read(content, name, EMPLOYEE, Format(date_order="dmy"))
+    sheet = read(content, name, EMPLOYEE, DeclaredFormat(date_order="dmy"))
     assert [fault.code for fault in sheet.faults] == ["example_row"]
     assert sheet.form.columns == tuple(field.name for field in EMPLOYEE.fields)
     [example] = sheet.rows
@@ -37,8 +37,12 @@ def test_a_template_has_every_column_and_an_example_that_is_read(name: str, cont
 
 
 @pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
-@pytest.mark.parametrize("declared", [Format(), Format("mdy", "."), Format("ymd", ",")])
-def test_the_example_is_written_as_the_inbox_declares(resource: Resource, declared: Format) -> None:
+@pytest.mark.parametrize(
+    "declared", [DeclaredFormat(), DeclaredFormat("mdy", "."), DeclaredFormat("ymd", ",")]
+)
+def test_the_example_is_written_as_the_inbox_declares(
+    resource: Resource, declared: DeclaredFormat
+) -> None:
     for name, content in (
         ("a.csv", templates.csv_template(resource, declared)),
         ("a.xlsx", templates.xlsx_template(resource, declared)),
@@ -67,14 +71,22 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
 @pytest.mark.parametrize(
     ("declared", "told", "untold"),
     [
-        (Format(), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "(2850,50)"], ["1234,5"]),
-        (Format("dmy", ","), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"], ["2850.50"]),
-        (Format("mdy", "."), ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"], ["31/12/2026"]),
-        (Format("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
+        (DeclaredFormat(), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "(2850,50)"], ["1234,5"]),
+        (
+            DeclaredFormat("dmy", ","),
+            ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"],
+            ["2850.50"],
+        ),
+        (
+            DeclaredFormat("mdy", "."),
+            ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"],
+            ["31/12/2026"],
+        ),
+        (DeclaredFormat("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
     ],
 )
 def test_the_instructions_state_what_the_inbox_declares(
-    declared: Format, told: list[str], untold: list[str]
+    declared: DeclaredFormat, told: list[str], untold: list[str]
 ) -> None:
     text = templates.read_me(EMPLOYEE, declared).decode("utf-8-sig")
     assert [each for each in told if each not in text] == []
@@ -104,4 +116,4 @@ def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
     templates.provide(inbox, EMPLOYEE)
     assert (inbox / "_modele_employees.csv").read_bytes() == found["_modele_employees.csv"]
     assert (inbox / "_LISEZMOI.txt").read_bytes() == found["_LISEZMOI.txt"]
-    assert look(inbox) == {}
+    assert list_files(inbox) == {}

@@ -8,23 +8,22 @@ from sqlalchemy import Engine, func, select
 from upath import UPath
 
 from bms_flows.onboarding.faults.files import WAITING
-from bms_flows.onboarding.inbox import claim, unfinished
-from bms_flows.onboarding.inbox import discovery as inboxes
-from bms_flows.onboarding.inbox.discovery import Waiting
-from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_flows.onboarding.inbox import claim, discovery, unfinished
+from bms_flows.onboarding.inbox.discovery import WaitReason
+from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_warehouse.tables import dropped_file
 
 ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
 
 
-def look_twice(folder: UPath, warehouse: Engine) -> list[Waits]:
+def look_twice(folder: UPath, warehouse: Engine) -> list[UnfinishedFile]:
     """Take what is settled, as the dispatcher does."""
-    before = inboxes.look(folder)
-    lying = inboxes.look(folder)
-    looked = inboxes.settled(folder, before.values(), lying.values())
+    before = discovery.list_files(folder)
+    lying = discovery.list_files(folder)
+    looked = discovery.compare_scans(folder, before.values(), lying.values())
     for seen in looked.settled:
-        claim.enter(warehouse, "employee", seen)
-    return list(unfinished.keep(warehouse, "employee", lying.values(), looked.waiting))
+        claim.claim_file(warehouse, "employee", seen)
+    return list(unfinished.save(warehouse, "employee", lying.values(), looked.waiting))
 
 
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
@@ -67,7 +66,7 @@ def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
     look_twice(inbox, warehouse)
     (inbox / "a.csv").unlink()
     assert look_twice(inbox, warehouse) == []
-    assert states(warehouse) == [("withdrawn", "gone")]
+    assert states(warehouse) == [("withdrawn", "removed")]
 
 
 def test_one_that_went_while_nothing_else_came_is_forgotten(
@@ -77,9 +76,9 @@ def test_one_that_went_while_nothing_else_came_is_forgotten(
         (inbox / name).write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
     (inbox / "a.csv").unlink()
-    unfinished.forget(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
-    unfinished.forget(warehouse, "employee", lambda: inboxes.look(inbox))
-    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
+    unfinished.withdraw_missing(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
+    unfinished.withdraw_missing(warehouse, "employee", lambda: discovery.list_files(inbox))
+    assert states(warehouse) == [("withdrawn", "removed"), ("waiting", "incomplete")]
 
 
 def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engine) -> None:
@@ -90,7 +89,7 @@ def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engi
     aside.rename(inbox / "a.csv")
     [waits] = look_twice(inbox, warehouse)
     assert waits.reason == "incomplete"
-    assert states(warehouse) == [("withdrawn", "gone"), ("waiting", "incomplete")]
+    assert states(warehouse) == [("withdrawn", "removed"), ("waiting", "incomplete")]
 
 
 def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) -> None:
@@ -107,27 +106,29 @@ def test_a_file_whose_end_is_missing_is_cut_off_once_it_stayed_unchanged(
     minutes = timedelta(minutes=10)
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     [waits] = look_twice(inbox, warehouse)
-    assert not waits.cut_off(waits.since + timedelta(minutes=9), minutes)
-    assert waits.cut_off(waits.since + minutes, minutes)
+    assert not waits.is_truncated(waits.since + timedelta(minutes=9), minutes)
+    assert waits.is_truncated(waits.since + minutes, minutes)
     (inbox / "a.csv").write_bytes(ROW.rstrip() + b"x")
     [changed] = look_twice(inbox, warehouse)
     assert (changed.drop, changed.since) == (waits.drop, waits.since)
     assert changed.unchanged_since > waits.unchanged_since
     assert list(unfinished.current(warehouse, "employee")) == [changed]
-    assert not replace(changed, reason="being_written").cut_off(waits.since + minutes * 2, minutes)
+    assert not replace(changed, reason="being_written").is_truncated(
+        waits.since + minutes * 2, minutes
+    )
 
 
 def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
-    assert unfinished.keep(warehouse, "contact", [], {}) == []
+    assert unfinished.save(warehouse, "contact", [], {}) == []
     assert states(warehouse) == [("waiting", "incomplete")]
 
 
 @pytest.mark.parametrize("reason", WAITING)
-def test_what_is_told_says_how_long_why_and_what_to_do(reason: Waiting) -> None:
+def test_what_is_told_says_how_long_why_and_what_to_do(reason: WaitReason) -> None:
     since = datetime(2026, 3, 31, 8, tzinfo=UTC)
-    waits = Waits(12, "Dupré.csv", reason, since, since)
+    waits = UnfinishedFile(12, "Dupré.csv", reason, since, since)
     assert "Dupré" not in repr(waits)
     assert not waits.long(since + timedelta(minutes=2))
     assert waits.long(now := since + timedelta(minutes=7))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger import matches, transitions
 from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import Entry, Transition
@@ -20,7 +20,7 @@ async def test_more_keys_and_ids_than_parameters_are_asked_for_at_once(warehouse
     ledger = PostgresLedger(warehouse, "contact")
     assert await ledger.by_key(MANY) == {}
     assert await ledger.owners(MANY) == {}
-    drop = claim.enter(warehouse, "contact", Seen("a.csv", 1, "1")).id
+    drop = claim.claim_file(warehouse, "contact", FoundFile("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
         matches.save(connection, "contact", drop, {"7": "42"})
         matches.save(connection, "contact", drop, {"7": "43", "8": "43"})
@@ -36,7 +36,7 @@ def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
 
 async def test_of_two_who_take_a_row_at_once_the_second_sees_the_first(warehouse: Engine) -> None:
     """Without the row's lock both would find it free, and both would send."""
-    drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
+    drop = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
         enter(
             connection, "employee", drop, [NewRow(line=2, key="k", digest="d", body={})], attempts=5

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning import limits, rules
 from bms_flows.onboarding.planning.matching import records_to_read
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView
-from bms_flows.onboarding.reading.sheet import Fault, Form, LastLine, Row, Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Row, Sheet
+from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import fingerprint
 from bms_flows.onboarding.resources.remotes import Employees
 
 IDENTITY = Employees.identity
@@ -41,7 +42,7 @@ def values(n: int, **given: Any) -> dict[str, Any]:
 
 def sheet(*rows: dict[str, Any], faults: tuple[Fault, ...] = ()) -> Sheet:
     lines = tuple(Row(line, row, ()) for line, row in enumerate(rows, 2))
-    return Sheet(Form("csv"), lines, faults, "sha")
+    return Sheet(FileFormat("csv"), lines, faults, "sha")
 
 
 def planned(view: PlanningView, *rows: dict[str, Any]) -> Plan:
@@ -54,8 +55,8 @@ def known(n: int, remote_id: str = "g", **given: Any) -> ServiceRecord:
         remote_id=remote_id,
         number=100 + n,
         key=IDENTITY.key(shown),
-        others=IDENTITY.others(shown),
-        marks=IDENTITY.mark(shown),
+        other_digests=IDENTITY.other_digests(shown),
+        comparison_fields=IDENTITY.comparison_digests(shown),
         values=shown,
     )
 
@@ -66,7 +67,7 @@ def entry(n: int, state: State, **given: Any) -> Entry:
         **{
             "id": n,
             "key": key,
-            "digest": fingerprint(values(n)),
+            "digest": body_digest(values(n)),
             "max_attempts": 5,
             "state": state,
             **given,
@@ -200,7 +201,9 @@ def test_the_same_name_and_start_under_another_number_is_for_a_person() -> None:
 
 
 def test_the_same_person_under_way_under_another_number_is_for_a_person() -> None:
-    view = PlanningView({}, {"other key": IDENTITY.others(values(1, payroll_number="77"))}, [])
+    view = PlanningView(
+        {}, {"other key": IDENTITY.other_digests(values(1, payroll_number="77"))}, []
+    )
     assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
 
 
@@ -319,7 +322,7 @@ def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
 @pytest.mark.parametrize("approval", ["never", 20])
 def test_a_file_whose_end_is_missing_always_needs_approval(approval: Any) -> None:
     plan = planned(NOTHING, values(1))
-    asked = limits.decide(plan, RULES.plan, approval, TODAY, cut_off=LastLine(2, 4, 5))
+    asked = limits.decide(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
     assert asked.ask
     assert "in line 2, 4 of 5 cells" in asked.why
 

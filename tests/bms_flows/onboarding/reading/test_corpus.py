@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Format, Sheet
+from bms_flows.onboarding.reading.sheet import DeclaredFormat, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252")
@@ -106,8 +106,8 @@ class Style:
         return f"{whole},{cents}" if cents else whole
 
     @property
-    def declared(self) -> Format:
-        return Format("mdy" if self.dates.startswith("%m") else "dmy")
+    def declared(self) -> DeclaredFormat:
+        return DeclaredFormat("mdy" if self.dates.startswith("%m") else "dmy")
 
 
 def styles() -> Iterator[Style]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Fault, Format, Limits, Sheet
+from bms_flows.onboarding.reading.sheet import DeclaredFormat, Limits, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 BODY = """
@@ -103,8 +104,10 @@ def test_other_cells_of_the_column_tell_decimals_from_thousands() -> None:
 
 
 def test_a_declared_decimal_mark_decides() -> None:
-    assert first('Salaire\n"1,234"\n', declared=Format(decimal_mark=",")) == Decimal("1.234")
-    assert first('Salaire\n"1,234"\n', declared=Format(decimal_mark=".")) == Decimal(1234)
+    assert first('Salaire\n"1,234"\n', declared=DeclaredFormat(decimal_mark=",")) == Decimal(
+        "1.234"
+    )
+    assert first('Salaire\n"1,234"\n', declared=DeclaredFormat(decimal_mark=".")) == Decimal(1234)
 
 
 @pytest.mark.parametrize(
@@ -163,24 +166,30 @@ def test_the_first_five_cells_that_contradict_are_named() -> None:
 
 def test_an_inbox_declares_another_order() -> None:
     column = "Date d'entrée\n03/04/2026\n"
-    for declared, expected in ((Format(), 4), (Format("dmy"), 4), (Format("mdy"), 3)):
+    for declared, expected in (
+        (DeclaredFormat(), 4),
+        (DeclaredFormat("dmy"), 4),
+        (DeclaredFormat("mdy"), 3),
+    ):
         assert sheet(column, declared=declared).rows[0].values["start_date"].month == expected  # type: ignore[union-attr]
-    assert first(column, declared=Format("ymd")) == "not_the_declared_date"
+    assert first(column, declared=DeclaredFormat("ymd")) == "not_the_declared_date"
     column += "31/12/2026\n"
-    assert len(sheet(column, declared=Format("mdy")).faults) == 2
-    assert first("Date d'entrée\n2026-12-31\n", declared=Format("mdy")) == date(2026, 12, 31)
+    assert len(sheet(column, declared=DeclaredFormat("mdy")).faults) == 2
+    assert first("Date d'entrée\n2026-12-31\n", declared=DeclaredFormat("mdy")) == date(
+        2026, 12, 31
+    )
 
 
 @pytest.mark.parametrize("written", ["2850.50", "2 850.50", "1.234.5", "1.2345", "1,2,3"])
 def test_a_number_against_the_declared_mark_is_refused(written: str) -> None:
     content = f'Salaire\n"{written}"\n'
-    assert first(content, declared=Format(decimal_mark=",")) == "not_the_declared_decimal"
+    assert first(content, declared=DeclaredFormat(decimal_mark=",")) == "not_the_declared_decimal"
 
 
 @pytest.mark.parametrize("written", ["1234,5", "1.234,5", "1 234,5", "1\u202f234,5"])
 def test_a_number_with_the_declared_mark_is_read(written: str) -> None:
     content = f'Salaire\n"{written}"\n'
-    assert first(content, declared=Format(decimal_mark=",")) == Decimal("1234.5")
+    assert first(content, declared=DeclaredFormat(decimal_mark=",")) == Decimal("1234.5")
 
 
 def test_the_reason_names_what_is_declared() -> None:
@@ -347,13 +356,13 @@ def test_a_fault_says_what_to_do_and_never_what_the_cell_held() -> None:
 
 
 def test_every_fault_has_its_texts() -> None:
-    from bms_flows.onboarding.faults.files import DROP_FAULTS
+    from bms_flows.onboarding.faults.files import READING_FAULTS
 
     class Anything(dict[str, str]):
         def __missing__(self, key: str) -> str:
             return "…"
 
-    for code in DROP_FAULTS:
+    for code in READING_FAULTS:
         fault = Fault(code, 1, details=Anything())
         texts = (fault.text_fr, fault.text_en, fault.hint)
         assert all(texts), code

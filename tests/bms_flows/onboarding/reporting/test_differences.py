@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.reporting.differences import (
     ComparedContact,
     ContactChanges,
@@ -37,7 +37,7 @@ def told(warehouse: Engine) -> Tell:
     """Have a drop compared, and return the rows of its differences.csv."""
 
     def tell_of(compared: ComparedContact, name: str) -> list[dict[str, str]]:
-        drop = claim.enter(warehouse, "contact", Seen(name, 1, "1")).id
+        drop = claim.claim_file(warehouse, "contact", FoundFile(name, 1, "1")).id
         with warehouse.begin() as connection:
             content = save_differences(connection, drop, OUTCOMES, [compared])
         return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=";"))

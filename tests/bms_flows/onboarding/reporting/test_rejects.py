@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Fault, Sheet
+from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.excel import formulas

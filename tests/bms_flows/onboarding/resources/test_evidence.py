@@ -5,7 +5,7 @@ from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, compare
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
-    Expected,
+    ExpectedRecord,
     Found,
     NothingFound,
     ServiceRecord,
@@ -14,20 +14,27 @@ from bms_flows.onboarding.resources.evidence import (
 )
 from bms_flows.onboarding.resources.match_rules import Trust
 
-EXPECTED = Expected(
+EXPECTED = ExpectedRecord(
     key="k",
-    marks={"name": "a\0b", "start_date": "2026-05-01"},
+    comparison_fields={"name": "a\0b", "start_date": "2026-05-01"},
     digests={"k", "name+company"},
 )
 
 
 def shown(remote_id: str = "g1", **given: object) -> ServiceRecord:
-    return ServiceRecord(**{"remote_id": remote_id, "key": "k", "marks": EXPECTED.marks, **given})
+    return ServiceRecord(
+        **{
+            "remote_id": remote_id,
+            "key": "k",
+            "comparison_fields": EXPECTED.comparison_fields,
+            **given,
+        }
+    )
 
 
 def resolved(
     *known: ServiceRecord,
-    trust: Trust = "alone",
+    trust: Trust = "always",
     claimed: tuple[str, ...] = (),
     changed: tuple[str, ...] = (),
 ) -> Verdict:
@@ -49,12 +56,14 @@ def test_a_new_record_without_anything_in_common_is_not_found_however_alike() ->
 
 @pytest.mark.parametrize("mark", ["name", "start_date"])
 def test_a_new_record_with_the_key_and_other_data_goes_to_review(mark: str) -> None:
-    other = {**EXPECTED.marks, mark: "something else"}
-    assert resolved(shown(marks=other)) == Ambiguous(("g1",), "key_with_other_data")
+    other = {**EXPECTED.comparison_fields, mark: "something else"}
+    assert resolved(shown(comparison_fields=other)) == Ambiguous(("g1",), "key_with_other_data")
 
 
 def test_a_comparison_field_that_the_list_does_not_show_contradicts_nothing() -> None:
-    record = shown(marks={"name": EXPECTED.marks["name"], "start_date": None})
+    record = shown(
+        comparison_fields={"name": EXPECTED.comparison_fields["name"], "start_date": None}
+    )
     assert resolved(record) == Found(record, ("new", "key", "name"))
 
 
@@ -68,19 +77,21 @@ def test_a_record_that_another_row_owns_goes_to_review() -> None:
 
 @pytest.mark.parametrize("key", [None, "K"])
 def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> None:
-    alike = shown(key=key, others=("name+company",))
-    for trust in ("alone", "named", "never"):
-        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "alike_without_key")  # type: ignore[arg-type]  # three literals
+    alike = shown(key=key, other_digests=("name+company",))
+    for trust in ("always", "if_fields_agree", "never"):
+        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "similar_without_key")  # type: ignore[arg-type]  # three literals
     assert resolved(alike, claimed=("g1",)) == NothingFound()
 
 
 def test_all_possible_matches_are_candidates() -> None:
-    alike = [shown(each, key=None, others=("name+company",)) for each in ("g2", "g1")]
-    assert resolved(*alike) == Ambiguous(("g1", "g2"), "alike_without_key")
+    alike = [shown(each, key=None, other_digests=("name+company",)) for each in ("g2", "g1")]
+    assert resolved(*alike) == Ambiguous(("g1", "g2"), "similar_without_key")
 
 
 def test_a_record_that_got_a_stronger_key_meanwhile_is_found() -> None:
-    assert isinstance(resolved(shown(key="its new address", others=("k",)), trust="named"), Found)
+    assert isinstance(
+        resolved(shown(key="its new address", other_digests=("k",)), trust="if_fields_agree"), Found
+    )
 
 
 def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
@@ -88,10 +99,10 @@ def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
     assert resolved(shown(), trust="never", claimed=("g1",)) == NothingFound()
 
 
-@pytest.mark.parametrize("trust", ["alone", "named", "never"])
+@pytest.mark.parametrize("trust", ["always", "if_fields_agree", "never"])
 def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Trust) -> None:
     found = resolved(shown(), trust=trust, changed=("g1",))
-    assert found == Ambiguous(("g1",), "alike_without_key")
+    assert found == Ambiguous(("g1",), "similar_without_key")
     assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
 
 
@@ -99,13 +110,13 @@ def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> N
     entry = Entry(
         id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
     )
-    shared = shown("g2", marks={**EXPECTED.marks, "name": "c\0d"})
+    shared = shown("g2", comparison_fields={**EXPECTED.comparison_fields, "name": "c\0d"})
     assert compare({"k": entry}, [shown(), shared], named=True) == []
     assert compare({"k": entry}, [shown(), shared]) == [
         DuplicateFinding("double", 1, "k", ("g1", "g2"))
     ]
     again = compare(
-        {"k": entry}, [shown(), shared, shown("g3", others=("k",), key="x")], named=True
+        {"k": entry}, [shown(), shared, shown("g3", other_digests=("k",), key="x")], named=True
     )
     assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
@@ -115,12 +126,14 @@ def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
     entry = Entry(
         id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
     )
-    own = shown("g1", key="K", others=("loose",), loose=("loose",))
-    double = shown("g2", key="K", others=("loose",), loose=("loose",))
+    own = shown("g1", key="K", other_digests=("loose",), loose_digests=("loose",))
+    double = shown("g2", key="K", other_digests=("loose",), loose_digests=("loose",))
     found = [DuplicateFinding("double", 1, "k", ("g1", "g2"))]
     assert compare({"k": entry}, [own, double]) == found
-    namesake = msgspec.structs.replace(double, marks={**EXPECTED.marks, "name": "c\0d"})
-    unnamed = msgspec.structs.replace(double, marks={"name": None, "start_date": None})
+    namesake = msgspec.structs.replace(
+        double, comparison_fields={**EXPECTED.comparison_fields, "name": "c\0d"}
+    )
+    unnamed = msgspec.structs.replace(double, comparison_fields={"name": None, "start_date": None})
     assert compare({"k": entry}, [own, namesake, unnamed]) == []
     other = Entry(
         id=2, key="x", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g2"
@@ -132,4 +145,4 @@ def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
 
 def test_reprs_show_ids_only() -> None:
     assert repr(shown(values={"last_name": "Secret"})) == "ServiceRecord(g1)"
-    assert repr(EXPECTED) == "Expected(...)"
+    assert repr(EXPECTED) == "ExpectedRecord(...)"

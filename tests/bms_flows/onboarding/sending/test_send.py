@@ -13,11 +13,11 @@ from bms.client import Client
 from bms.settings import ClientSettings
 from bms.transport import BeforeSend
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import Seen
+from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.resources.remote import Made
+from bms_flows.onboarding.resources.remote import Created
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.apply import Applier, NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
@@ -31,7 +31,7 @@ LEAVES_WITHIN = OnboardingSettings(create_timeout_s=4, lease_s=0.8, settle_s=0.2
 
 def entered(warehouse: Engine, count: int) -> list[int]:
     """Enter employees into the ledger; return their numbers."""
-    drop = claim.enter(warehouse, "employee", Seen("a.csv", 1, "1")).id
+    drop = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1")).id
     bodies = [person(n) for n in range(900_001, 900_001 + count)]
     keys = [Employees.identity.key(body) for body in bodies]
     new = [
@@ -90,7 +90,7 @@ class Paused(Employees):
         super().__init__(reader, writer)
         self._pause = seconds
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Made:
+    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
         pause, self._pause = self._pause, 0.0
         await asyncio.sleep(pause)
         return await super().create(body, before_send)

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from bms_sandbox.errors import Reply
-from bms_sandbox.rendering import Answers
+from bms_sandbox.response_cache import ResponseCache
 from bms_sandbox.serve import running
 from tests.bms_sandbox.caller import Caller
 
@@ -52,7 +52,7 @@ def test_fast_answers_follow_contacts_and_still_want_a_token(fast: Caller) -> No
 
 
 def test_answers_are_kept_while_there_is_room() -> None:
-    answers = Answers(limit=10)
+    answers = ResponseCache(limit=10)
     small, large = Reply(200, (), (b"12345",)), Reply(200, (), (b"123456",))
     answers.put(("a", b""), small)
     answers.put(("b", b""), large)

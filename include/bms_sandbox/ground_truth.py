@@ -1,4 +1,4 @@
-"""What really happened: requests, rows made, faults fired, latencies. Faults never touch it."""
+"""Ground truth: counts of requests and created rows, and latencies, unaffected by faults."""
 
 import time
 from collections import Counter, defaultdict, deque
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bms_sandbox.wire import Row
+from bms_sandbox.row_encoder import Row
 
-# The fields by which a person would recognise a created row; duplicates are equal in all of them.
+# Two created rows are duplicates if they are equal in all these fields.
 NATURAL = {
     "employees": (
         "id_entity",
@@ -26,15 +26,15 @@ SAMPLES = 20_000
 
 
 @dataclass(slots=True)
-class Visit:
-    """One request under way; its outcome is an HTTP status, or what was done instead."""
+class RequestRecord:
+    """A request; its outcome is an HTTP status or the fault that replaced the response."""
 
     operation: str
     outcome: str = "unfinished"
 
 
 @dataclass
-class Truth:
+class GroundTruth:
     """Counts since the start or the last reset."""
 
     requests: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -47,33 +47,33 @@ class Truth:
     )
 
     @contextmanager
-    def visit(self, operation: str) -> Iterator[Visit]:
-        """Count a request from its headers to its last byte."""
-        visit = Visit(operation)
+    def request(self, operation: str) -> Iterator[RequestRecord]:
+        """Count a request from its headers to the last byte of its response."""
+        request = RequestRecord(operation)
         self.in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self.in_flight)
         started = time.perf_counter()
         try:
-            yield visit
+            yield request
         finally:
             self.in_flight -= 1
-            self.requests[operation][visit.outcome] += 1
+            self.requests[operation][request.outcome] += 1
             self.durations[operation].append(time.perf_counter() - started)
 
-    def record(self, resource: str, key: int | str, row: Row) -> None:
-        """Note that a request created `row`."""
+    def add_created(self, resource: str, key: int | str, row: Row) -> None:
+        """Record that a request created `row`."""
         natural = {name: row[name] for name in NATURAL[resource]}
         self.created[resource].append({"key": key, "created_on": row["created_on"]} | natural)
 
-    def forget(self) -> None:
-        """Start counting anew; requests under way stay counted as such."""
+    def reset_counts(self) -> None:
+        """Reset all counts except that of requests in flight."""
         for counts in (self.requests, self.created, self.durations):
             counts.clear()
         self.in_flight_max = self.in_flight
         self.body_bytes = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return all counts; rows made more than once stand under `duplicates`."""
+        """Return all counts; `duplicates` contains the rows that were created more than once."""
         return {
             "requests": self.requests,
             "in_flight": self.in_flight,

@@ -1,4 +1,4 @@
-"""Words of the demo data: French names, towns and firms, accents and all."""
+"""Values of the demo data: French names, towns and firms, with accents."""
 
 _FIRST = """
 Aurélie Benoît Camille Cédric Chloé Clément Élodie Émilie Étienne Fanny François Frédéric Gaëlle

@@ -1,7 +1,6 @@
-"""The way in and out of the service: counting, faults, authorisation, then the operation.
+"""ASGI middleware of the service: counts requests, injects faults, authorises, caches responses.
 
-One ASGI application around the FastAPI one. It sees a request before anything is read and the
-answer before anything is sent, which is where faults happen; the operations know of none.
+Faults act before a request is read or before its response is sent; the operations contain no fault.
 """
 
 import asyncio
@@ -12,91 +11,98 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bms_sandbox import transport
 from bms_sandbox.bugs import BUGS, question_of
+from bms_sandbox.corruptions import CORRUPTIONS, corrupted, has_rows, rewritten
 from bms_sandbox.errors import Reply, ServiceError, error_reply
 from bms_sandbox.faults import Fault, RateLimit
 from bms_sandbox.gateway import refusal, through_gateway
-from bms_sandbox.losses import LOSSES, altered, has_rows, rewritten
+from bms_sandbox.ground_truth import RequestRecord
 from bms_sandbox.operations import Operation, operation_of
-from bms_sandbox.rendering import Answers
+from bms_sandbox.response_cache import ResponseCache
 from bms_sandbox.service import Service
 from bms_sandbox.tokens import bearer
-from bms_sandbox.truth import Visit
 
-SLOW_PIECES = 20
+SLOW_CHUNKS = 20
 CONTROL = "/_sandbox"
 REFUSALS = {"429": 429, "503": 503, "read_only": 503, "rate_limit": 429}
-"""Faults by which nothing is executed, each with its usual status."""
+"""Faults that refuse a request before its execution, with their default status."""
 
 
-class Gate:
-    """Serve requests: /_sandbox/... to the control application, the rest to the service."""
+class ServiceMiddleware:
+    """Route /_sandbox/... to the control application and all other requests to the service."""
 
     def __init__(self, service: Service, operations: ASGIApp, control: ASGIApp) -> None:
         self.service = service
         self.operations = operations
         self.control = control
-        self.answers = Answers()
+        self.answers = ResponseCache()
         self.rate_limit = RateLimit()
         self._jitter = Random(service.settings.demo.seed)  # noqa: S311 -> made-up latency, not a secret
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request (ASGI)."""
         if scope["type"] != "http":
-            raise RuntimeError(f"the sandbox speaks HTTP only, not {scope['type']}")
+            raise RuntimeError(f"the sandbox serves HTTP only, not {scope['type']}")
         if scope["path"].startswith(CONTROL + "/"):
             await self.control(scope, receive, send)
             return
         prefix = self.service.dialect.base_path
         if not scope["path"].startswith(prefix + "/"):
-            with self.service.truth.visit("unknown") as visit:
+            with self.service.ground_truth.request("unknown") as request:
                 error = ServiceError(404, "unknown_path", "no such path")
-                await self._finish(visit, error_reply(error, self.service.dialect), send)
+                await self._finish(request, error_reply(error, self.service.dialect), send)
             return
         path = scope["path"][len(prefix) :]
         scope = {**scope, "path": path, "raw_path": path.encode()}
         operation = operation_of(scope["method"], path)
-        with self.service.truth.visit(operation.name if operation else "unknown") as visit:
+        with self.service.ground_truth.request(
+            operation.name if operation else "unknown"
+        ) as request:
             if operation is None:
-                await self._finish(visit, await self._run(scope, receive), send)
+                await self._finish(request, await self._run(scope, receive), send)
             else:
-                await self._serve(operation, visit, scope, receive, send)
+                await self._serve(operation, request, scope, receive, send)
 
     async def _serve(
-        self, operation: Operation, visit: Visit, scope: Scope, receive: Receive, send: Send
+        self,
+        operation: Operation,
+        request: RequestRecord,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
-        """Serve one request of `operation` with whatever faults strike it."""
+        """Serve a request of `operation` with the faults that fire."""
         service, take = self.service, self.service.faults.take
         await self._delay(operation)
         if take("reset_before_read", operation.name):
-            visit.outcome = "reset_before_read"
+            request.outcome = "reset_before_read"
             await transport.reset(scope, receive)
             return
         if take("reset_after_read", operation.name):
-            visit.outcome = "reset_after_read"
+            request.outcome = "reset_after_read"
             while (await receive()).get("more_body"):
                 pass
             await transport.reset(scope, receive)
             return
         reply = await self._reply(operation, scope, receive)
-        if operation.creates and reply.status < 300:  # noqa: PLR2004 -> it was executed
+        if operation.creates and reply.status < 300:  # noqa: PLR2004 -> executed
             if take("commit_then_lose_reply", operation.name):
-                visit.outcome = "reply_lost"
+                request.outcome = "reply_lost"
                 await transport.reset(scope, receive)
                 return
             if take("commit_then_500", operation.name):
                 failure = ServiceError(500, "internal_error", "something went wrong")
                 reply = error_reply(failure, service.dialect)
-        elif reply.status == 200:  # noqa: PLR2004 -> every answer with a body to remember
+        elif reply.status == 200:  # noqa: PLR2004 -> a response with a body
             self._remember(scope, reply)
             reply = self._lossy(operation, reply)
             reply = self._buggy(operation, scope, reply)
         forms = service.shown_forms
         if reply.status < 300 and reply.size and forms.touches(operation.name):  # noqa: PLR2004 -> a success
             reply = rewritten(reply, partial(forms.changed_content, operation.name))
-        await self._send(operation, visit, reply, scope, receive, send)
+        await self._send(operation, request, reply, scope, receive, send)
 
     async def _reply(self, operation: Operation, scope: Scope, receive: Receive) -> Reply:
-        """Return what the service answers, or a gateway in front of it."""
+        """Return the response of the service, or of a gateway in front of the service."""
 
         async def serve(receive: Receive) -> Reply:
             try:
@@ -120,7 +126,7 @@ class Gate:
             await asyncio.sleep(wait)
 
     def _admit(self, operation: Operation, headers: dict[bytes, bytes]) -> None:
-        """Raise the ServiceError that keeps this request out, if there is one."""
+        """Raise `ServiceError` for a request that is refused by a fault, the rate limit or authorisation."""
         service, take = self.service, self.service.faults.take
         for kind, status in REFUSALS.items():
             if kind == "read_only" and not operation.creates:
@@ -139,7 +145,7 @@ class Gate:
         service.tokens.authorise(headers, operation.scope)
 
     async def _run(self, scope: Scope, receive: Receive) -> Reply:
-        """Run the operation in the FastAPI application; return its answer unsent."""
+        """Execute the operation in the FastAPI application; return its response unsent."""
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -151,14 +157,14 @@ class Gate:
         return Reply(start["status"], headers, tuple(b.get("body", b"") for b in bodies))
 
     def _lossy(self, operation: Operation, reply: Reply) -> Reply:
-        """Return a list's answer as a service would send it that loses or alters rows."""
+        """Return a list response with the corruptions that fire."""
         faults = self.service.faults
-        if not (faults.loses_rows and operation.name.startswith("list_") and has_rows(reply)):
+        if not (faults.corrupts_rows and operation.name.startswith("list_") and has_rows(reply)):
             return reply
-        return altered(reply, [kind for kind in LOSSES if faults.take(kind, operation.name)])
+        return corrupted(reply, [kind for kind in CORRUPTIONS if faults.take(kind, operation.name)])
 
     def _buggy(self, operation: Operation, scope: Scope, reply: Reply) -> Reply:
-        """Return an answer as a service would send it that says otherwise when asked otherwise."""
+        """Return a response with the bugs that fire."""
         faults = self.service.faults
         if not faults.has_bugs:
             return reply
@@ -169,7 +175,7 @@ class Gate:
         return reply
 
     def _question(self, scope: Scope) -> tuple[str, bytes] | None:
-        """Return what identifies a read in fast mode; None where answers aren't remembered."""
+        """Return the cache key of a read in fast mode; None if the response is not cached."""
         service = self.service
         fixed = service.settings.fast and service.clock.frozen
         if not fixed or scope["method"] != "GET" or service.faults.shifts_pages:
@@ -191,40 +197,40 @@ class Gate:
     async def _send(
         self,
         operation: Operation,
-        visit: Visit,
+        request: RequestRecord,
         reply: Reply,
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
-        """Send `reply` whole, broken, slowly or in part."""
+        """Send `reply` complete, malformed, truncated or slowly."""
         take = self.service.faults.take
         if reply.size > 1 and take("malformed_json", operation.name):
-            body = b"".join(reply.pieces)
-            visit.outcome = "malformed_json"
+            body = b"".join(reply.chunks)
+            request.outcome = "malformed_json"
             await self._finish(
-                visit, Reply(reply.status, reply.headers, (body[: len(body) // 2],)), send
+                request, Reply(reply.status, reply.headers, (body[: len(body) // 2],)), send
             )
         elif reply.size > 1 and take("truncated_body", operation.name):
-            visit.outcome = "truncated_body"
-            body = b"".join(reply.pieces)
+            request.outcome = "truncated_body"
+            body = b"".join(reply.chunks)
             await _start(reply, send)
-            await send(_piece(body[: len(body) // 2], more=True))
+            await send(_chunk(body[: len(body) // 2], more=True))
             await transport.close(scope, receive)
         elif fault := take("slow_body", operation.name):
-            visit.outcome = str(reply.status)
+            request.outcome = str(reply.status)
             await _send_slowly(reply, fault, send)
         else:
-            await self._finish(visit, reply, send)
+            await self._finish(request, reply, send)
 
-    async def _finish(self, visit: Visit, reply: Reply, send: Send) -> None:
-        if visit.outcome == "unfinished":
-            visit.outcome = str(reply.status)
-        self.service.truth.body_bytes += reply.size
+    async def _finish(self, request: RequestRecord, reply: Reply, send: Send) -> None:
+        if request.outcome == "unfinished":
+            request.outcome = str(reply.status)
+        self.service.ground_truth.body_bytes += reply.size
         await _start(reply, send)
-        for piece in reply.pieces:
-            await send(_piece(piece, more=True))
-        await send(_piece(b"", more=False))
+        for chunk in reply.chunks:
+            await send(_chunk(chunk, more=True))
+        await send(_chunk(b"", more=False))
 
 
 async def _start(reply: Reply, send: Send) -> None:
@@ -233,15 +239,15 @@ async def _start(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
 
 
-def _piece(body: bytes, *, more: bool) -> Message:
+def _chunk(body: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
 async def _send_slowly(reply: Reply, fault: Fault, send: Send) -> None:
-    body = b"".join(reply.pieces)
-    size = max(1, -(-len(body) // SLOW_PIECES))
+    body = b"".join(reply.chunks)
+    size = max(1, -(-len(body) // SLOW_CHUNKS))
     await _start(reply, send)
     for at in range(0, len(body), size):
-        await asyncio.sleep(fault.seconds / SLOW_PIECES)
-        await send(_piece(body[at : at + size], more=True))
-    await send(_piece(b"", more=False))
+        await asyncio.sleep(fault.seconds / SLOW_CHUNKS)
+        await send(_chunk(body[at : at + size], more=True))
+    await send(_chunk(b"", more=False))

@@ -1,4 +1,4 @@
-"""Demo employees, contacts and consultants from a seed: French names, accents, every state."""
+"""Demo employees, contacts and consultants as a pure function of a seed."""
 
 import unicodedata
 import uuid
@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from bms_sandbox.demo import CLIENTS, client_name
-from bms_sandbox.vocabulary import (
+from bms_sandbox.demo_invoices import CLIENTS, client_name
+from bms_sandbox.demo_values import (
     DEPARTMENTS,
     FIRST_NAMES,
     JOBS,
@@ -16,14 +16,14 @@ from bms_sandbox.vocabulary import (
     STREETS,
     TOWNS,
 )
-from bms_sandbox.wire import Row
+from bms_sandbox.row_encoder import Row
 
 FIRST_DAY = datetime(2019, 1, 7, 8, tzinfo=UTC)
 GUIDS = uuid.UUID("5f0e2c1e-6d5b-4c0f-9a57-4b1f3a3d9c11")
 
 
 def employee(seed: int, id_entity: int, number: int) -> Row:
-    """Return demo employee `number` of `id_entity`: about 1 in 12 on standby, 1 in 8 gone."""
+    """Return demo employee `number` of `id_entity`: about 1 in 12 on standby, 1 in 8 former."""
     random = _random(seed, 1, id_entity, number)
     first, last, address = _name(random), random.choice(LAST_NAMES), _address(random)
     department, service = random.choice(DEPARTMENTS)

@@ -1,4 +1,4 @@
-"""Answers that are well-formed and wrong: what a service loses, doubles or alters in silence."""
+"""Corruptions of list responses: rows lost, duplicated or altered without an error."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ def _one_cent_off(rows: list[Row]) -> list[Row]:
     return [changed if row is wrong else row for row in rows]
 
 
-LOSSES: dict[str, Callable[[list[Row]], list[Row]]] = {
+CORRUPTIONS: dict[str, Callable[[list[Row]], list[Row]]] = {
     "empty_list": lambda _: [],
     "short_list": _short,
     "missing_day": _without_a_day,
@@ -45,31 +45,31 @@ LOSSES: dict[str, Callable[[list[Row]], list[Row]]] = {
 }
 
 
-def altered(reply: Reply, kinds: Iterable[str]) -> Reply:
-    """Return a list's reply with its rows altered by each of `kinds`; a paged one keeps its pages."""
+def corrupted(reply: Reply, kinds: Iterable[str]) -> Reply:
+    """Return a list response with its rows corrupted by each of `kinds`; the page count stays."""
 
     def change(content: Any) -> Any:
         for kind in kinds:
-            content = of_rows(content, LOSSES[kind])
+            content = of_rows(content, CORRUPTIONS[kind])
         return content
 
     return rewritten(reply, change)
 
 
 def rewritten(reply: Reply, change: Callable[[Any], Any]) -> Reply:
-    """Return a reply with its JSON content changed; amounts stay as they are written."""
-    content = change(_READ.decode(b"".join(reply.pieces)))
+    """Return a response with its JSON content changed; amounts keep their notation."""
+    content = change(_READ.decode(b"".join(reply.chunks)))
     return Reply(reply.status, reply.headers, (_WRITE.encode(content),))
 
 
 def of_rows(content: Any, change: Callable[[list[Row]], list[Row]]) -> Any:
-    """Return a list's content, paged or not, with its rows changed."""
+    """Return the content of a list, paged or not, with its rows changed."""
     if isinstance(content, dict):
         return content | {"data": change(content["data"])}
     return change(content)
 
 
 def has_rows(reply: Reply) -> bool:
-    """Tell whether a reply is a list with something in it to lose."""
-    content = _READ.decode(b"".join(reply.pieces))
+    """Return whether a response is a list with rows."""
+    content = _READ.decode(b"".join(reply.chunks))
     return bool(content.get("data") if isinstance(content, dict) else content)

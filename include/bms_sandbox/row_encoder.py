@@ -1,4 +1,4 @@
-"""Rows on the wire: field order of the interface, formats of the dialect, exact money."""
+"""JSON encoder of rows: field order of the interface, formats of the dialect, exact money."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
@@ -11,12 +11,12 @@ from bms_sandbox.dialect import Dialect
 
 Row = dict[str, Any]
 
-# Names that the interface doesn't know, sent when the dialect says extra_fields.
+# Fields outside the interface, sent if the dialect has extra_fields.
 EXTRA = {"x_revision": 3, "x_labels": ["à vérifier"]}
 
 
-class Wire:
-    """Encode rows the way one dialect writes them."""
+class RowEncoder:
+    """Encode rows in the formats of a dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -24,11 +24,11 @@ class Wire:
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
 
     def encode(self, content: Any) -> bytes:
-        """Encode `content` as it is (scalars, envelopes already worded)."""
+        """Encode `content` unchanged (scalars and envelopes)."""
         return self._encode(content)
 
     def row(self, row: Row, names: Sequence[str]) -> bytes:
-        """Encode the fields `names` of `row`, in that order."""
+        """Encode the fields `names` of `row`, in this order."""
         absent = self.dialect.nulls == "absent"
         fields = {}
         for name in names:
@@ -42,7 +42,7 @@ class Wire:
         return self._encode(fields | EXTRA if self.dialect.extra_fields else fields)
 
     def joined(self, rows: Iterable[Row], names: Sequence[str]) -> bytes:
-        """Encode rows as the inside of a JSON array: comma-joined, without the brackets."""
+        """Encode rows as the content of a JSON array, without the brackets."""
         return b",".join([self.row(row, names) for row in rows])
 
     def _formatted(self, value: date) -> str:
@@ -74,7 +74,7 @@ class Wire:
 
 
 def _present(value: Any) -> Any:
-    """Return `value` without the members of objects that have no value, however deep they are."""
+    """Return `value` without null members of objects, at any depth."""
     match value:
         case dict():
             return {name: _present(each) for name, each in value.items() if each is not None}

@@ -1,4 +1,4 @@
-"""Answers kept as bytes: a day of invoices rendered once, whole answers in fast mode."""
+"""Caches of encoded responses: days of invoices, and whole responses in fast mode."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -7,25 +7,25 @@ from typing import Any
 
 from bms_sandbox.errors import Reply
 from bms_sandbox.invoices import FAR, InvoiceBook
-from bms_sandbox.wire import Wire
+from bms_sandbox.row_encoder import RowEncoder
 
 MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A piece of an answer, with what it was made from and until when it holds."""
+    """A cached part of a response, with its version and the end of its validity."""
 
     content: bytes
     stamp: Any
-    wire: Wire
+    encoder: RowEncoder
     made_at: datetime
     holds_until: datetime
 
 
 @dataclass
-class InvoiceDays:
-    """Days of invoices as comma-joined JSON, kept up to `limit` bytes, longest unused out first."""
+class InvoiceDayCache:
+    """LRU cache of days of invoices as comma-joined JSON, up to `limit` bytes."""
 
     book: InvoiceBook
     names: tuple[str, ...]
@@ -33,27 +33,29 @@ class InvoiceDays:
     _kept: OrderedDict[tuple[int, date, str], Rendered] = field(default_factory=OrderedDict)
     _size: int = 0
 
-    def piece(self, id_entity: int, day: date, language: str, wire: Wire, now: datetime) -> bytes:
-        """Return the invoices dated `day` as they stand at `now`.
+    def chunk(
+        self, id_entity: int, day: date, language: str, encoder: RowEncoder, now: datetime
+    ) -> bytes:
+        """Return the invoices dated `day` at time `now`.
 
-        A kept piece serves again while dialect, day and the state of every invoice are the same.
+        A cached day is valid while the dialect, the day and the fields of its invoices stay the same.
         """
         key, stamp = (id_entity, day, language), self.book.stamp(id_entity, day)
         kept = self._kept.get(key)
         if (
             kept
-            and kept.wire is wire
+            and kept.encoder is encoder
             and kept.stamp == stamp
             and kept.made_at <= now < kept.holds_until
         ):
             self._kept.move_to_end(key)
             return kept.content
         rows = self.book.day(id_entity, day)
-        order = reversed(rows) if wire.dialect.list_order == "id_desc" else rows
+        order = reversed(rows) if encoder.dialect.list_order == "id_desc" else rows
         shown = (row.as_of(now, language) for row in order if row.created_on <= now)
-        content = wire.joined(shown, self.names)
+        content = encoder.joined(shown, self.names)
         until = min((row.next_change(now) for row in rows), default=FAR)
-        self._keep(key, Rendered(content, stamp, wire, now, until))
+        self._keep(key, Rendered(content, stamp, encoder, now, until))
         return content
 
     def _keep(self, key: tuple[int, date, str], rendered: Rendered) -> None:
@@ -66,8 +68,8 @@ class InvoiceDays:
 
 
 @dataclass
-class Answers:
-    """Whole answers by what was asked; good for one version of everything, in fast mode only."""
+class ResponseCache:
+    """Cache of whole responses by request, valid for one version of the service's state."""
 
     limit: int = 2_000 * MEGABYTE
     _version: Any = None
@@ -75,14 +77,14 @@ class Answers:
     _size: int = 0
 
     def get(self, question: tuple[str, bytes], version: Any) -> Reply | None:
-        """Return the remembered answer, forgetting all when `version` has moved on."""
+        """Return the cached response; clear the cache if `version` changed."""
         if version != self._version:
             self._kept.clear()
             self._version, self._size = version, 0
         return self._kept.get(question)
 
     def put(self, question: tuple[str, bytes], reply: Reply) -> None:
-        """Remember an answer while there is room."""
+        """Cache a response unless the cache is full."""
         if self._size + reply.size <= self.limit:
             self._kept[question] = reply
             self._size += reply.size

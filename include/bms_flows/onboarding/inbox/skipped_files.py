@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from upath import UPath
 
 from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, local
-from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_flows.runtime import storage
 
 NAME: Final = "_NON_PRIS.txt"
@@ -27,7 +27,7 @@ Ce fichier est tenu à jour automatiquement, et supprimé quand il n'y a plus ri
 
 
 @dataclass(frozen=True)
-class Untaken:
+class SkippedFile:
     """A file or folder of an inbox that isn't taken, and the code of why."""
 
     name: str = field(repr=False)
@@ -83,14 +83,14 @@ FRENCH: Final[Mapping[str, tuple[str, str]]] = {
 """Why and what to do, by code: those of `faults.WAITING`, and of what is no dropped file."""
 
 
-def waiting(waits: Collection[Waits], now: datetime) -> Iterator[Untaken]:
+def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[SkippedFile]:
     """Yield the drops that wait; those that are being written only once they have taken long."""
     for each in waits:
         if each.long(now) or each.reason not in ("growing", "being_written"):
-            yield Untaken(each.path, each.reason, each.since, each.drop)
+            yield SkippedFile(each.path, each.reason, each.since, each.drop)
 
 
-def passed_over(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[Untaken]:
+def ignored_entries(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[SkippedFile]:
     """Yield what is in an inbox and is no dropped file; `ours`: names of what we put there.
 
     Hidden files and the lock files of Excel are left out.
@@ -102,15 +102,15 @@ def passed_over(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[
         kind, written = _looked_at(path)
         temporary = name.casefold().endswith(IGNORED_ENDS)
         if kind != "file":
-            yield Untaken(name, kind)
+            yield SkippedFile(name, kind)
         elif temporary:
             if not name.startswith("_") and (written is None or now - written >= ABANDONED):
-                yield Untaken(name, "temporary_name")
+                yield SkippedFile(name, "temporary_name")
         elif name.startswith("_"):
-            yield Untaken(name, "reserved_name")
+            yield SkippedFile(name, "reserved_name")
 
 
-def publish(inbox: UPath, untaken: Sequence[Untaken], zone: ZoneInfo, minutes: int) -> None:
+def publish(inbox: UPath, untaken: Sequence[SkippedFile], zone: ZoneInfo, minutes: int) -> None:
     """Write the notice, or remove it where everything is taken."""
     if untaken:
         storage.write_if_changed(inbox / NAME, content(untaken, zone, minutes), READABLE)
@@ -119,7 +119,7 @@ def publish(inbox: UPath, untaken: Sequence[Untaken], zone: ZoneInfo, minutes: i
             (inbox / NAME).unlink(missing_ok=True)
 
 
-def content(untaken: Sequence[Untaken], zone: ZoneInfo, minutes: int) -> bytes:
+def content(untaken: Sequence[SkippedFile], zone: ZoneInfo, minutes: int) -> bytes:
     """Return the notice, for Notepad: UTF-8 with its mark, CRLF. Pure."""
     lines = [TITLE, "=" * len(TITLE), "", INTRODUCTION]
     for each in untaken[:MOST]:

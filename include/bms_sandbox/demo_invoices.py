@@ -1,7 +1,7 @@
-"""Demo data as a pure function of a seed: the same rows on every machine, for ever.
+"""Demo invoices as a pure function of a seed.
 
-Each row has a random generator of its own, seeded by what identifies the row, so that any day
-or id can be made alone, without making those before it.
+Each row has a separate random generator, seeded by the row's identity: the invoices of a day are
+generated without those of earlier days.
 """
 
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 
+from bms_sandbox.demo_values import FIRMS, SUBJECTS
 from bms_sandbox.invoices import Invoice, at_noon
-from bms_sandbox.vocabulary import FIRMS, SUBJECTS
 
 EPOCH = date(2015, 1, 1)
 PER_DAY_MAX = 50_000
@@ -27,9 +27,9 @@ CLIENTS = 60
 
 @dataclass(frozen=True, slots=True)
 class DemoInvoices:
-    """Invoices for any day of `entities`, about `per_day` on a working day.
+    """Invoices of any day of `entities`, about `per_day` on a working day.
 
-    flat: exactly `per_day` on every day, weekends too (for benchmarks).
+    flat: exactly `per_day` on every day, weekends included (for benchmarks).
     """
 
     seed: int = 1
@@ -51,19 +51,19 @@ class DemoInvoices:
         )
 
     def day_of(self, id_invoice: int) -> date:
-        """Return the invoice date that an id stands for."""
+        """Return the invoice date of an id."""
         return EPOCH + timedelta(days=min(max(id_invoice, 0) // self._span, 40_000))
 
     def sample(self, id_entity: int, day: date) -> Invoice:
-        """Return one more invoice of `day`, whose id and reference none of the others has."""
+        """Return an additional invoice of `day` with an unused id and reference."""
         index = self._span // 2
         return self._bare(id_entity, day, index, self._random(id_entity, day.toordinal(), index))
 
     @property
     def _span(self) -> int:
-        """Return how many ids a day has: half for demo invoices, the rest for those put in.
+        """Return the number of ids per day: half for demo invoices, half for inserted invoices.
 
-        Within 32 bits until 2070.
+        Ids stay within 32 bits until 2070.
         """
         return 10_000 if self.per_day <= SMALL_DAY else 2 * PER_DAY_MAX
 
@@ -83,12 +83,12 @@ class DemoInvoices:
         return round(self.per_day * WEEK[day.weekday()] * swing)
 
     def _plain(self, id_entity: int, day: date) -> int:
-        """Return how many invoices a day has beside its credit notes, which stand after them."""
+        """Return the number of a day's invoices without its credit notes."""
         count = self._count(id_entity, day)
         return count - len(self._credits(id_entity, day)) if self.flat else count
 
     def _canceled(self, id_entity: int, day: date) -> dict[int, int]:
-        """Return index -> days until cancellation, among the first half of a day's invoices."""
+        """Return days until cancellation by index, within the first half of a day's invoices."""
         if day < EPOCH:
             return {}
         half = self._count(id_entity, day) // 2
@@ -105,7 +105,7 @@ class DemoInvoices:
             for index, after in self._canceled(id_entity, origin).items()
             if after == lag
         ]
-        # In a flat day credit notes take the place of invoices, of those never canceled only.
+        # On a flat day credit notes replace invoices that are never canceled.
         return found[: self.per_day // 2] if self.flat else found
 
     def _invoice(self, id_entity: int, day: date, index: int, canceled: dict[int, int]) -> Invoice:

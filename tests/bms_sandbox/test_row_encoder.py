@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bms_sandbox.dialect import Dialect
-from bms_sandbox.wire import Wire
+from bms_sandbox.row_encoder import RowEncoder
 
 ROW = {
     "id": 1,
@@ -18,7 +18,7 @@ ROW = {
 
 
 def written(names: tuple[str, ...], **readings: Any) -> bytes:
-    return Wire(Dialect().changed(readings)).row(ROW, names)
+    return RowEncoder(Dialect().changed(readings)).row(ROW, names)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_nulls_are_written_or_left_out() -> None:
 def test_nulls_within_a_list_are_written_or_left_out_too() -> None:
     row = {"skills": [{"id": 1, "level": None}]}
     for reading, expected in (("null", row), ("absent", {"skills": [{"id": 1}]})):
-        wire = Wire(Dialect().changed({"nulls": reading}))
-        assert json.loads(wire.row(row, ("skills",))) == expected
+        encoder = RowEncoder(Dialect().changed({"nulls": reading}))
+        assert json.loads(encoder.row(row, ("skills",))) == expected
 
 
 def test_extra_fields_come_beside_the_known_ones() -> None:

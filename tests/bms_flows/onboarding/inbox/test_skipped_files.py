@@ -10,10 +10,9 @@ import pytest
 from upath import UPath
 
 from bms_flows.onboarding.faults.files import WAITING
-from bms_flows.onboarding.inbox import discovery as inboxes
-from bms_flows.onboarding.inbox import not_taken, templates
-from bms_flows.onboarding.inbox.not_taken import FRENCH, NAME, Untaken
-from bms_flows.onboarding.inbox.unfinished import Waits
+from bms_flows.onboarding.inbox import discovery, skipped_files, templates
+from bms_flows.onboarding.inbox.skipped_files import FRENCH, NAME, SkippedFile
+from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 NOW = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
@@ -23,11 +22,11 @@ OURS = templates.names(EMPLOYEE)
 
 def found(inbox: UPath, now: datetime | None = None) -> dict[str, str]:
     now = now or datetime.now(UTC)
-    return {each.name: each.code for each in not_taken.passed_over(inbox, OURS, now)}
+    return {each.name: each.code for each in skipped_files.ignored_entries(inbox, OURS, now)}
 
 
-def published(inbox: UPath, untaken: Sequence[Untaken]) -> str:
-    not_taken.publish(inbox, untaken, PARIS, 10)
+def published(inbox: UPath, untaken: Sequence[SkippedFile]) -> str:
+    skipped_files.publish(inbox, untaken, PARIS, 10)
     return (inbox / NAME).read_bytes().decode("utf-8-sig") if (inbox / NAME).exists() else ""
 
 
@@ -65,10 +64,10 @@ def test_of_drops_that_wait_those_being_written_are_explained_later() -> None:
     def explained(minutes: int) -> list[str]:
         since = NOW - timedelta(minutes=minutes)
         waits = [
-            Waits(number, f"{reason}.csv", reason, since, since)  # type: ignore[arg-type]
+            UnfinishedFile(number, f"{reason}.csv", reason, since, since)  # type: ignore[arg-type]
             for number, reason in enumerate(WAITING, start=1)
         ]
-        return [each.code for each in not_taken.waiting(waits, NOW)]
+        return [each.code for each in skipped_files.waiting_files(waits, NOW)]
 
     assert explained(0) == ["incomplete", "unreadable", "bad_name"]
     assert explained(5) == [*WAITING]
@@ -76,24 +75,24 @@ def test_of_drops_that_wait_those_being_written_are_explained_later() -> None:
 
 def test_the_notice_says_what_why_and_what_to_do_and_goes_with_the_last_file(inbox: UPath) -> None:
     untaken = [
-        Untaken("Dupré.csv", "incomplete", NOW, 12),
-        Untaken("mars", "folder"),
-        Untaken("a\nb\u202e.csv", "reserved_name"),
+        SkippedFile("Dupré.csv", "incomplete", NOW, 12),
+        SkippedFile("mars", "folder"),
+        SkippedFile("a\nb\u202e.csv", "reserved_name"),
     ]
     text = published(inbox, untaken)
     assert "- Dupré.csv (depuis le 31/03/2026 10:00, dépôt 12)\r\n  Pourquoi : La fin" in text
     assert "après 10 minutes sans changement" in text
     assert "- mars\r\n  Pourquoi : C'est un dossier" in text
     assert "- a\ufffdb\ufffd.csv\r\n" in text
-    assert inboxes.look(inbox) == {}, "the notice itself is no drop"
+    assert discovery.list_files(inbox) == {}, "the notice itself is no drop"
     assert found(inbox) == {}
     assert published(inbox, untaken[:1]) != text
     assert published(inbox, []) == ""
 
 
 def test_a_notice_of_many_files_is_bounded(tmp_path: Path) -> None:
-    text = published(UPath(tmp_path), [Untaken(f"{n}.csv", "folder") for n in range(5000)])
-    assert text.count("Pourquoi") == not_taken.MOST
+    text = published(UPath(tmp_path), [SkippedFile(f"{n}.csv", "folder") for n in range(5000)])
+    assert text.count("Pourquoi") == skipped_files.MOST
     assert "… et 4800 autres." in text
 
 
@@ -107,6 +106,6 @@ def test_what_others_put_in_the_place_of_the_notice_does_no_harm(tmp_path: Path,
         (inbox / NAME).symlink_to(victim)
     else:
         (inbox / NAME).mkdir()
-    not_taken.publish(UPath(inbox), [Untaken("mars", "folder")], PARIS, 10)
-    not_taken.publish(UPath(inbox), [], PARIS, 10)
+    skipped_files.publish(UPath(inbox), [SkippedFile("mars", "folder")], PARIS, 10)
+    skipped_files.publish(UPath(inbox), [], PARIS, 10)
     assert victim.read_bytes() == b"x"

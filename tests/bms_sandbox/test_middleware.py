@@ -1,4 +1,4 @@
-"""Faults, on the wire: raw sockets where the connection itself is the point."""
+"""Faults over TCP: raw sockets where the connection itself is the point."""
 
 import json
 import socket

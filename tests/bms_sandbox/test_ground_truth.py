@@ -1,14 +1,14 @@
 from collections import deque
 from typing import Any
 
-from bms_sandbox.truth import Truth, percentiles
+from bms_sandbox.ground_truth import GroundTruth, percentiles
 
 
 def test_equal_natural_fields_are_shown_as_duplicates() -> None:
-    truth = Truth()
+    truth = GroundTruth()
     person: dict[str, Any] = {"first_name": "Zoé", "last_name": "Noël", "created_on": None}
     for key, email in ((1, "a@x.example"), (2, "b@x.example"), (3, "a@x.example")):
-        truth.record("contacts", key, person | {"email": email, "id_client": 4, "notes": "x"})
+        truth.add_created("contacts", key, person | {"email": email, "id_client": 4, "notes": "x"})
     content = truth.as_json()
     assert [made["key"] for made in content["created"]["contacts"]] == [1, 2, 3]
     assert content["duplicates"]["contacts"] == [
@@ -23,10 +23,10 @@ def test_equal_natural_fields_are_shown_as_duplicates() -> None:
 
 
 def test_highest_number_in_flight_is_kept() -> None:
-    truth = Truth()
-    with truth.visit("token") as one, truth.visit("token"):
+    truth = GroundTruth()
+    with truth.request("token") as one, truth.request("token"):
         one.outcome = "200"
-    with truth.visit("token"):
+    with truth.request("token"):
         pass
     content = truth.as_json()
     assert (content["in_flight"], content["in_flight_max"]) == (0, 2)

@@ -1,0 +1,61 @@
+"""Faults of dropped files, rows and cells: what is wrong, where, and what to do."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bms_flows.onboarding.faults.files import READING_FAULTS, FaultText
+from bms_flows.onboarding.faults.rows import CREATION_FAULTS
+
+TEXTS: Final[Mapping[str, FaultText]] = {**READING_FAULTS, **CREATION_FAULTS}
+
+
+class ReadError(Exception):
+    """A file or cell is refused; carries the code of its fault and never the cell's content."""
+
+    def __init__(self, code: str, **details: str | int) -> None:
+        super().__init__(code)
+        self.code = code
+        self.details = details
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault by its code, and its line and column in the file (`line` None: the whole file)."""
+
+    code: str
+    line: int | None
+    column: str | None = dataclasses.field(default=None, repr=False)
+    field: str | None = None
+    details: Mapping[str, str | int] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def text_fr(self) -> str:
+        """The reason in French."""
+        return TEXTS[self.code].french.format_map(self.details)
+
+    @property
+    def text_en(self) -> str:
+        """The reason in English."""
+        return TEXTS[self.code].english.format_map(self.details)
+
+    @property
+    def hint(self) -> str:
+        """What to do, in both languages."""
+        return TEXTS[self.code].hint.format_map(self.details)
+
+
+def fault_to_json(fault: Fault) -> dict[str, Any]:
+    """Return a fault as JSON, without its line; `fault_from_json` reads it."""
+    return {
+        "code": fault.code,
+        "column": fault.column,
+        "field": fault.field,
+        "details": dict(fault.details),
+    }
+
+
+def fault_from_json(stored: Mapping[str, Any], line: int) -> Fault:
+    """Return a stored fault as the fault of `line`."""
+    return Fault(line=line, **stored)
