@@ -5,17 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
+from sqlalchemy import Connection
+
 from bms.client import Client
 from bms.errors import BmsError, Forbidden, MissingScope
-from bms_flows.audit import confirm, planning, store, warehouse
-from bms_flows.audit.compare import Comparison, Key
+from bms_flows.audit import planning, store, warehouse
+from bms_flows.audit.compare import Comparison, Key, still_open
 from bms_flows.audit.invoices import InvoiceComparer
 from bms_flows.audit.lists import ListAudit
 from bms_flows.audit.mirrors import AuditedList, PartAudit, StoredList, sources
+from bms_flows.audit.parts import Part
 from bms_flows.audit.readings import InvoiceReadings, read, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.mirror.employees import EMPLOYEES
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
@@ -178,9 +182,9 @@ class Comparer:
         """Close differences that loads have resolved since earlier audits."""
         with self.flow.warehouse.begin() as connection:
             for id_entity in entities:
-                confirm.close_resolved_days(connection, id_entity)
+                _close_resolved_days(connection, id_entity)
             for source in sources(self.client, entities):
-                confirm.close_resolved_parts(connection, source.resource, source.id_entity)
+                _close_resolved_parts(connection, source.resource, source.id_entity)
 
     async def compare(self, windows: Mapping[int, Window]) -> None:
         """Compare windows of invoices, the employees of their entities, and one part of each other list."""
@@ -214,3 +218,35 @@ class Comparer:
         for comparison in comparisons:
             self.states[comparison.state] += 1
             self.reasons.update(comparison.reasons)
+
+
+def _close_resolved_days(connection: Connection, id_entity: int) -> None:
+    """Close resolved differences of an entity's pending days, within the caller's transaction."""
+    days = store.open_days(connection, id_entity)
+    keys = _keys(days.values())
+    held = warehouse.invoices(connection, id_entity, keys=keys)
+    quarantined = quarantine.quarantined_keys(
+        connection, keys, resource=INVOICES, id_entity=id_entity
+    )
+    for day, part in days.items():
+        left = still_open(part.rows, held, quarantined)
+        store.update_open_rows(connection, INVOICES, id_entity, part, left, day)
+
+
+def _close_resolved_parts(
+    connection: Connection, resource: MirroredResource, id_entity: int
+) -> None:
+    """Close resolved differences of a list's pending parts, within the caller's transaction."""
+    parts = store.parts(connection, resource.name, id_entity)
+    keys = _keys(parts)
+    held = warehouse.mirrored(connection, resource, id_entity, keys)
+    quarantined = quarantine.quarantined_keys(
+        connection, keys, resource=resource.name, id_entity=id_entity
+    )
+    for part in parts:
+        left = still_open(part.rows, held, quarantined)
+        store.update_open_rows(connection, resource.name, id_entity, part, left)
+
+
+def _keys(parts: Iterable[Part]) -> set[Key]:
+    return {key for part in parts for rows in part.rows.values() for key in rows}

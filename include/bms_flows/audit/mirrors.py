@@ -3,12 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import Engine
 
 from bms.client import Client
-from bms.responses import Page
 from bms_flows.audit import warehouse
 from bms_flows.audit.compare import (
     DETAIL_CODES,
@@ -21,10 +20,10 @@ from bms_flows.audit.compare import (
 )
 from bms_flows.audit.lists import DetailOf, ListAudit, ListedRows, PageOf
 from bms_flows.audit.parts import Part, carried, next_part
-from bms_flows.mirror.consultants import CONSULTANTS
-from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.employees import EMPLOYEES
-from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.consultants import CONSULTANTS, consultants
+from bms_flows.mirror.contacts import CONTACTS, contacts
+from bms_flows.mirror.employees import EMPLOYEES, employees
+from bms_flows.mirror.resource import MirroredResource, MirrorSource
 from bms_flows.runtime import quarantine
 
 
@@ -42,23 +41,15 @@ class AuditedList:
 def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
     """Return every list that an audit of `entities` compares."""
 
-    async def contacts(number: int, size: int) -> Page[Any]:
-        return await client.list_contacts(filter="ALL", page_number=number, page_size=size)
-
-    async def consultants(number: int, size: int) -> Page[Any]:
-        return await client.list_consultants(page_number=number, page_size=size)
-
-    def employees(id_entity: int) -> PageOf:
-        async def page(number: int, size: int) -> Page[Any]:
-            response = await client.list_employees(id_entity=id_entity, filter="ALL")
-            return response.as_page(number, size)
-
-        return page
+    def audited(
+        resource: MirroredResource, source: MirrorSource, id_entity: int = 0
+    ) -> AuditedList:
+        return AuditedList(resource, source.rows, source.detail, id_entity)
 
     return [
-        AuditedList(CONTACTS, contacts, client.read_contact),
-        AuditedList(CONSULTANTS, consultants, client.read_consultant),
-        *(AuditedList(EMPLOYEES, employees(e), client.read_employee, e) for e in entities),
+        audited(CONTACTS, contacts(client)),
+        audited(CONSULTANTS, consultants(client)),
+        *(audited(EMPLOYEES, employees(client, id_entity=each), each) for each in entities),
     ]
 
 
