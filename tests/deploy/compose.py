@@ -14,7 +14,7 @@ VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
 
 
 class Unset(LookupError):
-    """A variable that the file wants is not there; the text is the file's own."""
+    """A required variable is missing; the text comes from the Compose file."""
 
 
 def draw_secrets(folder: Path) -> str:

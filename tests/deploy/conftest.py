@@ -1,4 +1,4 @@
-"""Secrets as scripts/secrets draws them, in a checkout of their own."""
+"""Secrets from scripts/secrets, in a separate checkout."""
 
 import pytest
 

@@ -201,7 +201,7 @@ def test_the_watch_over_alarms_looks_at_once_and_is_healthy_while_it_can_tell(
 
 
 def first_look(service: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str, bool]:
-    """Run the service until it sleeps; return what it says of all, and whether it is healthy."""
+    """Run the service until its first sleep; return the reported state, and whether the container is healthy."""
     with subprocess.Popen(  # noqa: S603 - the file's own command
         service["command"], env=environment, stdout=subprocess.PIPE, start_new_session=True
     ) as watch:

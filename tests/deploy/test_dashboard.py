@@ -1,4 +1,4 @@
-"""The dashboard shows every metric that we send, and none that nobody sends."""
+"""The dashboard shows exactly the metrics that the flows send."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The production image holds no sandbox; the sandbox has an image of its own."""
+"""The production image does not contain the sandbox, which has a separate image."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""scripts/secrets: every secret of Compose, drawn at random, kept."""
+"""scripts/secrets generates each random secret of Compose once."""
 
 import stat
 from pathlib import Path

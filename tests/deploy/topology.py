@@ -38,7 +38,7 @@ def image_environment() -> dict[str, str]:
 
 @dataclass
 class Topology:
-    """The services of the file below `folder`; `settings` are what a person adds to .env."""
+    """The services of the Compose file below `folder`; `settings` are the user's additions to .env."""
 
     folder: Path
     env: dict[str, str]
@@ -74,7 +74,7 @@ class Topology:
         return {name: self.here(value, container) for name, value in found.items()} | ours
 
     def here(self, text: str, container: str) -> str:
-        """Return a text of the file with its addresses and paths as they are on this machine."""
+        """Return a text of the file with the addresses and paths of this machine."""
         for (name, port), free in self.ports.items():
             text = re.sub(rf"(?<![\w.-]){name}:{port}\b", f"127.0.0.1:{free}", text)
         paths = {
@@ -89,16 +89,16 @@ class Topology:
         return text
 
     def command(self, service: str, container: str) -> list[str]:
-        """Return a service's own command as it is run here."""
+        """Return the command of a service for this machine."""
         words = [self.here(word, container) for word in self.services[service]["command"]]
-        if service == "redis":  # no network of its own: it has to be told its port
+        if service == "redis":  # shares this machine's network, so the port must be passed
             words[-1] += f" --bind 127.0.0.1 --port {self.ports['redis', 6379]}"
         if service == "sandbox":
             port = str(self.ports["sandbox", 8090])
             words = [{"0.0.0.0": "127.0.0.1", "8090": port}.get(word, word) for word in words]  # noqa: S104 - replaced
         if service in {"scheduler", "triggerer", "worker"}:
             words.append("--skip-serve-logs")  # it would listen on every address of this machine
-        if service == "worker":  # no name of its own either, and a worker is known by it
+        if service == "worker":  # shares this machine's host name, which would identify the worker
             words += ["--celery-hostname", f"{container}@%h"]
         return words
 
@@ -133,7 +133,7 @@ class Topology:
         assert until(child.finished, PATIENCE), last_lines(child.log)
 
     def await_all(self, told: Mapping[str, Callable[[], bool]]) -> None:
-        """Wait until every service says that it is there; fail with the log of one that isn't."""
+        """Wait until every service is ready; fail with the log of a service that is not."""
         end = time.monotonic() + PATIENCE
         for container, healthy in told.items():
 
