@@ -1,6 +1,6 @@
-"""Stages of an onboarding between the tasks' boundaries: plan, begin, apply a chunk, conclude.
+"""Stages of an onboarding: plan a drop, enter an approved plan, apply a chunk, conclude.
 
-Each stage is idempotent. Only the drop's number and the plan's id pass between stages.
+Each stage is idempotent; stages pass only the drop's number and the plan's id to each other.
 """
 
 import asyncio

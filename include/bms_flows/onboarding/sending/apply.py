@@ -21,10 +21,9 @@ from bms_flows.onboarding.ledger.transitions import lookup_due_at
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
 from bms_flows.onboarding.sending.group_commit import GroupCommit
-from bms_flows.onboarding.sending.send import RowSender
+from bms_flows.onboarding.sending.send import RowSender, WorkerPool
 from bms_flows.onboarding.sending.send import ticks as real_ticks
 from bms_flows.onboarding.sending.service_check import ServiceCheck
-from bms_flows.onboarding.sending.worker_pool import WorkerPool
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 

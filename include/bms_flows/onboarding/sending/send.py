@@ -1,8 +1,8 @@
-"""Sending of one create: commit the intent, check the time on the open connection, POST, commit the outcome."""
+"""Sending of creates: commit the intent, check the time on the open connection, POST, commit the outcome."""
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +36,13 @@ UNAVAILABLE: Final = frozenset({429, 503})
 """Statuses of an unavailable service; such attempts don't count."""
 PAUSING: Final = UNAVAILABLE | {502, 504}
 """Statuses that pause the sending of other rows; gateways answer 502 and 504."""
+
+QUICK_S: Final = 1.0
+"""Duration of a send below which workers commit intents ahead."""
+AHEAD: Final = 3
+"""Maximum workers per concurrent create: one sends while the transitions of the others commit."""
+
+PendingRows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 class CreatesRefused(Exception):
@@ -201,3 +208,53 @@ def _ambiguous(attempt: int, reason: str, returned_id: str | None = None) -> Ste
 
 def _withdrawn(attempt: int, reason: str) -> Step:
     return lambda entry, _: transitions.withdraw(entry, attempt=attempt, reason=reason)
+
+
+class WorkerPool:
+    """Sends rows with at most `concurrency` creates in progress.
+
+    While the service is fast, additional workers commit intents ahead, so that a row is ready when a
+    slot is free. While it is slow they don't: the time limit of a create starts at its intent.
+    """
+
+    def __init__(self, sender: RowSender, concurrency: int) -> None:
+        self._sender = sender
+        self._concurrency = concurrency
+        self._workers: set[asyncio.Task[None]] = set()
+        self._failures: list[Exception] = []
+
+    async def send(self, rows: Mapping[int, Mapping[str, Any]]) -> Exception | None:
+        """Send all `rows` (bodies by number); stop at the first error that concerns all rows."""
+        todo = iter(rows.items())
+        for _ in range(min(self._concurrency, len(rows))):
+            self._begin(todo)
+        try:
+            while self._workers:
+                done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_COMPLETED)
+                self._workers -= done
+                await asyncio.gather(*done)
+        finally:
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+        return self._failures[0] if self._failures else None
+
+    def _begin(self, todo: PendingRows) -> None:
+        self._workers.add(asyncio.create_task(self._work(todo)))
+
+    async def _work(self, todo: PendingRows) -> None:
+        for row, body in todo:
+            started = self._sender.ticks()
+            try:
+                failure: Exception | None = await self._sender.send(row, body)
+            except Exception as error:  # noqa: BLE001 - raised by `apply` after the other workers end
+                failure = error
+            if failure is not None:
+                self._failures.append(failure)
+            if self._failures:
+                return
+            quick = self._sender.ticks() - started <= QUICK_S
+            if quick and len(self._workers) < AHEAD * self._concurrency:
+                self._begin(todo)
+            elif not quick and len(self._workers) > self._concurrency:
+                return

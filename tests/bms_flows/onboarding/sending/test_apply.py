@@ -12,8 +12,7 @@ from bms_flows.onboarding.ledger.entry import EXISTING, State
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
-from bms_flows.onboarding.sending.send import CreatesRefused
-from bms_flows.onboarding.sending.worker_pool import AHEAD
+from bms_flows.onboarding.sending.send import AHEAD, CreatesRefused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 from proofs.simulation import creation
