@@ -138,6 +138,41 @@ def test_an_arrow_goes_one_way(folder: str) -> None:
     assert wrong == set()
 
 
+ONBOARDING = "bms_flows.onboarding"
+STAGES = (
+    "settings",
+    "faults",
+    "resources",
+    "reading",
+    "inbox",
+    "ledger",
+    "planning",
+    "sending",
+    "reporting",
+)
+"""Sub-packages of onboarding in import order; the modules above them are the orchestration."""
+
+
+def test_the_stages_of_onboarding_import_only_earlier_stages() -> None:
+    folder = PROJECT / "include/bms_flows/onboarding"
+    above = {file.stem for file in folder.glob("*.py")} - {"__init__", "settings"}
+    assert above == {"context", "dispatch", "proposal", "run"}
+    stages = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
+    assert stages | {"settings"} == {*STAGES}
+    wrong = set()
+    for number, stage in enumerate(STAGES):
+        files = [folder / f"{stage}.py"] if stage == "settings" else (folder / stage).rglob("*.py")
+        earlier = {f"{ONBOARDING}.{each}" for each in STAGES[: number + 1]}
+        wrong |= {
+            (str(file.relative_to(folder)), name)
+            for file in files
+            for name in imported(file)
+            if name.startswith(f"{ONBOARDING}.")
+            and not any(name == each or name.startswith(f"{each}.") for each in earlier)
+        }
+    assert wrong == set()
+
+
 def python(code: str, **values: Any) -> Any:
     """Run code in a fresh interpreter with `given` at hand; return what it puts into `found`."""
     program = (
