@@ -1,20 +1,20 @@
-"""When files in an inbox are announced to the dispatching DAG. Pure; each announcement starts a run."""
+"""Schedule of announcements of inbox files to the dispatching DAG. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 FIRST: Final = 60.0
-"""Seconds until a file is announced again, while it is in the inbox; doubled each time."""
+"""Seconds until the second announcement of a file in the inbox; doubled each time."""
 CHANGING: Final = 600.0
-"""Longest time until a file that keeps changing is announced again, seconds."""
+"""Maximum interval of a file that keeps changing, in seconds."""
 UNCHANGED: Final = 3600.0
-"""The same of a file that stays as it is and isn't taken."""
+"""Maximum interval of an unchanged file that is not claimed, in seconds."""
 
 
 @dataclass
 class _Announced:
-    """How a file was when it was announced last, and after how long it is announced again."""
+    """Stamp and time of a file's last announcement, and its next intervals."""
 
     stamp: str
     at: float
@@ -37,7 +37,7 @@ class _Announced:
 
 @dataclass
 class Announcements:
-    """The files that were announced, by name."""
+    """The announced files by name."""
 
     _known: dict[str, _Announced] = field(default_factory=dict)
 

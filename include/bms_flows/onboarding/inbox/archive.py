@@ -1,4 +1,4 @@
-"""Custody of the original: out of the inbox, into the archive, readable by its owner only."""
+"""Archive of original files: moves claimed files out of the inbox, readable by their owner only."""
 
 import glob
 import hashlib
@@ -17,11 +17,11 @@ from bms_flows.onboarding.inbox.discovery import find_file, inside, local
 from bms_flows.runtime.storage import NotRegularFile, open_to_read, private_file
 
 TAKEN: Final = ".taken-"
-"""Begins the name under which a local file waits, out of everybody's sight, to be archived."""
+"""Name prefix that hides a claimed local file until it is archived."""
 
 
 class FileChanged(Exception):
-    """The file is no longer the one that was claimed; as it is now, it is another drop."""
+    """The file changed after it was claimed; the changed file is a separate drop."""
 
     retriable = False
 
@@ -102,7 +102,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def orphaned_drops(inbox: UPath) -> Iterator[int]:
-    """Yield the numbers of drops for which files are set aside in a local inbox."""
+    """Yield the numbers of drops with hidden files in a local inbox."""
     here = local(inbox)
     for each in here.glob(f"{TAKEN}*") if here else ():
         number = each.name.removeprefix(TAKEN).partition("-")[0]
@@ -111,7 +111,7 @@ def orphaned_drops(inbox: UPath) -> Iterator[int]:
 
 
 def _set_aside(inbox: UPath, drop: Drop) -> str:
-    """Give a local file a name that nobody else writes to, and return the name to read it under."""
+    """Hide a local file under a unique name; return the name to read it by."""
     source = local(inside(inbox, drop.path))
     if source is None:
         return drop.path

@@ -24,10 +24,10 @@ from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
 LIFE = timedelta(minutes=10)
-"""A claim not renewed for so long may be taken over by another run."""
+"""Lease of a claim; another run may take over an expired claim."""
 
 AT_ONCE = 200
-"""Drops that one look over an inbox gives to be started; Airflow expands no list past 1,024."""
+"""Maximum number of drops that one dispatch starts; Airflow expands at most 1,024 tasks."""
 
 Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
 """`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
@@ -36,20 +36,20 @@ ENDED: Final[Sequence[str]] = get_args(Ending)
 
 
 class Superseded(Exception):
-    """Another run has the drop; the report is that one's to write."""
+    """Another run holds the drop and writes its report."""
 
     retriable = False
 
 
 class NoSuchDrop(LookupError):
-    """No drop has the number that a run was given."""
+    """No drop has the given number."""
 
     retriable = False
 
 
 @dataclass(frozen=True)
 class Drop:
-    """A file that was taken: which one, by which run, and how far it came."""
+    """A claimed file: its identity, its run and its state."""
 
     id: int
     resource: str
@@ -74,17 +74,17 @@ class Drop:
 
     @property
     def seen(self) -> FoundFile:
-        """The file as it was when it was taken."""
+        """The file at the time of the claim."""
         return FoundFile(self.path, self.size, self.stamp)
 
     @property
     def folder(self) -> str:
-        """The name of the drop's folder among reports and originals: its number, when it was entered."""
+        """The name of the drop's folder in reports and archive: number and time of entry."""
         return f"{self.id:06d}-{_stamp(self.entered_at)}"
 
 
 def dag_run_id_of(resource: str, number: int, entered_at: datetime) -> str:
-    """Return the run id of a drop: one row, one run, however often it is started."""
+    """Return the deterministic run id of a drop, so that repeated starts create one run."""
     return f"{resource}-drop-{number}-{_stamp(entered_at)}"
 
 
@@ -126,7 +126,7 @@ def claim_file(
 
 
 def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
-    """Return a drop entered before; take it over where its lease has run out."""
+    """Return a drop entered before; take it over if its lease has expired."""
     same = select(dropped_file).where(_is(resource, seen)).with_for_update()
     row = connection.execute(same).mappings().one()
     wanted = dag_run_id or dag_run_id_of(resource, row["id"], row["entered_at"])
@@ -150,7 +150,7 @@ def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> D
 
 
 def free(connection: Connection, resource: str, seen: FoundFile) -> None:
-    """Let a file be entered that is as one was whose drop has ended, in the caller's transaction."""
+    """Release the unique key of an ended drop for an equal file, in the caller's transaction."""
     connection.execute(
         update(dropped_file)
         .where(_is(resource, seen), dropped_file.c.state.in_(ENDED))
@@ -210,7 +210,7 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
 
 
 def get(engine: Engine, number: int) -> Drop:
-    """Return drop `number` as it stands; raise `NoSuchDrop`."""
+    """Return drop `number`; raise `NoSuchDrop`."""
     with engine.connect() as connection:
         found = (
             connection.execute(select(dropped_file).where(dropped_file.c.id == number))
@@ -223,7 +223,7 @@ def get(engine: Engine, number: int) -> Drop:
 
 
 def drop_of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
-    """Return the drop that a run has taken; None where it has taken none yet."""
+    """Return the drop that a run has claimed, None if it has claimed none yet."""
     taken = (dropped_file.c.resource == resource) & (dropped_file.c.dag_run_id == dag_run_id)
     with engine.connect() as connection:
         found = connection.execute(select(dropped_file).where(taken)).mappings().one_or_none()
@@ -252,7 +252,7 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
 
 
 def mark_started(engine: Engine, number: int) -> None:
-    """Say that the drop's run was started."""
+    """Record that the drop's run was started."""
     with engine.begin() as connection:
         connection.execute(
             update(dropped_file)
@@ -262,7 +262,7 @@ def mark_started(engine: Engine, number: int) -> None:
 
 
 def renew(connection: Connection, held: Drop) -> None:
-    """Hold on for another while, in the caller's transaction; raise `LeaseLost` if it is no longer held."""
+    """Renew the lease in the caller's transaction; raise `LeaseLost` if another run holds the drop."""
     renewed = connection.execute(
         update(dropped_file)
         .where(

@@ -1,4 +1,4 @@
-"""How a drop ends: what it held is kept, and its state says how."""
+"""End of a drop: digest of its content, report and final state."""
 
 from collections.abc import Mapping
 
@@ -44,7 +44,7 @@ def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> 
 
 
 def rules_of(engine: Engine, earlier: Drop) -> str | None:
-    """Return the version of the rules by which a drop's rows were last entered; None: they never were."""
+    """Return the version of the rules of a drop's last applied plan, None without one."""
     with engine.connect() as connection:
         return connection.execute(
             select(creation_plan.c.bound["rules"].astext)
@@ -55,7 +55,7 @@ def rules_of(engine: Engine, earlier: Drop) -> str | None:
 
 
 def publish_report(engine: Engine, held: Drop, report: str) -> None:
-    """Show a drop's report before the drop ends; raise `LeaseLost` if another run has it."""
+    """Publish the report of a drop that has not ended; raise `LeaseLost` if another run holds it."""
     with engine.begin() as connection:
         renew(connection, held)
         connection.execute(
@@ -64,7 +64,7 @@ def publish_report(engine: Engine, held: Drop, report: str) -> None:
 
 
 def restore_ending(engine: Engine, held: Drop) -> None:
-    """Let a drop that was taken again stand as it had ended before; one that never had stays open.
+    """Restore the earlier end of a reopened drop; a drop that never ended stays open.
 
     Raises `LeaseLost`.
     """
@@ -80,7 +80,7 @@ def restore_ending(engine: Engine, held: Drop) -> None:
 
 
 def withdraw(engine: Engine, held: Drop, reason: str) -> None:
-    """End a drop whose file is not there to be read, with the code of why; one that had ended is put back.
+    """End a drop whose file is not readable, with a reason code; restore an earlier end.
 
     Raises `LeaseLost`.
     """
@@ -101,7 +101,7 @@ def finish(
     same_as: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Say how the drop ended, in the caller's transaction; raise `LeaseLost` if another run has it."""
+    """Record the end of a drop in the caller's transaction; raise `LeaseLost` if another run holds it."""
     renew(connection, held)
     connection.execute(
         update(dropped_file)

@@ -1,4 +1,4 @@
-"""The inbox: which files lie in it, and which of them are finished being written."""
+"""Discovery of dropped files: files in an inbox, and whether they are completely written."""
 
 import errno
 import fcntl
@@ -25,11 +25,11 @@ IGNORED_STARTS = ("~$", ".", "_")
 WaitReason = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
 
 NAME_MAX = 255
-"""Bytes of a file's name, on any disk."""
+"""Maximum length of a file name on disk, in bytes."""
 LONGEST_NAME = 190
 """Bytes of one that is taken: our own names, which lead and follow it, fit in as well."""
 UNREADABLE = "\ufffd"
-"""Stands for the bytes of a name that are no UTF-8."""
+"""Replacement of bytes that are not UTF-8 in a file name."""
 
 _F_SETSIG = 10
 """Linux's number; Python has no name for it before 3.12."""
@@ -43,7 +43,7 @@ class OutsideInbox(ValueError):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file as a look found it: its name in the inbox, size, time of modification or etag."""
+    """A file found in an inbox: name, size, and modification time or etag."""
 
     path: str
     size: int
@@ -52,14 +52,14 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class ScanComparison:
-    """What two looks tell: files that may be taken, and why the others may not yet."""
+    """Result of two scans: files that may be claimed, and why the other files may not yet."""
 
     settled: tuple[FoundFile, ...]
     waiting: Mapping[str, WaitReason]
 
 
 def local(path: UPath) -> Path | None:
-    """Return `path` as a local one; None on an object store."""
+    """Return `path` as a local path, None on an object store."""
     return Path(path.path) if path.protocol in storage.LOCAL else None
 
 
@@ -71,7 +71,7 @@ def inside(inbox: UPath, name: str) -> UPath:
 
 
 def _on_a_disk(name: str) -> bool:
-    """Whether a disk could have a file of this name."""
+    """Return whether a file name is valid on disk."""
     try:
         return "\0" not in name and len(os.fsencode(name)) <= NAME_MAX
     except UnicodeEncodeError:
@@ -79,12 +79,12 @@ def _on_a_disk(name: str) -> bool:
 
 
 def ignored(name: str) -> bool:
-    """Return whether a file of this name is none that a person dropped."""
+    """Return whether the name is that of a temporary, hidden or generated file."""
     return name.startswith(IGNORED_STARTS) or name.casefold().endswith(IGNORED_ENDS)
 
 
 def find_file(inbox: UPath, name: str) -> FoundFile | None:
-    """Return the file as it is now, None where there is no regular file of this name."""
+    """Return the current state of a file, None if no regular file has this name."""
     path = inside(inbox, name)
     here = local(path)
     if here is not None:
@@ -126,7 +126,7 @@ def _readable(name: str) -> str:
 
 
 def head(path: UPath) -> bytes:
-    """Return a dropped file's content; of one too big to be read, enough to tell that it is."""
+    """Return the content of a dropped file; of a file beyond the size limit, one byte more than the limit."""
     return storage.read_file(path, Limits().bytes + 1)
 
 
@@ -190,7 +190,7 @@ def being_written(path: UPath) -> bool:
 
 
 def complete(content: bytes, name: str) -> bool:
-    """Return whether a file's end is there: the last line's end, outside quotes; a workbook's index."""
+    """Return whether a file is complete: a line break outside quotes at its end, or a workbook's index."""
     if content.startswith(b"PK"):
         try:
             zipfile.ZipFile(io.BytesIO(content)).close()

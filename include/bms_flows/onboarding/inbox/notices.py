@@ -1,4 +1,4 @@
-"""What the people of an inbox are told of a drop: figures, plan, where the report is. Pure."""
+"""Notification of the end of a drop to HR users: figures, plan, address of the report. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +14,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "needs_review": ("à décider", "to be decided"),
     "waiting": ("en attente", "waiting"),
 }
-"""How a row of a drop may end, in French and English."""
+"""Outcomes of rows in French and English."""
 
 CORRECT: Final = (
     "Lignes rejetées : corriger rejected.xlsx du rapport dans Excel et le déposer."

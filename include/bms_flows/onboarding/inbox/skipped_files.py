@@ -1,4 +1,4 @@
-"""The notice in an inbox: which files and folders aren't taken, why, and what to do. In French."""
+"""French notice in an inbox about files and folders that are not claimed: why, and what to do."""
 
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ from bms_flows.runtime import storage
 NAME: Final = "_NON_PRIS.txt"
 READABLE: Final = 0o644
 ABANDONED: Final = timedelta(hours=1)
-"""Age from which a file with a temporary name is no longer being copied."""
+"""Age from which a file with a temporary name counts as abandoned."""
 MOST: Final = 200
-"""Entries of a notice; more files are counted."""
+"""Maximum number of entries in a notice; further files are counted."""
 TITLE: Final = "Fichiers et dossiers non pris"
 INTRODUCTION: Final = """\
 Ce fichier est tenu à jour automatiquement, et supprimé quand il n'y a plus rien à signaler.
@@ -28,7 +28,7 @@ Ce fichier est tenu à jour automatiquement, et supprimé quand il n'y a plus ri
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder of an inbox that isn't taken, and the code of why."""
+    """A file or folder of an inbox that is not claimed, and the reason code."""
 
     name: str = field(repr=False)
     code: str
@@ -80,7 +80,7 @@ FRENCH: Final[Mapping[str, tuple[str, str]]] = {
         "Si la copie est terminée, renommer le fichier en .csv ou .xlsx.",
     ),
 }
-"""Why and what to do, by code: those of `faults.WAITING`, and of what is no dropped file."""
+"""Reason and remedy by code: the codes of `WAITING`, and of entries that are no dropped files."""
 
 
 def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[SkippedFile]:
@@ -111,7 +111,7 @@ def ignored_entries(inbox: UPath, ours: Collection[str], now: datetime) -> Itera
 
 
 def publish(inbox: UPath, untaken: Sequence[SkippedFile], zone: ZoneInfo, minutes: int) -> None:
-    """Write the notice, or remove it where everything is taken."""
+    """Write the notice, or remove it if nothing is skipped."""
     if untaken:
         storage.write_if_changed(inbox / NAME, content(untaken, zone, minutes), READABLE)
     elif (inbox / NAME).exists():

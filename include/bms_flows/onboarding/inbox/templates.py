@@ -1,4 +1,4 @@
-"""What stands ready in an inbox: _LISEZMOI.txt and templates with every column and an example row."""
+"""Files provided in an inbox: _LISEZMOI.txt and templates with all columns and an example row."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Files that lie in an inbox and are not finished being written: kept in `bms.dropped_file`, told when it lasts."""
+"""Inbox files that are not completely written, stored in `bms.dropped_file`, and their alarms."""
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from bms_warehouse.database import clock
 from bms_warehouse.tables import dropped_file
 
 LONG: Final = timedelta(minutes=3)
-"""Whoever copies a file is done by then, or has forgotten it."""
+"""Time after which a waiting file needs attention."""
 
 
 @dataclass(frozen=True)
 class UnfinishedFile:
-    """A drop that is not taken yet: what for, since when, and since when its file is as it is."""
+    """A drop that is not claimed yet: reason, start of the wait, and time of the last change."""
 
     drop: int
     path: str = field(repr=False)
@@ -30,7 +30,7 @@ class UnfinishedFile:
     unchanged_since: datetime
 
     def long(self, now: datetime) -> bool:
-        """Whether somebody should look."""
+        """Return whether the file needs attention."""
         return now - self.since >= LONG
 
     def is_truncated(self, now: datetime, stable: timedelta) -> bool:
@@ -89,7 +89,7 @@ def withdraw_missing(engine: Engine, resource: str, lying: Callable[[], Containe
 
 
 def current(engine: Engine, resource: str) -> Sequence[UnfinishedFile]:
-    """Return the drops that wait, as the last dispatch found them."""
+    """Return the waiting drops as of the last dispatch."""
     with engine.connect() as connection:
         return [
             UnfinishedFile(row.id, row.path, row.waits_for, row.entered_at, row.unchanged_since)

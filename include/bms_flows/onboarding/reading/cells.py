@@ -1,4 +1,4 @@
-"""One cell becomes a value of its field's kind, or a fault by name; nothing is inferred."""
+"""Parser of cells: a cell becomes a value of its field's kind or a fault; no type is guessed."""
 
 import re
 import unicodedata
@@ -45,7 +45,7 @@ _ERROR: Final = re.compile(
 _ALLOWED: Final = "\n\r\t"
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _NAMED: Final = 5
-"""Cells that a fault names at most."""
+"""Maximum number of cells that a fault names."""
 _SAFE_DIGITS: Final = 15
 """Excel keeps no more; beyond, the number is not what was typed."""
 
@@ -83,7 +83,7 @@ class Evidence:
 
 
 def is_blank(cell: Cell) -> bool:
-    """Return whether a cell shows nothing."""
+    """Return whether a cell is blank."""
     return isinstance(cell, str) and not cell.strip()
 
 
@@ -198,7 +198,7 @@ def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
 
 
 def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Evidence) -> Value:
-    """Return what Excel stored as other than text."""
+    """Return the value of a cell that Excel stores as a number, date or boolean."""
     match field.kind, cell:
         case "date", datetime() if cell.time() == time():
             day = dates.native(cell)

@@ -1,4 +1,4 @@
-"""What a whole file shows of itself, carried over to a reject file, whose few rows may not show it.
+"""Notes on the formats of a file, carried over to its reject file, whose few rows may not show them.
 
 Each rejected row's `_hint` ends in remarks such as `[salary_base: 0,0]`, the decimal mark of a
 column, or `[encoding: Windows-1252]`; without them a row could be read otherwise when it is dropped

@@ -1,4 +1,4 @@
-"""Dates as users write them, in the order that an inbox declares; a column that contradicts it is refused."""
+"""Parser of dates in the order that an inbox declares; a column that contradicts the order is refused."""
 
 import re
 from collections.abc import Mapping

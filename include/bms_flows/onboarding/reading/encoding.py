@@ -1,4 +1,4 @@
-"""Bytes to text and back: which of the encodings people's programs write this file is in."""
+"""Detection of text encodings, and encoding of reject files."""
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE

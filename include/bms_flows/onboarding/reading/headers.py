@@ -1,4 +1,4 @@
-"""The header: which field each column is."""
+"""Mapping of header cells to fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Signs that a text went through a wrong encoding before it came to us."""
+"""Detection of text that was damaged by a wrong encoding."""
 
 # ruff: noqa: RUF001 - signs that look like others are the subject
 

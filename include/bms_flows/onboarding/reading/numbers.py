@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal comma or point, thousands by blanks; never a guess."""
+"""Parser of numbers with decimal comma or point and thousands separators; ambiguous numbers are refused."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The parts of a workbook: unpacked and parsed piece by piece, within limits, entities refused.
+"""Reader of workbook packages: unpacks and parses parts incrementally, within limits, without entities.
 
 What is refused is decided on what the parser saw, so that no encoding of a part hides it.
 """

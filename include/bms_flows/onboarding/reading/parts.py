@@ -1,4 +1,4 @@
-"""The parts of a workbook that hold what its cells show: sheets, texts, number formats, rows."""
+"""Parsers of workbook parts: sheets, shared strings, number formats, rows."""
 
 import re
 from collections.abc import Mapping, Sequence

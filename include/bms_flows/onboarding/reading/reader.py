@@ -1,4 +1,4 @@
-"""Reading a file whole: its form, its header, its rows, every fault of every row."""
+"""Reader of dropped files: format, header, rows and the faults of every row."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""What a dropped file says: its form, its rows, and every fault found in reading it."""
+"""Content of a dropped file: format, rows and faults."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

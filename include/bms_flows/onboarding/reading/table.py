@@ -1,4 +1,4 @@
-"""A file's cells in rows below a header, before any is read by its field's kind."""
+"""Raw table of a file: cells in rows below a header, before parsing."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""CSV cut into cells as written, quotes and all: a rejected row goes back byte for byte.
+"""CSV tokenizer that preserves quoting, so that rejected rows are returned byte for byte.
 
 The csv module gives the cells' content only, so it can't give a row back in its own quoting.
 """
@@ -19,7 +19,7 @@ _CELLS: Final = {
 
 
 class BadQuoting(Exception):
-    """A quote stands where it can't, or never ends; from there the cells are unsure."""
+    """A quote is misplaced or never closed."""
 
     def __init__(self, record: int, *, unfinished: bool) -> None:
         super().__init__(f"quoting breaks in record {record}")

@@ -1,4 +1,4 @@
-"""Workbooks: what an .xlsx holds, row by row and cell by cell, with nothing run and nothing huge."""
+"""Reader of .xlsx workbooks, row by row, without running formulas and within limits."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""E-mail addresses and phone numbers in the one form in which they are compared. Pure.
+"""Normalized e-mail addresses and phone numbers for comparison. Pure.
 
-Two forms are equal only if they surely reach the same person: what may make a difference
-somewhere (the case of a local part, a +tag) is kept.
+Two values are equal only if they certainly reach the same person, so the case of a local part and
+a +tag are significant.
 """
 
 import unicodedata
@@ -13,14 +13,14 @@ import phonenumbers
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
 _LIKE_MOBILES: Final = {PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE}
-"""The second: countries whose numbers don't show which."""
+"""In some countries a number does not show whether it is a mobile number."""
 _NOT_IN_LOCAL_PARTS: Final = frozenset('()<>[]:;,\\"')
 
 
 def email_address(text: Any) -> str | None:
-    """Return an address without spaces around it, in NFKC, its domain as DNS knows it (IDNA 2008).
+    """Return an address in NFKC without surrounding spaces, with its domain in IDNA 2008 form.
 
-    None for what is no single plain address: a list, a name beside it, a domain that can't be.
+    None unless the text is a single plain address with a valid domain.
     """
     plain = unicodedata.normalize("NFKC", str(text or "")).strip()
     local, at, domain = plain.rpartition("@")
@@ -36,16 +36,16 @@ def email_address(text: Any) -> str | None:
 
 
 def phone_number(text: Any, region: str | None) -> str | None:
-    """Return a number in E.164, with its extension if it has one; None for what is none.
+    """Return a phone number in E.164, with its extension; None if the number is invalid.
 
-    `region` (ISO 3166 code) says where a number without a country's prefix is from.
+    `region` (ISO 3166 code) is the country of a number without a country prefix.
     """
     number = _parsed(text, region)
     return None if number is None else _written(number)
 
 
 def mobile_number(text: Any, region: str | None) -> str | None:
-    """Return a number in E.164 if it is one that a person carries; None for lines of a house."""
+    """Return a mobile number in E.164; None for a landline or an invalid number."""
     number = _parsed(text, region)
     if number is None or phonenumbers.number_type(number) not in _LIKE_MOBILES:
         return None
@@ -53,7 +53,7 @@ def mobile_number(text: Any, region: str | None) -> str | None:
 
 
 def region_of(values: Mapping[str, Any], region: str) -> str:
-    """Return the country of a row or record, where its `country` is an ISO code; else `region`."""
+    """Return the country of a row or record if its `country` is an ISO code, else `region`."""
     code = str(values.get("country") or "").strip().upper()
     return code if code in phonenumbers.SUPPORTED_REGIONS else region
 

@@ -18,7 +18,7 @@ _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 @dataclass(frozen=True)
 class Difference:
-    """A field in which a row and a record differ; the values are personal and not shown."""
+    """A field in which a row and a record differ; its repr hides the values, which are personal."""
 
     name: str
     ours: Any = field(repr=False)
@@ -27,16 +27,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a record says about the fields that were sent, by their names."""
+    """Names of the sent fields that are equal or different in a record, or not returned."""
 
     equal: tuple[str, ...] = ()
     different: tuple[Difference, ...] = ()
     unreadable: tuple[str, ...] = ()
-    """Sent, and never given back by the service."""
+    """Sent fields that the service never returns."""
 
 
 def build(resource: Resource, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body that creates a row: each value at its field's path, arrays without gaps."""
+    """Return the creation body of a row: each value at its field's path, arrays without gaps."""
     tree: dict[str | int, Any] = {}
     for name in resource.by_name:
         path = resource.by_name[name].path
@@ -51,10 +51,10 @@ def build(resource: Resource, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Comparison:
-    """Compare a body with a record read back (attributes named as the interface's detail).
+    """Compare the sent fields of a body with a record's detail.
 
-    Only what was sent is compared. Texts are the same whatever their case and spaces: how a
-    service writes them back is not shown by the interface.
+    Case and spaces of texts are ignored, because the interface does not show how the service
+    returns them.
     """
     equal, different, unreadable = [], [], []
     for each, ours in sent(resource, body):
@@ -70,7 +70,7 @@ def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Compari
 
 
 def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, Any]]:
-    """Return the fields that `body` carries, with their values."""
+    """Return the fields of `body` with their values."""
     found = ((each, _at(body, each.path)) for each in resource.fields if each.path)
     return [(each, value) for each, value in found if value is not None]
 
@@ -92,7 +92,7 @@ def decode_body(text: str) -> dict[str, Any]:
 
 
 def _with_arrays(tree: Any) -> Any:
-    """Turn objects whose names are places into arrays, in order and without gaps."""
+    """Turn objects with integer names into arrays, in order and without gaps."""
     if not isinstance(tree, dict):
         return tree
     if any(isinstance(name, int) for name in tree):
@@ -112,7 +112,7 @@ def _at(body: Any, path: Sequence[str | int]) -> Any:
 
 
 def _readable(resource: Resource, body: Mapping[str, Any], each: Field, record: Any) -> Any:
-    """Return what a record has for a field; of an array's object, that of the same one."""
+    """Return the value of a field in a record; in an array, of the object with the same key."""
     theirs = getattr(record, each.detail_field or "", None)
     named_by = resource.arrays.get(str(each.path[0]))
     if named_by is None:
@@ -125,7 +125,7 @@ def _readable(resource: Resource, body: Mapping[str, Any], each: Field, record: 
 
 
 def _alike(resource: Resource, each: Field, ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> bool:
-    """Say whether two values, each with the row or record it is of, mean the same."""
+    """Return whether two values are equivalent; each comes with its row or record."""
     if _same(ours[0], theirs[0]):
         return True
     if each.holds == "email":

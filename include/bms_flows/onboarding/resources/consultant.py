@@ -1,9 +1,9 @@
-"""The consultant as drops create one (interface, "Consultant creation body").
+"""Description and match rules of consultants (interface, "Consultant creation body").
 
-Arrays lie flat: `skill1_id`, `skill1_level` and `skill1_favorite` are the first object of the
-array `skills`, `language1_code` and `language1_level` that of `languages`, those with 2, 3 and so
-on the next ones. A consultant is found in the CRM by e-mail address, then by mobile phone, each
-only where the name is the same too; by name and year of birth a person is asked.
+Arrays are flattened into columns: `skill1_id`, `skill1_level` and `skill1_favorite` form the first
+object of `skills`, `language1_code` and `language1_level` that of `languages`. A consultant matches
+by e-mail address, then by mobile phone, each only if the name agrees; a reviewer decides on matches
+by name and year of birth.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,18 +21,18 @@ from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plai
 
 SKILLS = 12
 LANGUAGES = 6
-"""The interface's arrays have no limit; a row has columns for so many."""
+"""Numbers of array columns; the interface has no limit."""
 
 ADVICE = """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
   Même nom et même année de naissance : une personne décide. Il faut au moins l'un des trois.
-  A record is recognised by e-mail address, then mobile phone, where the name is the same too; by
-  name and year of birth a person decides. One of the three is needed.
+  A record matches by e-mail address, then mobile phone, if the name is equal; if only name and year
+  of birth are equal, a reviewer decides. One of the three is required.
 """
 
 
 def consultant(region: str = "FR") -> Resource:
-    """Return the consultant; numbers without a country's prefix are of `region`."""
+    """Return the description of consultants; phone numbers without a prefix belong to `region`."""
     return Resource(
         name="consultant",
         inbox="consultants",
@@ -49,7 +49,7 @@ def consultant(region: str = "FR") -> Resource:
 
 
 def consultant_identity(resource: Resource) -> Identity:
-    """Return how consultants are told apart."""
+    """Return the match rules of consultants."""
     birth = ("last_name", "first_name", "birth_year")
     return Identity(
         resource=resource.name,

@@ -1,8 +1,8 @@
-"""The contact as drops create one (interface, "Contact creation body").
+"""Description and match rules of contacts (interface, "Contact creation body").
 
-`contact_domains` is one column of numbers, `3|7`. A contact is found in the CRM by its e-mail
-address, then by its mobile phone (the only one that the CRM's list shows), each only where the
-name is the same too; by name and company a person is asked.
+`contact_domains` is one column of numbers, `3|7`. A contact matches by e-mail address, then by mobile
+phone (the only phone in the CRM's list), each only if the name agrees; a reviewer decides on matches
+by name and company.
 """
 
 import re
@@ -17,12 +17,12 @@ from bms_flows.onboarding.resources.match_rules import Extractor, Identity, Matc
 ADVICE = """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
   Même nom et même société : une personne décide. Il faut au moins l'un des trois.
-  A record is recognised by e-mail address, then mobile phone, where the name is the same too; by
-  name and company a person decides. One of the three is needed.
+  A record matches by e-mail address, then mobile phone, if the name is equal; if only name and
+  company are equal, a reviewer decides. One of the three is required.
 - Deux lignes de même adresse sont la même personne : une boîte partagée (contact@…) ne se donne
-  qu'une fois. Two rows with one address are one person: give a shared mailbox once.
+  qu'une fois. Two rows with the same address are the same person: use a shared mailbox only once.
 - Une fiche existante n'est jamais modifiée : les écarts sont dans differences.csv.
-  A record that is there is never changed: what differs is in differences.csv.
+  Existing records are never changed; differences are listed in differences.csv.
 """
 
 
@@ -38,7 +38,7 @@ def switch(name: str, *aliases: str, example: str = "") -> Field:
 
 
 def contact(region: str = "FR") -> Resource:
-    """Return the contact; numbers without a country's prefix are of `region`."""
+    """Return the description of contacts; phone numbers without a prefix belong to `region`."""
     return Resource(
         name="contact",
         inbox="contacts",
@@ -54,7 +54,7 @@ def contact(region: str = "FR") -> Resource:
 
 
 def contact_identity(resource: Resource) -> Identity:
-    """Return how contacts are told apart."""
+    """Return the match rules of contacts."""
     company = ("last_name", "first_name", "imported_company_name")
     client = ("last_name", "first_name", "id_client")
     return Identity(
@@ -82,12 +82,12 @@ def contact_identity(resource: Resource) -> Identity:
 
 
 def mailbox(values: Mapping[str, Any]) -> str | None:
-    """Read a row's or record's e-mail address as it is compared."""
+    """Return the normalized e-mail address of a row or record."""
     return email_address(values.get("email"))
 
 
 def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
-    """Read every e-mail address in a row's or record's field, in lower case: `A@x.fr; Bob <b@x.fr>`."""
+    """Return all e-mail addresses of a row or record in lower case: `A@x.fr; Bob <b@x.fr>`."""
     parts = re.split(r"[\s<>,;:()\[\]\"]+", str(values.get("email") or ""))
     found = (email_address(part) for part in parts if "@" in part)
     return sorted({address.casefold() for address in found if address})
@@ -96,11 +96,11 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
 LOOSE_MAILBOX = MatchRule(
     ("email",), "never", "same_email_other_form", [loose_mailboxes], loose=True
 )
-"""The local part of an address may tell two mailboxes apart by its case: a reviewer decides."""
+"""The case of a local part may distinguish two mailboxes, so a reviewer decides."""
 
 
 def mobile(resource: Resource) -> Extractor:
-    """Return what reads a row's or record's mobile phone as it is compared."""
+    """Return an extractor of the normalized mobile phone."""
 
     def read(values: Mapping[str, Any]) -> str | None:
         return mobile_number(values.get("phone_mobile_number"), region_of(values, resource.region))
@@ -109,7 +109,7 @@ def mobile(resource: Resource) -> Extractor:
 
 
 def person_name(values: Mapping[str, Any]) -> str | None:
-    """Read a person's name without accents, signs and order of its words; None unless both are there."""
+    """Return a person's name without accents, punctuation and word order; None unless both names are filled."""
     parts = [str(values.get(name) or "") for name in ("last_name", "first_name")]
     if not all(part.strip() for part in parts):
         return None

@@ -1,9 +1,9 @@
-"""Read a list of the CRM: whole once, and afterwards only what is new.
+"""Incremental reader of CRM lists: the whole list once, then only its new records.
 
-The interface offers no filter by time. But lists have an order: where a whole reading saw ids or
-creation times only rise, or only fall, new records come at one end. A later reading asks for the last
-page, which tells the exact number of records, and reads from that end until the number is explained.
-Where it can't be explained, the list is read whole again.
+The interface has no filter by time, but lists have an order: if ids or creation times only rise or
+only fall in a full read, new records appear at one end. An incremental read requests the last page
+to compute the number of records, then reads from that end until all new records are found. If the
+numbers do not add up, the whole list is read again.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ from bms_flows.onboarding.resources.snapshot import End, ListState
 from bms_flows.runtime.list_reader import FetchPage, ListReader
 
 ORDERS: Final = ("id", "created_on", "modified_on")
-"""Fields that are highest in a new record."""
+"""Fields with the highest value in a new record."""
 ANSWERS: Final = 2
-"""Times that the end of a list is read: one answer may lack what the other one shows."""
+"""Number of incremental reads, because one response may lack a record of the other."""
 EDITED_PAGES: Final = 5
-"""Pages with edited records only, beyond those that new records fill, until a list is read whole."""
+"""Maximum number of pages with only edited records, after which the whole list is read."""
 
 Found = tuple[dict[str, ServiceRecord], ListState]
 
 
 @dataclass(frozen=True)
 class CrmList:
-    """A paged list: `known` makes a record of an item and its digest, `passes` bounds a whole reading."""
+    """A paged list. `known` converts an item and its digest; `passes` limits a full read."""
 
     name: str
     fetch: FetchPage
@@ -41,9 +41,9 @@ class CrmList:
     passes: int
 
     async def whole(self, page_sizes: Sequence[int]) -> Found:
-        """Read the list until two passes cover it, with the largest page size that is not refused.
+        """Read the whole list in passes, with the largest page size that the service accepts.
 
-        Raises `ListUnsettled` where the list moved so much that records may be missing.
+        Raises `ListUnsettled` if the list changed so much that records may be missing.
         """
         for page_size in page_sizes:
             try:
@@ -71,9 +71,9 @@ class CrmList:
         return found, state
 
     async def new(self, state: ListState) -> Found | None:
-        """Return the records that `state` lacks or has otherwise, and the state with them.
+        """Return the records that are new or changed since `state`, and the new state.
 
-        None where the number of records can't be explained by the ends of the list.
+        None if the ends of the list do not explain the number of records.
         """
         found: dict[str, ServiceRecord] = {}
         for _ in range(ANSWERS):
@@ -93,10 +93,10 @@ class CrmList:
         except Refused as error:
             if isinstance(error, Forbidden):
                 raise
-            return None  # a page past an end that has moved meanwhile
+            return None  # the list became shorter in the meantime
 
     async def _last_page(self, state: ListState) -> Page[Any] | None:
-        """Return the last page, None where the list moves too fast to find it."""
+        """Return the last page, None if the number of pages keeps changing."""
         size = state.page_size
         number = max(-(-len(state.fingerprints) // size), 1)
         page = await self.fetch(number, size)
@@ -125,12 +125,12 @@ class CrmList:
         return found if len(new) == more else None
 
     def _items(self, page: Page[Any]) -> list[tuple[Any, bytes]]:
-        page.require_all()  # a row without its key could be the one that is looked for
+        page.require_all()  # a row without its key may be the expected record
         return [(item, digest_of(item)) for item in page]
 
 
 class _Order:
-    """Whether a field only rises, or only falls, along the pages of a reading."""
+    """Detector of fields that only rise or only fall within a full read."""
 
     def __init__(self) -> None:
         self._rises, self._falls = set(ORDERS), set(ORDERS)
@@ -138,7 +138,7 @@ class _Order:
         self._page = (0, 0)
 
     def note(self, page: Page[Any]) -> None:
-        """Take a page in; a page that doesn't follow the one before begins anew."""
+        """Add a page; ignore the previous page if the page does not follow it."""
         if (page.number, page.size) != self._page:
             self._before = []
         self._page = (page.number + 1, page.size)
@@ -153,7 +153,7 @@ class _Order:
 
     @property
     def newest(self) -> End | None:
-        """The end at which new records come; None where no field says so."""
+        """The end at which new records appear, None if unknown."""
         for name in ORDERS:
             if (name in self._rises) != (name in self._falls):
                 return "end" if name in self._rises else "start"
@@ -161,10 +161,10 @@ class _Order:
 
 
 def _from_end(newest: End | None, pages: int, most: int) -> range:
-    """Return the numbers of `most` pages, beginning with the newest records."""
+    """Return the numbers of `most` pages, newest records first."""
     return range(1, most + 1) if newest == "start" else range(pages, pages - most, -1)
 
 
 def digest_of(item: Any) -> bytes:
-    """Return a digest by which an unchanged item is recognised."""
+    """Return a digest of an item."""
     return hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()

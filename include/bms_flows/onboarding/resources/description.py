@@ -1,4 +1,4 @@
-"""What a resource is for creation: its fields, its key, how a drop may name its columns."""
+"""Description of a resource that drops create: fields, headers, key and required fields."""
 
 import re
 import unicodedata
@@ -10,21 +10,21 @@ from functools import cached_property
 from typing import Any, Literal
 
 Kind = Literal["text", "integer", "decimal", "boolean", "date", "integers"]
-"""What a cell is read as; `integers` are whole numbers separated by `|`."""
+"""Type of a field; `integers` are whole numbers separated by `|`."""
 
 Value = str | int | Decimal | bool | date | tuple[int, ...]
-"""What a cell becomes, by its field's kind."""
+"""Value of a cell, by the kind of its field."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A column of a drop: its name, what it holds, where it goes in the creation body.
+    """A column of a drop: its name, type, headers and position in the creation body.
 
-    `path` leads through objects (names) and arrays (places from 0); empty for a column that is
-    not sent but helps to find another one's value. `detail_field` is its name in the detail, None
-    where the service never gives it back. `aliases` are headers beside the name, the first of
-    them the one that templates show. What a text `holds` says when two of them are the same;
-    a number that `holds` a percentage is read as it is shown, 80 for "80 %".
+    `path` leads through objects (names) and arrays (indexes); it is empty for a column that is not
+    sent but determines the value of another field. `detail_field` is the field's name in the
+    detail, None if the service never returns the field. `aliases` are further headers; templates
+    show the first. `holds` selects how texts are compared; a percentage is read as displayed,
+    80 for "80 %".
     """
 
     name: str
@@ -38,20 +38,20 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The header that templates show."""
+        """The header in templates."""
         return self.aliases[0] if self.aliases else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A resource that drops create: fields, what is required unless the settings file says otherwise.
+    """A resource that drops create.
 
-    `inbox` is the folder's name under `inbox/` and `reports/`; `key` are the fields that tell two
-    records apart before the service has given an id, and the first filled one of `told_by` tells
-    a person which row is meant. `arrays` are the body's arrays of objects, each with the member
-    that says which object it is. `region` is the country of phone numbers without a prefix.
-    `watched`: wherever a row's record is known, the two are compared, however often it is dropped.
-    `advice` stands in the inbox's instructions.
+    `inbox` is the folder's name under `inbox/` and `reports/`. `required` fields apply unless the
+    rules file overrides them. `key` fields identify a record before the service assigns an id.
+    The first filled field of `label_fields` identifies a row to HR users. `arrays` maps the arrays
+    of the body to the key of their objects. `region` is the country of phone numbers without a
+    prefix. `always_compared`: compare a row with its record at every drop of the row. `advice` is
+    part of the inbox's instructions.
     """
 
     name: str
@@ -67,17 +67,17 @@ class Resource:
     advice: str = ""
 
     def row_label(self, values: Mapping[str, Any]) -> str:
-        """Return what tells a person which row is meant."""
+        """Return the value that identifies a row to HR users."""
         return next((str(values[name]) for name in self.label_fields if values.get(name)), "")
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:
-        """The fields by their names."""
+        """The fields by name."""
         return {field.name: field for field in self.fields}
 
     @cached_property
     def by_header(self) -> Mapping[str, Field]:
-        """The fields by every header they may stand under, as `normalize_header` writes it."""
+        """The fields by each of their headers, normalized by `normalize_header`."""
         return {
             normalize_header(header): field
             for field in self.fields
@@ -86,6 +86,6 @@ class Resource:
 
 
 def normalize_header(header: str) -> str:
-    """Return a header without case, accents, spaces and signs: "N° de Sécu" is "nodesecu"."""
+    """Return a header without case, accents, spaces and punctuation: "N° de Sécu" is "nodesecu"."""
     plain = unicodedata.normalize("NFKD", header.replace("°", "o").casefold())
     return re.sub(r"[^a-z0-9]", "", plain.replace("œ", "oe").replace("æ", "ae"))

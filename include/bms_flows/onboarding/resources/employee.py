@@ -1,10 +1,9 @@
-"""The employee as drops create one (interface, "Employee creation body").
+"""Description and match rules of employees (interface, "Employee creation body").
 
-Arrays and objects lie flat: `mission1` to `mission6` are the object `missions`;
+Arrays and objects are flattened into columns: `mission1` to `mission6` form the object `missions`;
 `salary_variable1_type`, `salary_variable1_value`, `salary_variable1_criteria` and
-`salary_variable1_payment_date_code` are the first object of the array `salary_variable`, those
-with 2, 3 and 4 the next ones. `manager_payroll_number` and `manager_email` are not sent: they are
-other ways to say `id_manager`.
+`salary_variable1_payment_date_code` form the first object of the array `salary_variable`.
+`manager_payroll_number` and `manager_email` are not sent: they determine `id_manager`.
 """
 
 import re
@@ -16,10 +15,10 @@ from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
 
 MISSIONS = 6
-"""The interface names six."""
+"""Number of missions in the interface."""
 
 SALARY_VARIABLES = 4
-"""The interface's array has no limit; a row has columns for so many."""
+"""Number of array columns; the interface has no limit."""
 
 
 def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
@@ -232,11 +231,11 @@ EMPLOYEE = Resource(
         _office("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
     ),
 )
-"""Required fields are our assumption (the interface shows none) and a setting."""
+"""The required fields are our assumption and configurable; the interface shows none."""
 
 
 def loose_number(values: Mapping[str, Any]) -> str | None:
-    """Read a payroll number without leading zeros, signs and case: `EMP-0042` is `emp 42`."""
+    """Return a payroll number without leading zeros, punctuation and case: `EMP-0042` is `emp 42`."""
     parts = re.findall(r"[^\W\d_]+|\d+", normalize(values.get("payroll_number")) or "")
     return " ".join(part.lstrip("0") or "0" for part in parts) or None
 
@@ -268,7 +267,6 @@ EMPLOYEE_IDENTITY = Identity(
         ),
     ],
 )
-"""The payroll number tells the employees of an entity apart. The number in another form, the same name
-and start date, or the same name and number may be the same person, also in another entity: a reviewer
-decides.
+"""The payroll number identifies an employee within an entity. A reviewer decides on records with the
+number in another form, the same name and start date, or the same name and number in another entity.
 """

@@ -1,9 +1,9 @@
-"""Decide whether a record of the service was made by the POSTs of a row: pure.
+"""Decision whether a POST of a row created a given record of the service. Pure.
 
-The snapshot that was taken before the row's first POST separates the two cases. A record that it
-contained was not made by a POST of the row. A record that it lacked and that now shows the row's key
-was, whatever its `created_on` says, unless its comparison fields contradict the row. A reviewer
-decides on everything that a possible-match rule finds: two real persons may share a name.
+A record in the snapshot taken before the row's first POST was not created by the row. A record that
+is new since then and has the row's key was created by the row, whatever its `created_on`, unless its
+comparison fields contradict the row. A reviewer decides on possible matches: two persons may share
+a name.
 """
 
 import hashlib
@@ -16,27 +16,27 @@ from bms_flows.onboarding.resources.match_rules import Trust
 
 
 class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A record as a list of the service shows it; its repr shows the id only."""
+    """A record in a list of the service; its repr shows the id only."""
 
     remote_id: str
     number: int | None = None
     is_standby: bool | None = None
     key: str | None = None
-    """Digest of its natural key, None where the list doesn't show it."""
+    """Digest of the natural key, None if the list does not show it."""
     other_digests: tuple[str, ...] = ()
-    """Digests of what else it may be found by."""
+    """Digests of other keys and possible-match rules."""
     loose_digests: tuple[str, ...] = ()
-    """Those of them that are its key in a looser form."""
+    """The other digests that are looser forms of the key."""
     comparison_fields: Mapping[str, str | None] = {}
-    """Digests of the fields that are compared beside the key: name, start date, …"""
+    """Digests of the comparison fields: name, start date, …"""
     deleted: bool = False
-    """Whether the service calls it deleted."""
+    """Value of the service's `deleted` flag."""
     values: Mapping[str, Any] = {}
-    """Its fields, by the interface's names; never stored."""
+    """The fields by the names of the interface; never stored."""
 
     @property
     def fingerprint(self) -> int:
-        """A number that changes with what the record is found by and compared by."""
+        """A hash of the digests by which the record is found and compared."""
         content = [self.key, self.other_digests, sorted(self.comparison_fields.items())]
         digest = hashlib.blake2b(msgspec.json.encode(content), digest_size=4).digest()
         return int.from_bytes(digest)
@@ -49,21 +49,21 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ExpectedRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The record that the POSTs of a row would have made, as digests."""
+    """The record that a POST of a row would have created, as digests."""
 
     key: str
     comparison_fields: Mapping[str, str | None]
     digests: Collection[str] = ()
-    """Everything that the record may be found by."""
+    """All digests by which the record may be found."""
     trust: Trust = "always"
-    """How far the key is believed."""
+    """When a match by the key needs no review."""
 
     def __repr__(self) -> str:
         return "ExpectedRecord(...)"
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """Exactly one record is the row's; `evidence` names why, as codes."""
+    """Exactly one record belongs to the row; `evidence` contains the reasons as codes."""
 
     known: ServiceRecord
     evidence: tuple[str, ...]
@@ -74,7 +74,7 @@ class NothingFound(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ambiguous(msgspec.Struct, frozen=True, gc=False):
-    """A reviewer chooses between these records, and none."""
+    """A reviewer chooses one of these records, or none."""
 
     candidates: tuple[str, ...]
     reason: str
@@ -90,10 +90,10 @@ def resolve(
     claimed: Collection[str] = (),
     changed: Collection[str] = (),
 ) -> Verdict:
-    """Decide which of `shown` the POSTs of a row made.
+    """Return which of the records `shown` the POSTs of a row created.
 
-    `shown` are records that the row's snapshot lacked or contained otherwise; `changed` are the ids
-    of the latter, `claimed` the ids that belong to other rows of the ledger.
+    `shown` are the records that are new or changed since the row's snapshot; `changed` contains the
+    ids of changed records, `claimed` the ids that belong to other rows of the ledger.
     """
     sure: dict[str, ServiceRecord] = {}
     doubtful: dict[str, ServiceRecord] = {}
@@ -102,7 +102,7 @@ def resolve(
         found_by = {known.key, *known.other_digests}
         taken = known.remote_id in claimed
         if expected.key not in found_by or known.remote_id in changed:
-            # A record that existed before the first POST may only have been edited since.
+            # A record that existed before the first POST can only have been edited since.
             if not taken and not found_by.isdisjoint(expected.digests):
                 possible[known.remote_id] = known
         elif expected.trust == "never":
@@ -126,7 +126,7 @@ def resolve(
 
 
 def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
-    """Whether both sides name a comparison field and differ in it."""
+    """Return whether a comparison field is present on both sides and differs."""
     return any(
         value is not None and theirs.get(name) is not None and theirs[name] != value
         for name, value in ours.items()
@@ -134,14 +134,14 @@ def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None
 
 
 def agree_fully(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
-    """Whether both sides name all comparison fields and agree in them."""
+    """Return whether all comparison fields are present on both sides and agree."""
     return bool(ours) and all(
         value is not None and theirs.get(name) == value for name, value in ours.items()
     )
 
 
 def agreeing(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the names of the comparison fields in which both sides agree."""
+    """Return the names of the comparison fields that agree."""
     return tuple(
         name for name, value in ours.items() if value is not None and value == theirs.get(name)
     )

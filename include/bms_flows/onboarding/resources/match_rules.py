@@ -1,7 +1,6 @@
-"""Who a row is: the natural key that must never be created twice, and the comparison_fields beside it.
+"""Match rules: how a row's record is found in the service, by natural key and possible matches.
 
-The ledger knows keys and bodies by their digests, so that it can say "the same" and "another"
-without holding names or numbers.
+The ledger stores digests of keys, so it can compare rows without storing personal data.
 """
 
 import hashlib
@@ -17,21 +16,19 @@ import msgspec
 from bms.dates import parse_date
 
 Extractor = Callable[[Mapping[str, Any]], str | Collection[str] | None]
-"""Reads what is compared from a row's or a record's values: several forms where a field holds several
-values, None where it holds none."""
+"""Extracts a comparison value from a row or record: several if a field has several values, None if it
+has none."""
 
 Trust = Literal["always", "if_fields_agree", "never"]
-"""How far a key is believed: it tells a record `alone`; only where the comparison_fields are the same too; or
-`never`, and a person decides."""
+"""When a match needs no review: `always`, only `if_fields_agree` (the comparison fields), or `never`."""
 
 
 @dataclass(frozen=True)
 class MatchRule:
-    """One way to find a row's record: the fields it rests on, and how they are read.
+    """A way to find the record of a row: fields and how to extract their comparison values.
 
-    `asks` is the code of what a person is asked where it finds a record and can't be believed.
-    `loose`: it compares a key's fields in a looser form, so that a record found by it, with the
-    same comparison fields, is a double.
+    `review_code` is the fault code if the match needs a review. `loose`: the rule compares the
+    fields of a key in a looser form, so a match with equal comparison fields is a duplicate.
     """
 
     fields: tuple[str, ...]
@@ -41,24 +38,24 @@ class MatchRule:
     loose: bool = False
 
     def digests(self, resource: str, values: Mapping[str, Any]) -> list[str]:
-        """Return the digests by which equal values are known, none where a value is missing."""
+        """Return the digests of the comparison values, none if a value is missing."""
         label = [resource, *self.fields, *(["loose"] if self.loose else [])]
         parts = (_forms(extract(values)) for extract in self.extractors or map(plain, self.fields))
         return [_digest([*label, *chosen]) for chosen in product(*parts)]
 
     def digest(self, resource: str, values: Mapping[str, Any]) -> str | None:
-        """Return the digest by which equal values are known, None where one is missing."""
+        """Return the first digest of the comparison values, None if a value is missing."""
         return next(iter(self.digests(resource, values)), None)
 
 
 @dataclass(frozen=True)
 class Identity:
-    """How the rows of a resource are told apart, by fields named as the interface names them.
+    """The match rules of a resource.
 
-    `keys` are alternatives, strongest first; the first whose fields are all there is the row's
-    key, the others find its record too. `likeness` finds records that may be the row's and is
-    no key. `comparison_fields` are compared where both sides have them. `scope` is the field that says in
-    which part of the service a record is looked for, where it has parts.
+    `keys` are alternatives, strongest first: the first with all its fields filled is the row's key;
+    the others find the row's record as well. `possible_match_rules` find similar records for
+    review and are no keys. `comparison_fields` are compared if both sides have them. `scope` is
+    the field that partitions the lists of the service, if any.
     """
 
     resource: str
@@ -69,16 +66,16 @@ class Identity:
 
     @property
     def always_trusted(self) -> bool:
-        """Whether a key is enough to tell a record, whatever its comparison_fields."""
+        """Whether every key identifies a record without its comparison fields."""
         return all(finder.trust == "always" for finder in self.keys)
 
     def key(self, values: Mapping[str, Any]) -> str | None:
-        """Return the digest of the natural key of `values`, or None where there is none."""
+        """Return the digest of the natural key of `values`, None without a key."""
         found = (finder.digest(self.resource, values) for finder in self.keys)
         return next((digest for digest in found if digest is not None), None)
 
     def rules_by_digest(self, values: Mapping[str, Any]) -> dict[str, MatchRule]:
-        """Return all that finds the record of `values`, by digest, strongest first."""
+        """Return all rules that may find the record of `values`, by digest, strongest first."""
         return {
             digest: finder
             for finder in self._finders
@@ -86,21 +83,21 @@ class Identity:
         }
 
     def other_digests(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the digests beside the key by which `values` may be found."""
+        """Return the digests of `values` other than the key."""
         key = self.key(values)
         return tuple(digest for digest in self.rules_by_digest(values) if digest != key)
 
     def loose_digests(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the digests of the key of `values` in a looser form."""
+        """Return the digests of the key of `values` in looser forms."""
         finders = self.rules_by_digest(values)
         return tuple(digest for digest, finder in finders.items() if finder.loose)
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
-        """Return the part of the service in which `values` belong; None where it has no parts."""
+        """Return the scope value of `values`, None if the resource has no scope."""
         return None if self.scope is None else values.get(self.scope)
 
     def comparison_digests(self, values: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return digests of the comparison_fields of `values`; None where a field is missing."""
+        """Return digests of the comparison fields of `values`; None for a missing field."""
         found = (
             (name, *_forms(extract(values))) for name, extract in self.comparison_fields.items()
         )
@@ -112,7 +109,7 @@ class Identity:
 
 
 def plain(*fields: str) -> Extractor:
-    """Return what reads fields as they are compared, all of them or none."""
+    """Return an extractor of the normalized values of `fields`, None if one is missing."""
 
     def read(values: Mapping[str, Any]) -> str | None:
         parts = [normalize(values.get(name)) for name in fields]
@@ -122,9 +119,9 @@ def plain(*fields: str) -> Extractor:
 
 
 def normalize(value: Any) -> str | None:
-    """Return a value as it is compared: one form of its characters, one case, one kind of space.
+    """Return a value normalized for comparison: NFKC, case folded, single spaces.
 
-    A date and its ISO text are the same; nothing and an empty text are nothing. Leading zeros count.
+    A date equals its ISO text; an empty text is None. Leading zeros are significant.
     """
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""The service as the engine needs it: what it shows, one record, one create. `remotes` has a class per resource."""
+"""Interface between the onboarding engine and the service, per resource: read lists and records, create."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ from bms_flows.onboarding.resources.snapshot import Snapshot
 
 
 class Created(msgspec.Struct, frozen=True):
-    """What the service answered to a create."""
+    """The service's response to a creation."""
 
     remote_id: str
     number: int | None = None
@@ -24,7 +24,7 @@ class Created(msgspec.Struct, frozen=True):
 
 
 class IdUnconfirmed(AmbiguousWrite):
-    """A create returned an id, and the record that it names can't be read (yet)."""
+    """A creation returned an id whose record is not readable (yet)."""
 
     def __init__(self, endpoint: Endpoint, remote_id: str) -> None:
         self.remote_id = remote_id
@@ -32,7 +32,7 @@ class IdUnconfirmed(AmbiguousWrite):
 
 
 class NotSent(Exception):
-    """A create was stopped before its first byte; `reason` is a short code."""
+    """A creation was stopped before its first byte was sent; `reason` is a code."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -40,7 +40,7 @@ class NotSent(Exception):
 
 
 class ListUnsettled(Exception):
-    """A list kept changing while it was read: records may be missing from what was read."""
+    """A list kept changing while it was read, so records may be missing."""
 
     retriable = True
     retry_after = 60.0
@@ -50,34 +50,34 @@ class ListUnsettled(Exception):
 
 
 class Remote(Protocol):
-    """The service's side of one resource."""
+    """Operations of the service on one resource."""
 
     @property
     def resource(self) -> Resource:
-        """What is created."""
+        """The resource."""
 
     @property
     def identity(self) -> Identity:
-        """How its records are told apart."""
+        """The match rules of the resource."""
 
     @property
     def create_endpoint(self) -> str:
-        """The operation that creates."""
+        """The name of the creating operation."""
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read every record of these parts, whatever its state; parts that don't exist are left out.
+        """Read all records of the given scopes, in any state; unknown scopes are skipped.
 
         `at` is the database's time before the first request.
         """
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
-        """Read what is new in the lists of a snapshot."""
+        """Return a snapshot with the records that are new in its lists."""
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
-        """Create a record, once; errors as the client's, and what `before_send` raises."""
+        """Create a record with one POST; raise the client's errors, and those of `before_send`."""
 
     async def read(self, remote_id: str) -> Any | None:
-        """Return a record with all its fields, None where there is none."""
+        """Return the detail of a record, None if there is none."""
 
     def known(self, record: Any) -> ServiceRecord:
-        """Return a record that was read as a list would show it."""
+        """Return a detail as the record of a list."""

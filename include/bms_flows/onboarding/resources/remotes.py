@@ -1,4 +1,4 @@
-"""The service's side of each resource that can be created (interface, operations 2 to 4 and 6 to 11)."""
+"""Employees, contacts and consultants in the service: list, read, create (operations 2 to 4, 6 to 11)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ from bms_flows.runtime.list_reader import FetchPage
 
 
 class Employees:
-    """Employees, by entity.
+    """Employees by entity.
 
-    `writer` sends the creates and should be a client of its own with `attempts=1`: a client that
-    waits and sends again by itself would do so beyond the time within which a create may leave.
+    `writer` sends creations and must be a separate client with `attempts=1`: a client with retries
+    would send after the time limit of a creation.
     """
 
     resource: Final = EMPLOYEE
@@ -43,7 +43,7 @@ class Employees:
         self._seen: dict[tuple[int, bytes], ServiceRecord] = {}
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read every employee of these entities, on standby and former ones included."""
+        """Read all employees of the entities, including standby and former employees."""
         lists: dict[str, ListState] = {}
         records: dict[str, ServiceRecord] = {}
         for entity in sorted(set(scopes)):
@@ -54,9 +54,9 @@ class Employees:
         return Snapshot(taken_at=at, lists=lists, records=records)
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
-        """Read the entities of a snapshot again: one request returns a whole list.
+        """Read the lists of a snapshot again; one request returns a whole list.
 
-        Each list is read twice: one answer may lack a record that the other one shows.
+        Read each list twice, because one response may lack a record of the other.
         """
         lists: dict[str, ListState] = {}
         records: dict[str, ServiceRecord] = {}
@@ -72,23 +72,23 @@ class Employees:
         return Created(made.guid_employee, made.id_employee, made.is_standby)
 
     async def read(self, remote_id: str) -> Any | None:
-        """Return an employee's detail."""
+        """Return the detail of an employee."""
         try:
             return (await self._reader.read_employee(remote_id)).record
         except NotFound:
             return None
 
     def known(self, record: Any) -> ServiceRecord:
-        """Return an employee's detail as a list would show it."""
+        """Return the detail of an employee as the record of a list."""
         return self._known(record, record.id_entity)
 
     async def _list(self, entity: int) -> dict[str, ServiceRecord]:
         listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
-        listed.require_all()  # a row without its key could be the one that is looked for
+        listed.require_all()  # a row without its key may be the expected record
         return {item.guid_employee: self._listed(item, entity) for item in listed}
 
     def _listed(self, item: Any, entity: int) -> ServiceRecord:
-        # Every chunk reads the list again: what was made of an unchanged item is used again.
+        # Every chunk reads the list again; reuse the records of unchanged items.
         mark = (entity, digest_of(item))
         if mark not in self._seen:
             self._seen[mark] = self._known(item, entity)
@@ -109,7 +109,7 @@ class Employees:
 
 
 class Crm(ABC):
-    """Contacts or consultants: paged lists, which items may come to and leave while they are read."""
+    """Contacts or consultants: paged lists that may change while they are read."""
 
     create_endpoint: ClassVar[str]
 
@@ -132,20 +132,20 @@ class Crm(ABC):
 
     @abstractmethod
     def _fetches(self) -> Mapping[str, FetchPage]:
-        """Return the lists that together show every record, by name."""
+        """Return the lists that together contain every record, by name."""
 
     @abstractmethod
     async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
-        """Send a create."""
+        """Send a creation."""
 
     @abstractmethod
     async def _detail(self, number: int) -> Any:
-        """Return a record; raise `NotFound`."""
+        """Return the detail of a record; raise `NotFound`."""
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read every record, deleted ones included; nothing where no scope is given.
+        """Read all records, including deleted records; nothing if `scopes` is empty.
 
-        Raises `ListUnsettled` where a list moved so much that records may be missing.
+        Raises `ListUnsettled` if a list changed so much that records may be missing.
         """
         empty = Snapshot(taken_at=at, lists={}, records={})
         if not set(scopes):
@@ -154,7 +154,7 @@ class Crm(ABC):
         return _merged(empty, at, read)
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
-        """Read what is new in each list, and a list whole where its ends can't tell that."""
+        """Read the new records of each list; read the whole list if they can't be determined."""
         read = {}
         for each in self._lists():
             state = snapshot.lists.get(each.name)
@@ -170,34 +170,34 @@ class Crm(ABC):
         ]
 
     async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
-        """Create a record and read it back; raise `AmbiguousWrite` where it isn't the one that was sent.
+        """Create a record and read it back; raise `AmbiguousWrite` if it differs from the body.
 
-        What the answer looks like is not shown by the interface: half of a number is a number too.
-        `IdUnconfirmed` carries an id whose record can't be read yet.
+        The interface does not show the form of the response, and part of a number is also a number.
+        Raises `IdUnconfirmed` if the record of the returned id is not readable yet.
         """
         made = await self._post(body, before_send)
         try:
             record = await self.read(str(made.id))
         except BmsError:
-            record = None  # the create was answered: no error of a read may say that it wasn't
+            record = None  # the creation succeeded: an error of the read must not report a failure
         endpoint = BY_NAME[self.create_endpoint]
         if record is None:
             raise IdUnconfirmed(endpoint, str(made.id))
         if contradicted(
             self.identity.comparison_digests(body), self.known(record).comparison_fields
         ):
-            raise AmbiguousWrite(endpoint, "answered with an id that leads elsewhere")
+            raise AmbiguousWrite(endpoint, "returned the id of a different record")
         return Created(str(record.id), record.id)
 
     async def read(self, remote_id: str) -> Any | None:
-        """Return a record's detail."""
+        """Return the detail of a record."""
         try:
             return await self._detail(int(remote_id))
         except NotFound:
             return None
 
     def known(self, record: Any) -> ServiceRecord:
-        """Return a record's detail as a list would show it."""
+        """Return the detail of a record as the record of a list."""
         values = msgspec.structs.asdict(record)
         return ServiceRecord(
             remote_id=str(record.id),
@@ -210,7 +210,7 @@ class Crm(ABC):
         )
 
     def _known(self, item: Any, mark: bytes) -> ServiceRecord:
-        # A whole reading passes a list twice: what was made of an unchanged item is used again.
+        # Two passes read the list; reuse the records of unchanged items.
         if mark not in self._seen:
             self._seen[mark] = self.known(item)
         return self._seen[mark]
@@ -230,7 +230,7 @@ class Contacts(Crm):
         super().__init__(own, contact_identity(own), reader, writer, settings)
 
     def _fetches(self) -> Mapping[str, FetchPage]:
-        # Whether filter=ALL has deleted contacts is not shown by the interface.
+        # The interface does not show whether filter=ALL includes deleted contacts.
         return {
             "contacts (ALL)": lambda number, size: self._reader.list_contacts(
                 filter="ALL", page_number=number, page_size=size
@@ -248,7 +248,7 @@ class Contacts(Crm):
 
 
 class Consultants(Crm):
-    """Consultants of the CRM; the interface names no way in which one is deleted."""
+    """Consultants of the CRM, which the service cannot delete."""
 
     resource: Resource = consultant()
     create_endpoint = "create_consultant"
@@ -287,4 +287,4 @@ def _merged(
 REMOTES: Final[Mapping[str, type[Employees] | type[Contacts] | type[Consultants]]] = {
     remote.resource.name: remote for remote in (Employees, Contacts, Consultants)
 }
-"""The service's side of each resource that can be created, by the resource's name."""
+"""The classes by name of their resource."""

@@ -1,7 +1,7 @@
-"""A snapshot of the service's lists: which records they contained at a time, without personal data.
+"""Snapshot of the service's lists: the records at a given time, without personal data.
 
-A drop takes one snapshot when it is planned. Later steps read only what is new since, and a row that
-was sent is resolved by what its snapshot lacked.
+Planning takes a snapshot for a drop. Later steps read only records that are new since the snapshot,
+and resolve an ambiguous creation by these new records.
 """
 
 import zlib
@@ -18,32 +18,32 @@ End = Literal["start", "end"]
 
 
 class ListState(msgspec.Struct, frozen=True, kw_only=True):
-    """One list: a fingerprint of each of its records, by remote id."""
+    """State of a list: fingerprints of its records by remote id."""
 
     fingerprints: Mapping[str, int]
     page_size: int = 0
-    """Rows of a full page, as the service gave them; 0 for a list without pages."""
+    """Rows per full page as returned by the service; 0 for a list without pages."""
     newest: End | None = None
-    """The end at which the list shows new records; None where no order was seen."""
+    """The end of the list at which new records appear, None if unknown."""
 
     @classmethod
     def of(
         cls, records: Iterable[ServiceRecord], page_size: int = 0, newest: End | None = None
     ) -> Self:
-        """Return the state of a list that contains `records`."""
+        """Return the state of a list of `records`."""
         fingerprints = {known.remote_id: known.fingerprint for known in records}
         return cls(fingerprints=fingerprints, page_size=page_size, newest=newest)
 
     def shows(self, known: ServiceRecord) -> bool:
-        """Whether the list contained a record as it is now."""
+        """Return whether the list contained an equal record."""
         return self.fingerprints.get(known.remote_id) == known.fingerprint
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The lists of a resource at a time, by name, and the records themselves, by remote id.
+    """The lists of a resource at a given time, by name, and their records by remote id.
 
-    `taken_at` is the database's time before the first request. A stored snapshot carries only the
-    records that concern its drop.
+    `taken_at` is the database's time before the first request. A stored snapshot contains only the
+    records that may match rows of its drop.
     """
 
     taken_at: datetime
@@ -51,13 +51,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     records: Mapping[str, ServiceRecord]
 
     def contains(self, remote_id: str) -> bool:
-        """Whether a list contained a record, in whatever state."""
+        """Return whether a list contained a record, changed or not."""
         return any(remote_id in each.fingerprints for each in self.lists.values())
 
     def new_since(self, earlier: "Snapshot | None") -> list[ServiceRecord]:
-        """Return the records that an earlier snapshot lacked or contained otherwise.
+        """Return the records that are new or changed since an earlier snapshot.
 
-        Without an earlier snapshot nothing is known to have existed: all of them.
+        Without an earlier snapshot, return all records.
         """
         if earlier is None:
             return list(self.records.values())
@@ -70,7 +70,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def refreshed(
         self, at: datetime, lists: Mapping[str, ListState], records: Mapping[str, ServiceRecord]
     ) -> "Snapshot":
-        """Return the snapshot with newer lists, and with the records that these were seen to contain."""
+        """Return the snapshot with newer lists and their records."""
         found = Snapshot(taken_at=at, lists={**self.lists, **lists}, records={})
         merged = {**self.records, **records}
         return msgspec.structs.replace(
@@ -78,7 +78,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def narrowed(self, digests: Collection[str], remote_ids: Collection[str]) -> "Snapshot":
-        """Return the snapshot with only the records found by `digests` or named, without values."""
+        """Return the snapshot with only the records that match `digests` or `remote_ids`, without values."""
         wanted = {
             known.remote_id: msgspec.structs.replace(known, values={})
             for known in self.records.values()
@@ -105,7 +105,7 @@ _DECODER = msgspec.msgpack.Decoder(_Stored)
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as compressed bytes; `decode_snapshot` reads them."""
+    """Return a snapshot as compressed bytes."""
     lists = {
         name: _StoredList(
             list(each.fingerprints),
@@ -120,7 +120,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def decode_snapshot(content: bytes) -> Snapshot:
-    """Read what `encode_snapshot` wrote."""
+    """Read a snapshot that `encode_snapshot` wrote."""
     stored = _DECODER.decode(zlib.decompress(content))
     lists = {
         name: ListState(
