@@ -28,14 +28,14 @@ def sync_contacts() -> dict[str, Any]:
     """Update `bms.contact`; return the manifest of the load."""
     params = get_current_context()["params"]
     given = {name: params[name] for name in ("filter", "id_client", "is_lead")}
-    return _sync(CONTACTS, lambda client: contacts(client, **given), _asked(params))
+    return _sync(CONTACTS, lambda client: contacts(client, **given), _options(params))
 
 
 def sync_consultants() -> dict[str, Any]:
     """Update `bms.consultant`; return the manifest of the load."""
     params = get_current_context()["params"]
     given = {name: params[name] for name in ("type", "id_client")}
-    return _sync(CONSULTANTS, lambda client: consultants(client, **given), _asked(params))
+    return _sync(CONSULTANTS, lambda client: consultants(client, **given), _options(params))
 
 
 def entities() -> list[int]:
@@ -46,17 +46,19 @@ def entities() -> list[int]:
 def sync_employees(id_entity: int) -> dict[str, Any]:
     """Update the employees of an entity in `bms.employee`; return the manifest of the load."""
     params = get_current_context()["params"]
-    kept = params["employee_details"] or FlowSettings.from_environment().employee_details
-    asked = RunOptions(
-        details=kept != "off",
-        private=kept == "full",
+    level = params["employee_details"] or FlowSettings.from_environment().employee_details
+    options = RunOptions(
+        details=level != "off",
+        private=level == "full",
         full=params["full"],
         accept_gone=params["accept_gone"],
     )
-    return _sync(EMPLOYEES, lambda client: employees(client, id_entity=id_entity), asked, id_entity)
+    return _sync(
+        EMPLOYEES, lambda client: employees(client, id_entity=id_entity), options, id_entity
+    )
 
 
-def _asked(params: Any) -> RunOptions:
+def _options(params: Any) -> RunOptions:
     return RunOptions(
         details=params["details"], full=params["full"], accept_gone=params["accept_gone"]
     )
@@ -65,7 +67,7 @@ def _asked(params: Any) -> RunOptions:
 def _sync(
     resource: MirroredResource,
     source_of: Callable[[Client], MirrorSource],
-    asked: RunOptions,
+    options: RunOptions,
     id_entity: int | None = None,
 ) -> dict[str, Any]:
     """Run a mirror once and report its load."""
@@ -74,7 +76,7 @@ def _sync(
 
     async def sync() -> dict[str, Any]:
         async with hook.client(counters) as client:
-            return await run.sync(client, flow, resource, source_of(client), asked, step)
+            return await run.sync(client, flow, resource, source_of(client), options, step)
 
     with (
         flow_context.counted(f"mirror_{resource.name}") as counters,
