@@ -121,7 +121,7 @@ def test_a_task_of_another_service_fails_before_requests_and_writes(
     )
     before = everything(warehouse)
     called, params = WRITING[task]
-    with run(**params), pytest.raises(ServiceMismatch, match="service_identity --confirm"):
+    with run(**params), pytest.raises(ServiceMismatch, match="bms service --confirm"):
         called()
     assert sandbox.truth()["requests"] == {}
     if "onboarding" not in task:  # its step is recorded as failed
