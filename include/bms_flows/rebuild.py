@@ -26,8 +26,7 @@ from upath import UPath
 
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.publish import publish
-from bms_flows.invoices.raw import ResponsesMissing
-from bms_flows.invoices.repeats import StoredResponses, reload
+from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse import database

@@ -1,1 +1,1 @@
-"""Client invoices: which days to read, reading them, loading them, saying what came of it."""
+"""The invoice flow: plan, fetch, decode, transform, validate, load, publish."""

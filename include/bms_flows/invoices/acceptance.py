@@ -1,4 +1,4 @@
-"""Publishing a load that was held for review as it is, from the stored answers: nothing is read again."""
+"""Publication of a held load that an operator accepted, from its stored responses."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -8,10 +8,10 @@ from sqlalchemy import select
 
 from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
-from bms_flows.invoices.outcome import Outcome
 from bms_flows.invoices.planning import held_loads
-from bms_flows.invoices.raw import ResponsesMissing
-from bms_flows.invoices.repeats import StoredResponses, reload
+from bms_flows.invoices.publish import complete
+from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
+from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -21,16 +21,16 @@ from bms_warehouse.tables import step_run
 
 
 def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str, Any] | None:
-    """Publish the held load `unit.accepts`, an operator having found it right; return its manifest.
+    """Publish the held load `unit.accepts` and return its manifest.
 
-    Days and invoices that were read again since are left as they are; None where that is all of it.
-    Raises `ResponsesMissing` when answers about its days are gone, and `Busy`.
+    Days and invoices that were read again since stay unchanged; returns None if no day is left.
+    Raises `ResponsesMissing` if a stored response is missing, and `Busy`.
     """
     with (
         recorded_step(flow, step) as step_run_id,
         lease_days(flow.warehouse, unit, step_run_id=step_run_id, task=step.task) as lease,
     ):
-        # Another run may have published these days since; from here on none can.
+        # Another run may have published these days since; the lease prevents it from here on.
         held = held_loads(flow.warehouse, [unit.id_entity], unit.days)
         left = next((each for each in held if each.accepts == unit.accepts), None)
         if left is None:
@@ -41,44 +41,44 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
 
 def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> dict[str, Any]:
     with flow.warehouse.connect() as connection:
-        kept, began = connection.execute(
+        details, started_at = connection.execute(
             select(step_run.c.details, step_run.c.started_at).where(step_run.c.id == unit.accepts)
         ).one()
-    date_of = kept.get("range_date", flow.settings.invoice_range_date)
-    read_at = datetime.fromisoformat(kept["read_at"]) if "read_at" in kept else began
-    stored = StoredResponses(flow.path(kept["raw"]), kept["zone"], date_of, read_at)
+    range_date = details.get("range_date", flow.settings.invoice_range_date)
+    read_at = datetime.fromisoformat(details["read_at"]) if "read_at" in details else started_at
+    stored = StoredResponses(flow.path(details["raw"]), details["zone"], range_date, read_at)
     if stored.lacks(unit):
         raise ResponsesMissing(
-            f"entity {unit.id_entity}, {unit.span}: raw answers of step {unit.accepts} are gone; "
-            "run these days again"
+            f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "
+            "missing; run these days again"
         )
-    names = Languages(kept["language"], flow.settings.language)
+    names = Languages(details["language"], flow.settings.language)
     landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
-    outcome = Outcome(
+    record = LoadRecord(
         unit,
         step_run_id,
-        kept["raw"],
+        details["raw"],
         flow.name(landing.parquet),
         names.read,
-        kept["zone"],
-        date_of,
-        kept.get("fields_held", ()),
+        details["zone"],
+        range_date,
+        details.get("fields_held", ()),
     )
     with (
-        flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as before,
+        flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
         flow.warehouse.begin() as connection,
     ):
-        lease.writes(connection)
-        merging = Loader(connection, step_run_id, names, clock(connection))
-        load = reload(
-            before,
-            merging,
+        lease.name_session(connection)
+        loader = Loader(connection, step_run_id, names, clock(connection))
+        transform = reload(
+            committed,
+            loader,
             unit,
             stored,
             later=True,
             parquet=landing.parquet,
-            renew=partial(lease.renew, before),
+            renew=partial(lease.renew, committed),
         )
         lease.fence(connection)
-        outcome.complete(load, merging, landing, flow.settings.time_zone)
-    return outcome.manifest(load)
+        complete(record, transform, loader, landing, flow.settings.time_zone)
+    return record.manifest(transform)

@@ -1,8 +1,8 @@
-"""Answers of the invoice list become columns at once, where every row is just as described.
+"""Decoder of invoice responses: straight into columns, or row by row for unusual responses.
 
-Arrow reads JSON straight into columns, in a fifth of the time that an object for each row takes.
-It is looser than `bms.decoding` in some points and names no row, so an answer in which anything
-is out of the ordinary is read row by row there; both give the same rows.
+Arrow reads JSON into columns in a fifth of the time that one object per row takes. But Arrow accepts
+more than the interface describes, and its errors name no row. So `bms.decoding` reads a response
+with any deviation row by row. Both ways return the same rows.
 """
 
 import typing
@@ -30,7 +30,7 @@ KINDS = {
 
 
 def _kind(type_: typing.Any) -> pa.DataType:
-    """Return the column type of a field's type, which may be optional and annotated."""
+    """Return the column type of a field's type, optional and annotated types included."""
     kind = (typing.get_args(type_) or (type_,))[0]
     return KINDS[typing.get_args(kind)[0] if typing.get_args(kind) else kind]
 
@@ -38,22 +38,22 @@ def _kind(type_: typing.Any) -> pa.DataType:
 SCHEMA = pa.schema(
     [(each.encode_name, _kind(each.type)) for each in msgspec.structs.fields(ClientInvoice)]
 )
-"""The record's fields as columns; dates are texts until their format is known."""
+"""The record's fields as columns; dates stay texts until `bms_flows.runtime.columns` parses them."""
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)
 CODE_NAMES = {
     "invoice_type_name": "invoice_type",
     "payment_mode_name": "payment_mode",
     "status_name": "status",
 }
-"""Fields that name a code in the language asked for, and the code's field."""
+"""Fields that name a code in the requested language, with the code's field."""
 QUOTED_MONEY = f'"(?:{"|".join(ClientInvoice.MONEY)})"\\s*:\\s*"'
 BLOCK = 1 << 20
-"""Bytes that Arrow parses at once; a row must fit into one."""
+"""Bytes per block that Arrow parses; a row must fit into one block."""
 
 
 @dataclass(frozen=True)
 class ColumnarResponse:
-    """The rows of one answer as columns, dates still as texts, and the answer as it came."""
+    """The rows of one response as columns, with dates as texts, and the response body."""
 
     rows: pa.Table
     body: bytes = field(repr=False)
@@ -63,30 +63,30 @@ Response = ColumnarResponse | Rows[ClientInvoice]
 
 
 class ResponseReader:
-    """Reads answers of `list_client_invoices`; for one thread."""
+    """Decodes responses of `list_client_invoices`; not thread-safe."""
 
     def __init__(self) -> None:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
     def read(self, body: bytes) -> Response:
-        """Return the answer as columns if it can be, else as records; `MalformedResponse` if neither."""
+        """Return the response as columns if possible, else as records; raise `MalformedResponse`."""
         rows = read_columns(body)
         return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
     def records(self, body: bytes) -> Rows[ClientInvoice]:
-        """Return the answer as records, with what is wrong or new about each."""
+        """Return the response as records, with the deviations of each."""
         return self._records.rows(body)
 
 
 def read_columns(body: bytes) -> pa.Table | None:
-    """Return the rows of an answer as columns named as on the wire, None if a closer look is due."""
-    # Arrow takes an amount from a text as well. (Searched by Arrow, which lets other threads work.)
+    """Return the rows of a response as columns, None if the response must be read row by row."""
+    # Arrow would also accept a quoted amount. Arrow's search releases the GIL.
     if pc.match_substring_regex(pa.scalar(body, pa.binary()), QUOTED_MONEY).as_py():
         return None
     try:
         raws = OUTLINE.decode(body)
         lines = b"\n".join(raws)
-        # Arrow dies of a line that begins with null: only objects, each on a line of its own.
+        # Arrow crashes on a line that begins with null: require one object per line.
         if lines.count(b"\n") >= len(raws) or not all(bytes(raw).startswith(b"{") for raw in raws):
             return None
         rows = json.read_json(
@@ -94,7 +94,7 @@ def read_columns(body: bytes) -> pa.Table | None:
             json.ReadOptions(use_threads=False, block_size=BLOCK),
             json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error"),
         )
-        rows.validate(full=True)  # texts are UTF-8
+        rows.validate(full=True)  # rejects texts that are not UTF-8
     except (*UNREADABLE, pa.ArrowException):
         return None
     whole = all(rows.column(name).null_count == 0 for name in REQUIRED)

@@ -1,4 +1,4 @@
-"""Reading windows of invoices: several requests ahead of the loader, in order, within bounds."""
+"""Fetching of invoice windows: several requests in advance, in order, within memory bounds."""
 
 import asyncio
 from collections import deque
@@ -13,7 +13,7 @@ from bms_flows.runtime.windows import Window
 WindowResponse = tuple[Window, Response]
 
 MAX_RESPONSE_BYTES, MAX_WAITING_BYTES = 3_000_000, 9_000_000
-"""Bytes: of one answer, and of all that wait for the loader; as columns they take twice as much."""
+"""Limits for one response and for all responses that wait; columns take twice as much memory."""
 
 
 async def fetch(
@@ -24,50 +24,52 @@ async def fetch(
     language: Literal["EN", "FR"],
     ahead: int,
 ) -> AsyncIterator[WindowResponse]:
-    """Yield the windows' answers in the windows' order, `ahead` requests under way at most.
+    """Yield the windows' responses in the windows' order, with at most `ahead` open requests.
 
-    What came so far tells how big a day is: windows are cut so that their answers stay below
-    `MAX_RESPONSE_BYTES`, and fewer requests are under way than allowed where answers would fill `MAX_WAITING_BYTES`.
-    A range that the service refuses is halved, down to a day.
+    The largest response so far gives the size of a day. Windows are cut so that a response stays
+    below `MAX_RESPONSE_BYTES`, and fewer requests are open if responses would exceed
+    `MAX_WAITING_BYTES`. A range that the service refuses is halved, down to one day.
     """
     todo = deque(windows)
     reader = ResponseReader()
-    under_way: deque[tuple[Window, asyncio.Task[list[WindowResponse]]]] = deque()
-    day = 0.0  # bytes, by the biggest answer
+    open_requests: deque[tuple[Window, asyncio.Task[list[WindowResponse]]]] = deque()
+    day_bytes = 0.0
 
     def next_window() -> Window | None:
-        """Return the next window to ask for, if there is room for its answer."""
-        if not todo or len(under_way) >= (ahead if day else min(ahead, 2)):
+        """Return the next window to request, None if there is no room for its response."""
+        if not todo or len(open_requests) >= (ahead if day_bytes else min(ahead, 2)):
             return None
-        fitting = max(1, int(MAX_RESPONSE_BYTES / day)) if day else todo[0].days
+        fitting = max(1, int(MAX_RESPONSE_BYTES / day_bytes)) if day_bytes else todo[0].days
         first, *rest = todo[0].cut(min(fitting, todo[0].days))
-        waiting = sum(window.days for window, _ in under_way)
-        if under_way and day * (waiting + first.days) > MAX_WAITING_BYTES:
+        waiting = sum(window.days for window, _ in open_requests)
+        if open_requests and day_bytes * (waiting + first.days) > MAX_WAITING_BYTES:
             return None
         todo.popleft()
         todo.extendleft(reversed(rest))
         return first
 
-    def ask() -> None:
+    def request() -> None:
         while window := next_window():
-            answer = asyncio.create_task(_answers(client, reader, id_entity, window, language))
-            under_way.append((window, answer))
+            task = asyncio.create_task(_responses(client, reader, id_entity, window, language))
+            open_requests.append((window, task))
 
     try:
-        while todo or under_way:
-            ask()
-            answers = await under_way.popleft()[1]
-            day = max(day, *(len(rows.body) / window.days for window, rows in answers))
-            ask()  # where one request is allowed, it is under way while the loader works
-            while answers:
-                yield answers.pop(0)  # not kept here while the loader works on it
+        while todo or open_requests:
+            request()
+            responses = await open_requests.popleft()[1]
+            day_bytes = max(
+                day_bytes, *(len(each.body) / window.days for window, each in responses)
+            )
+            request()  # a single allowed request runs while the loader works
+            while responses:
+                yield responses.pop(0)  # freed here before the loader works on it
     finally:
-        for _, task in under_way:
+        for _, task in open_requests:
             task.cancel()
-        await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
+        await asyncio.gather(*(task for _, task in open_requests), return_exceptions=True)
 
 
-async def _answers(
+async def _responses(
     client: Client,
     reader: ResponseReader,
     id_entity: int,
@@ -75,7 +77,7 @@ async def _answers(
     language: Literal["EN", "FR"],
 ) -> list[WindowResponse]:
     try:
-        answer = await client.client_invoices(
+        response = await client.client_invoices(
             reader.read,
             id_entity=id_entity,
             start_date=window.start,
@@ -86,7 +88,7 @@ async def _answers(
         if window.days == 1:
             raise
         halves = [
-            await _answers(client, reader, id_entity, half, language) for half in window.halves()
+            await _responses(client, reader, id_entity, half, language) for half in window.halves()
         ]
-        return [answered for half in halves for answered in half]
-    return [(window, answer)]
+        return [each for half in halves for each in half]
+    return [(window, response)]

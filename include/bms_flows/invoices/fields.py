@@ -1,4 +1,4 @@
-"""The fields of a load of invoices: counted while answers come, then compared with the warehouse."""
+"""Field statistics of an invoice load, compared with the fields stored in the warehouse."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,70 +24,77 @@ FIELDS = tuple(
     for each in msgspec.structs.fields(ClientInvoice)
     if each.encode_name not in REQUIRED
 )
-"""Fields that may be empty; a row without one of the others is quarantined."""
+"""Fields that may be empty; a row without a required field is quarantined."""
 
 HISTORY_SPAN = timedelta(days=28)
-"""Recent history of new invoices: so far from the unit's first day, and the rows seen last."""
+"""Recent history of new invoices: within this distance of the unit's first day."""
 HISTORY_ROWS = 20
+"""Rows of recent history, the latest first."""
 GRACE_DAYS = 7
-"""Rows of history that were first seen later after their day than this, and than the new rows, don't compare."""
+"""Rows first seen longer after their day than this, and than the new rows, are no history."""
 
 
 @dataclass
 class FieldCounter:
-    """Counts of the rows taken in so far."""
+    """Counts of the rows transformed so far."""
 
     rows: int = 0
     new: int = 0
     counts: FieldCounts = field(default_factory=FieldCounts)
     mistyped: Counter[str] = field(default_factory=Counter)
-    """Of rows that stand here and differ: those with a value of another type."""
+    """Changed rows whose value has an unexpected type."""
     new_mistyped: Counter[str] = field(default_factory=Counter)
 
     def add(
-        self, rows: pa.Table, differing: pa.Table, new: pa.Array, answer: Rows[ClientInvoice] | None
+        self,
+        rows: pa.Table,
+        differing: pa.Table,
+        new: pa.Array,
+        records: Rows[ClientInvoice] | None,
     ) -> None:
-        """Add the rows of an answer: all, those that differ, and which of these are new.
+        """Add the rows of a response: all rows, differing rows, and which of these are new.
 
-        `answer` are the records, None where every value was as described.
+        `records` is None if every value is as the interface describes.
         """
         self.rows += rows.num_rows
         self.new += new.true_count
         for name in FIELDS:
             self.counts.missing[name] += rows.column(name).null_count
-        if answer is None:
+        if records is None:
             return
-        self.counts.coerced.update(answer.coerced)
-        self.counts.mistyped.update(answer.mistyped)
-        if answer.mistyped:
+        self.counts.coerced.update(records.coerced)
+        self.counts.mistyped.update(records.mistyped)
+        if records.mistyped:
             extras = differing.column("_extra").to_pylist()
             for extra, is_new in zip(extras, new.to_pylist(), strict=True):
-                names = answer.mistyped.keys() & msgspec.json.decode(extra or "{}").keys()
+                names = records.mistyped.keys() & msgspec.json.decode(extra or "{}").keys()
                 (self.new_mistyped if is_new else self.mistyped).update(names)
 
 
 def compare_fields(
-    before: Connection, tally: FieldCounter, merging: Loader, unit: Unit
+    committed: Connection, counter: FieldCounter, loader: Loader, unit: Unit
 ) -> dict[str, FieldFound]:
-    """Return what a load, all of it merged, holds in each field beside what the warehouse held.
+    """Compare each field of a completely merged load with the warehouse before the load.
 
-    `before` reads what is committed. Names of codes are left out: they depend on the language. A
-    load that changed no row, and one with a value in every field, cost no query.
+    `committed` reads what was committed before. Code names are left out, because they depend on the
+    language. A load without changes, and a load with a value in every field, cost no query.
     """
     names = [name for name in FIELDS if name not in CODE_NAMES]
-    missing = tally.counts.missing
-    emptied = _emptied(merging, names)
-    filled_before = _filled_before(merging, unit, emptied)
-    without = [name for name in names if missing[name] == tally.rows or tally.new_mistyped[name]]
-    usual_rows, usual = _usual(before, merging, unit, without) if tally.new else (0, {})
+    missing = counter.counts.missing
+    emptied = _emptied(loader, names)
+    filled_before = _filled_before(loader, unit, emptied)
+    without = [
+        name for name in names if missing[name] == counter.rows or counter.new_mistyped[name]
+    ]
+    usual_rows, usual = _usual(committed, loader, unit, without) if counter.new else (0, {})
     return {
         name: FieldFound(
-            filled=tally.rows - missing[name],
+            filled=counter.rows - missing[name],
             filled_before=filled_before.get(name, 0),
             emptied=emptied.get(name, 0),
-            mistyped=tally.mistyped[name],
-            new=tally.new,
-            new_mistyped=tally.new_mistyped[name],
+            mistyped=counter.mistyped[name],
+            new=counter.new,
+            new_mistyped=counter.new_mistyped[name],
             usual_rows=usual_rows,
             usual=usual.get(name, 0),
         )
@@ -95,38 +102,38 @@ def compare_fields(
     }
 
 
-def days_without(merging: Loader, names: Sequence[str]) -> dict[str, set[date]]:
-    """Return, for each field of `names`, the days of the rows written by a load without a value."""
+def days_without(loader: Loader, names: Sequence[str]) -> dict[str, set[date]]:
+    """Return for each field the days of the rows that the load wrote without a value."""
     return {
         name: stored.days_without(
-            merging.connection,
+            loader.connection,
             client_invoice_version,
             name,
-            step_run_id=merging.step_run_id,
-            observed_at=merging.at,
+            step_run_id=loader.step_run_id,
+            observed_at=loader.observed_at,
         )
         for name in names
     }
 
 
-def _emptied(merging: Loader, names: Sequence[str]) -> dict[str, int]:
-    if not merging.changed:
+def _emptied(loader: Loader, names: Sequence[str]) -> dict[str, int]:
+    if not loader.changed:
         return {}
     return stored.emptied(
-        merging.connection,
+        loader.connection,
         client_invoice_version,
         names,
-        step_run_id=merging.step_run_id,
-        observed_at=merging.at,
+        step_run_id=loader.step_run_id,
+        observed_at=loader.observed_at,
     )
 
 
-def _filled_before(merging: Loader, unit: Unit, emptied: Mapping[str, int]) -> dict[str, int]:
-    """Return how many rows of the unit's days had a value before, of the fields that lost some."""
+def _filled_before(loader: Loader, unit: Unit, emptied: Mapping[str, int]) -> dict[str, int]:
+    """Return how many rows of the unit's days had a value before, for fields that lost values."""
     if not emptied:
         return {}
     now = stored.filled(
-        merging.connection,
+        loader.connection,
         client_invoice,
         [*emptied],
         where="id_entity = %(id_entity)s and _day = any(%(days)s) and _missing_since is null",
@@ -136,14 +143,14 @@ def _filled_before(merging: Loader, unit: Unit, emptied: Mapping[str, int]) -> d
 
 
 def _usual(
-    before: Connection, merging: Loader, unit: Unit, names: Sequence[str]
+    committed: Connection, loader: Loader, unit: Unit, names: Sequence[str]
 ) -> tuple[int, dict[str, int]]:
-    """Return what recent invoices had in `names`, fields without values in new rows of the load."""
+    """Return recent invoices, and how many had a value in `names`, fields empty in new rows."""
     if not names:
         return 0, {}
-    age = (merging.at.date() - unit.span.end).days
+    age = (loader.observed_at.date() - unit.span.end).days
     return stored.usual(
-        before,
+        committed,
         client_invoice,
         client_invoice_version,
         names,

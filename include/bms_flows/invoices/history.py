@@ -1,4 +1,4 @@
-"""What the warehouse knows from before, for plans and checks."""
+"""History of an entity's loads in the warehouse, for plans and checks."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -19,7 +19,7 @@ from bms_warehouse.tables import client_invoice, client_invoice_day, control_tot
 def load_history(
     connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo
 ) -> History:
-    """Return what a check of `unit`, which read `days`, needs to know from before."""
+    """Return the history that the checks of `unit`, which read `days`, compare with."""
     read = set(days)
     day = client_invoice_day.c
     counts = connection.execute(
@@ -56,7 +56,7 @@ def load_history(
 
 
 def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[HeldDay]]:
-    """Return how days came that were held for few invoices."""
+    """Return the earlier counts of days that were held for few invoices."""
     steps = connection.execute(
         select(step_run.c.details["few"], step_run.c.started_at).where(
             step_run.c.flow == "invoice_extraction",
@@ -73,7 +73,7 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
 
 
 def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> set[str]:
-    """Return the fields whose loss of values an operator has accepted since a moment."""
+    """Return the fields whose loss of values an operator has accepted since `since`."""
     accepted = connection.scalars(
         select(step_run.c.details["fields_accepted"]).where(
             step_run.c.flow == "invoice_extraction",
@@ -98,7 +98,7 @@ def _year(country: str, year: int) -> frozenset[date]:
 
 
 def read_days(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[ReadDay]:
-    """Return every day that was read, in the company's days; not one that wasn't over then."""
+    """Return every day that was complete when it was read, with dates in the company's zone."""
     day = client_invoice_day.c
     rows = connection.execute(
         select(day.day, day.read_at, day.changed_at, day.open_invoices).where(
@@ -115,5 +115,5 @@ def read_days(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[Re
 
 
 def local_date(moment: datetime, zone: ZoneInfo) -> date:
-    """Return the company's day of a moment."""
+    """Return the date of a moment in the company's zone."""
     return moment.astimezone(zone).date()

@@ -1,4 +1,4 @@
-"""Days of an entity are worked on by one run at a time, whatever the schedulers do."""
+"""Leases on the days of an entity: one run at a time loads a day."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -17,57 +17,57 @@ from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import client_invoice_lease as lease
 
 LIFE = timedelta(minutes=10)
-"""A lease not renewed for so long may be taken over; answers taken in renew it."""
+"""Lifetime of a lease without renewal; then another run may take the days over."""
 
 RENEWAL_S = 60.0
-"""Seconds between two renewals at least."""
+"""Minimum seconds between two renewals."""
 
 EXCLUSION_VIOLATION = "23P01"
 
 
 @dataclass
 class Lease:
-    """Days held by a run."""
+    """A step run's lease on its windows."""
 
     step_run_id: int
     windows: int
     renewed_at: float
-    """By a clock that nobody sets."""
+    """Monotonic clock."""
 
     def renew(self, connection: Connection) -> None:
-        """Hold on for another while."""
+        """Extend the lease, at most once in `RENEWAL_S`."""
         if time.monotonic() - self.renewed_at < RENEWAL_S:
             return
         mine = lease.c.step_run_id == self.step_run_id
         connection.execute(update(lease).where(mine).values(expires_at=clock(connection) + LIFE))
         self.renewed_at = time.monotonic()
 
-    def writes(self, connection: Connection) -> None:
-        """Name the session after the step until its transaction ends.
+    def name_session(self, connection: Connection) -> None:
+        """Name the database session after the step until its transaction ends.
 
-        Whoever takes the days over ends the session: what it merged and never commits, because its
-        machine is gone or stands still, would hold up every other load of the same rows.
+        A run that takes the days over ends the session by this name. Otherwise the row locks of a
+        worker that was lost or suspended would block every other load of the same rows.
         """
         connection.execute(
             select(func.set_config("application_name", _session(self.step_run_id), True))
         )
 
     def fence(self, connection: Connection) -> None:
-        """Raise `LeaseLost` unless the lease is still held; the lease then stays held to the transaction's end."""
+        """Lock the lease until the transaction ends; raise `LeaseLost` if a window was lost."""
         held = (
             select(lease.c.step_run_id)
             .where(lease.c.step_run_id == self.step_run_id)
             .with_for_update()
         )
         if len(connection.execute(held).all()) != self.windows:
-            raise LeaseLost("these days were taken over by another run while this one stood still")
+            raise LeaseLost("another run took these days over while this run was suspended")
 
 
 @contextmanager
 def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> Iterator[Lease]:
-    """Hold the days for the block; raise `Busy` where another task holds some of them.
+    """Lease the unit's days for the block; raise `Busy` if another task holds some of them.
 
-    An earlier try of the same `task` is pushed aside: it can publish nothing any more.
+    An earlier attempt of the same `task` loses its lease and can no longer publish.
     """
     held = Lease(step_run_id, len(unit.windows), time.monotonic())
     try:
@@ -114,7 +114,7 @@ def _session(step_run_id: int) -> str:
 
 
 def _end_sessions(connection: Connection, steps: Iterable[int]) -> None:
-    """End what these steps have begun to write, before they are waited for."""
+    """End the writing sessions of these steps, so that their row locks block no other session."""
     names = [_session(each) for each in steps]
     if names:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Merging what differs into the tables while answers still come, all in one transaction."""
+"""Loader of invoices: merges new and changed rows into the tables, in one transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +10,14 @@ from bms_warehouse import loads
 from bms_warehouse.tables import client_invoice, client_invoice_version, code_name
 
 RESOURCE = client_invoice.name
-"""The resource by its table's name, as quarantine, files and names of codes know it."""
+"""The resource's name in quarantine, files and code names."""
 BATCH_ROWS = 8_000
-"""Rows merged at once: enough to be fast, few enough that the next are read meanwhile."""
+"""Rows per merge: enough for speed, few enough that fetching continues in parallel."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """The language a load was read in, and the one that stands beside the rows."""
+    """The language that a load was read in, and the language of the names shown in its rows."""
 
     read: str
     shown: str
@@ -25,13 +25,13 @@ class Languages:
 
 @dataclass
 class Loader:
-    """A load's rows on their way into the tables; nothing shows before the caller commits."""
+    """Stages rows and merges them in batches; the caller commits."""
 
     connection: Connection
     step_run_id: int
     names: Languages
-    at: datetime
-    """When all of the load's rows count as seen, by the database's clock."""
+    observed_at: datetime
+    """Observation time of all rows of the load, by the database's clock."""
     inserted: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -41,9 +41,9 @@ class Loader:
         loads.create_staging(self.connection, client_invoice)
 
     def add(self, rows: loads.CopyBuffer) -> None:
-        """Take rows that are new or differ; they are merged once there are enough of them."""
+        """Stage new and changed rows; merge once `BATCH_ROWS` are staged."""
         if not rows.rows:
-            # Years without a change: a session that asked nothing for long would be ended.
+            # PostgreSQL ends a session that is idle in a transaction for too long.
             self.connection.execute(text("select 1"))
             return
         loads.stage(self.connection, client_invoice, rows)
@@ -52,7 +52,7 @@ class Loader:
             self.merge()
 
     def merge(self) -> None:
-        """Merge what is staged."""
+        """Merge the staged rows."""
         if not self._staged:
             return
         self._show_names()
@@ -61,7 +61,7 @@ class Loader:
             client_invoice,
             client_invoice_version,
             step_run_id=self.step_run_id,
-            observed_at=self.at,
+            observed_at=self.observed_at,
         )
         loads.empty_staging(self.connection, client_invoice)
         self._staged = 0
@@ -70,7 +70,7 @@ class Loader:
         self.unchanged += merged.unchanged
 
     def _show_names(self) -> None:
-        """Give staged rows the names of their codes in the language shown, as far as known."""
+        """Set the known code names of staged rows in the language shown."""
         if self.names.read == self.names.shown:
             return
         for name, code in CODE_NAMES.items():

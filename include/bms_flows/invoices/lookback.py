@@ -1,26 +1,27 @@
-"""Which older days are worth another look; pure.
+"""Selection of older days to read again; pure.
 
-The service has no change time, and payments, sending and cancelling change old invoices without a
-trace. So a run re-reads the latest days always; older days with an open invoice at growing
-intervals since the look that last changed something; and of all days a small share in rotation.
-A day that was never read, between the first that was and the latest, comes before these: no run
-was there while it was among the latest.
+The service offers no change time, and payments, sending and cancellation change old invoices. So a
+run always reads the latest days again. It reads older days with open invoices at growing intervals
+since their last change, and a small share of all days in rotation. Days between the first and the
+latest that no run has read come before these.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from bms_flows.runtime.windows import DAY, Window
 
 LONGEST_INTERVAL = 32
-"""Days; looks at a quiet day with open invoices are 1, 2, 4, 8, 16, 32, 32, … days apart."""
+"""Days; unchanged days with open invoices are read 1, 2, 4, 8, 16, 32, 32, … days apart."""
+MOVED_REACH = 31 * DAY
+"""Assumed limit of a date change: this far from the old day, or ahead of today."""
 
 
 @dataclass(frozen=True)
 class ReadDay:
-    """A day in our store: when it was last read, when a read last changed it, what is open."""
+    """A stored day: when it was last read, when a read last changed it, its open invoices."""
 
     day: date
     read_on: date
@@ -28,14 +29,14 @@ class ReadDay:
     open_invoices: int
 
     def due_on(self) -> date:
-        """Return from when on the day is due for another look."""
-        quiet = (self.read_on - self.changed_on).days
-        return self.read_on + timedelta(days=max(1, min(quiet, LONGEST_INTERVAL)))
+        """Return the date from which the day is due again."""
+        unchanged_days = (self.read_on - self.changed_on).days
+        return self.read_on + timedelta(days=max(1, min(unchanged_days, LONGEST_INTERVAL)))
 
 
 @dataclass(frozen=True)
 class LookbackPlan:
-    """What to read beside the days asked for: windows, and how many due days the budget left out."""
+    """The windows to read, and the number of due days that the budget left out."""
 
     windows: Sequence[Window]
     over_budget: int
@@ -51,15 +52,15 @@ def plan_lookback(
     rotation: int,
     gap: int,
 ) -> LookbackPlan:
-    """Return the windows to read: the days asked for, the latest days, and older ones that are due.
+    """Return the windows to read: requested days, latest days, and older days that are due.
 
-    `lookback_days` before the end of `asked` are read always; of older days at most `budget` that
-    are due, those never read first, then the longest unseen, and one in `rotation` of all. Windows
-    at most `gap` days apart become one request.
+    The last `lookback_days` before the end of `asked` are always read. Of older due days at most
+    `budget` are read: days never read first, then the days with the oldest read. One in `rotation`
+    of all older days is read in addition. Windows at most `gap` days apart become one request.
     """
     tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
-    older = [looked for looked in stored if looked.day < tail.start]
-    oldest_first = sorted(older, key=lambda looked: (looked.read_on, looked.day))
+    older = [each for each in stored if each.day < tail.start]
+    oldest_first = sorted(older, key=lambda each: (each.read_on, each.day))
     due = _never_read(older, tail.start)
     due += [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
     share = math.ceil(len(older) / rotation)
@@ -71,10 +72,37 @@ def plan_lookback(
 
 
 def _never_read(older: Sequence[ReadDay], end: date) -> list[date]:
-    """Return the days before `end` that are missing since the first of `older`."""
-    read = {looked.day for looked in older}
+    """Return the unread days from the first of `older` to `end`, exclusive."""
+    read = {each.day for each in older}
     first = min(read, default=end)
     return [day for n in range((end - first).days) if (day := first + n * DAY) not in read]
+
+
+def search_windows(
+    missing: Collection[Window],
+    read: Collection[date],
+    *,
+    today: date,
+    lookback_days: int,
+    most: int,
+) -> list[Window]:
+    """Return the days to search for the invoices that are missing from the windows `missing`.
+
+    A missing invoice was deleted or got another date, and the service can only be queried by day.
+    The search covers the look-back, the next month, and at most `most` days (the latest) within a
+    month of each window. Days in `read` are left out.
+    """
+    if not missing:
+        return []
+    recent = Window(today - lookback_days * DAY, today + MOVED_REACH)
+    around = {
+        day
+        for window in missing
+        for day in Window(window.start - MOVED_REACH, window.end + MOVED_REACH)
+        if day not in recent
+    }
+    days = {*recent, *sorted(around.difference(read))[-most:]} - {*read}
+    return join_windows((Window(day, day) for day in days), gap=0)
 
 
 def join_windows(windows: Iterable[Window], gap: int) -> list[Window]:

@@ -1,4 +1,4 @@
-"""What a run will do: the units of the days asked for and of the look back, or suspect loads."""
+"""The plan of a run: units of the requested days and the look-back, or held loads to publish."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from bms_warehouse.tables import step_run
 
 
 def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSettings) -> list[Unit]:
-    """Return the units of just the days asked for."""
+    """Return the units of the requested days alone."""
     return [
         unit
         for entity in entities
@@ -26,7 +26,7 @@ def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSetting
 def plan_with_lookback(
     engine: Engine, entities: Iterable[int], asked: Window, settings: FlowSettings, *, today: date
 ) -> tuple[list[Unit], int]:
-    """Return the units of the days asked for and of older ones, and how many days are over budget."""
+    """Return the units of the requested and older days, and the number of days over budget."""
     planned: list[Unit] = []
     over_budget = 0
     for entity in entities:
@@ -49,38 +49,44 @@ def plan_with_lookback(
 def held_loads(
     engine: Engine, entities: Iterable[int], asked: Iterable[date] | None = None
 ) -> list[Unit]:
-    """Return the suspect loads of `entities` that stand as the last word.
+    """Return the held loads of `entities`, restricted to the days that they can still publish.
 
-    Each with those of its days alone that were `asked` for, where days are, and that no later load
-    has read: of several in doubt about a day the latest counts, and one that was published since
-    is never overwritten.
+    A later load that has read a day replaces the held one for this day. With `asked`, only these
+    days are returned.
     """
-    ended = select(step_run.c.id, step_run.c.state, step_run.c.details).where(
-        step_run.c.flow == "invoice_extraction",
-        step_run.c.step == "extract",
-        step_run.c.id_entity.in_(list(entities)),
-    )
-    oldest = (
-        select(func.min(step_run.c.id))
-        .where(step_run.c.flow == "invoice_extraction", step_run.c.state == "suspect")
-        .scalar_subquery()
-    )
-    ended = ended.where(step_run.c.state.in_(("complete", "suspect")), step_run.c.id >= oldest)
-    with engine.connect() as connection:
-        loads = [
-            # What was accepted is as old as the answers it was made of.
-            (details.get("accepts") or number, state == "complete", Unit.from_dict(details))
-            for number, state, details in connection.execute(ended)
-        ]
-    wanted = None if asked is None else {*asked}
+    loads = _loads_since_oldest_held(engine, [*entities])
+    requested = None if asked is None else {*asked}
     found = []
     read: dict[int, set[date]] = defaultdict(set)
     for number, published, unit in sorted(loads, key=lambda load: load[:2], reverse=True):
         left = unit.days - read[unit.id_entity]
         read[unit.id_entity] |= left
-        if wanted is not None:
-            left &= wanted
+        if requested is not None:
+            left &= requested
         if left and not published:
             windows = join_windows((Window(day, day) for day in left), gap=0)
             found.append(Unit(unit.id_entity, tuple(windows), accepts=number))
     return found[::-1]
+
+
+def _loads_since_oldest_held(engine: Engine, entities: list[int]) -> list[tuple[int, bool, Unit]]:
+    """Return each load's step run, whether the load was published, and its unit."""
+    step = step_run.c
+    oldest = (
+        select(func.min(step.id))
+        .where(step.flow == "invoice_extraction", step.state == "suspect")
+        .scalar_subquery()
+    )
+    ended = select(step.id, step.state, step.details).where(
+        step.flow == "invoice_extraction",
+        step.step == "extract",
+        step.id_entity.in_(entities),
+        step.state.in_(("complete", "suspect")),
+        step.id >= oldest,
+    )
+    with engine.connect() as connection:
+        return [
+            # An accepted load is as old as the responses that it was made of.
+            (details.get("accepts") or number, state == "complete", Unit.from_dict(details))
+            for number, state, details in connection.execute(ended)
+        ]

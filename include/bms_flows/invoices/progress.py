@@ -1,4 +1,4 @@
-"""What a task's log says of a unit: how far a long read has come, and one line at its end."""
+"""Progress of a unit in the task's log: at intervals during a long read, and at its end."""
 
 import logging
 import time
@@ -12,29 +12,29 @@ from bms_flows.runtime.windows import Window
 
 log = logging.getLogger(__name__)
 
-EVERY = 10.0
-"""Seconds between two lines about a long read."""
+INTERVAL_S = 10.0
+"""Seconds between two progress lines."""
 
 
 @dataclass
 class Progress:
-    """Counts a unit's days as they come; tells numbers only, nothing of any row."""
+    """Counts and logs a unit's days; logs numbers only, no row data."""
 
     unit: Unit
     counters: Counters
     clock: Callable[[], float] = time.monotonic
     days: int = 0
-    _begun: float = field(init=False)
-    _told: float = field(init=False)
+    _started: float = field(init=False)
+    _logged: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._begun = self._told = self.clock()
+        self._started = self._logged = self.clock()
 
-    def taken(self, window: Window, counts: RowCounts) -> None:
-        """Count a window that was taken in; say how far that is if nothing was said for a while."""
+    def add(self, window: Window, counts: RowCounts) -> None:
+        """Count a transformed window; log the progress once per `INTERVAL_S`."""
         self.days += window.days
-        if self.clock() - self._told >= EVERY:
-            self._told = self.clock()
+        if self.clock() - self._logged >= INTERVAL_S:
+            self._logged = self.clock()
             log.info(
                 "entity %d: %d of %d days, %d rows, %d requests in %.0f s so far",
                 self.unit.id_entity,
@@ -42,11 +42,11 @@ class Progress:
                 sum(each.days for each in self.unit.windows),
                 counts.rows_read,
                 self.counters.requests,
-                self.clock() - self._begun,
+                self.clock() - self._started,
             )
 
-    def ended(self, state: str, counts: RowCounts) -> None:
-        """Say how the unit ended."""
+    def finish(self, state: str, counts: RowCounts) -> None:
+        """Log the unit's outcome."""
         log.info(
             "entity %d, %s: %s; %d days, %d requests, %d rows: %d inserted, %d changed, "
             "%d unchanged, %d quarantined; %d missing; %.1f s",
@@ -61,5 +61,5 @@ class Progress:
             counts.unchanged,
             counts.quarantined,
             counts.missing,
-            self.clock() - self._begun,
+            self.clock() - self._started,
         )

@@ -1,14 +1,19 @@
-"""Publishing a load: versions, watermark, quarantine and totals, in the transaction of its rows."""
+"""Publication of a load: versions, watermark, quarantine, totals and reports, in one transaction."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from bms.counters import Counters
+from bms_flows.invoices import report
 from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import quarantine, step_log
+from bms_flows.runtime.landing import Landing
 from bms_warehouse import loads
 from bms_warehouse.tables import (
     client_invoice,
@@ -19,48 +24,87 @@ from bms_warehouse.tables import (
 
 
 class UnbalancedCounts(RuntimeError):
-    """Rows read and rows accounted for differ: another writer was at work; nothing was published."""
+    """Another writer changed rows during the load, so the counts differ; nothing was published."""
 
 
-def publish(load: Transform, merging: Loader, unit: Unit) -> None:
-    """Write all of `load` within the transaction of `merging`, and count what it did."""
-    connection, step_run_id, at = merging.connection, merging.step_run_id, merging.at
-    merging.merge()
-    load.counts.inserted, load.counts.changed = merging.inserted, merging.changed
-    load.counts.unchanged += merging.unchanged
-    if not load.counts.balanced:
-        raise UnbalancedCounts(f"entity {unit.id_entity}, {unit.span}: {load.counts}")
-    _name_codes(connection, load, merging.names.read, at)
-    # One that another unit has found on a day of its own meanwhile stands under that day now.
-    load.counts.missing = loads.mark_missing(
+def complete(
+    record: LoadRecord,
+    transform: Transform,
+    loader: Loader,
+    landing: Landing,
+    zone: ZoneInfo,
+    counters: Counters | None = None,
+) -> None:
+    """Publish a load, write its reports and complete its step run, in the loader's transaction.
+
+    The reports are written before the step run is complete. A crash in between leaves files of an
+    unfinished step run, never a complete step run without files.
+    """
+    publish(transform, loader, record.unit)
+    unit, at = record.unit, loader.observed_at
+    days = (unit.span.start.isoformat(), unit.span.end.isoformat())
+    totals = transform.totals.by_currency
+    report.write_totals(landing.report("totals.csv"), unit.id_entity, days, totals)
+    history = landing.report("history.csv")
+    report.write_history(loader.connection, history, record.step_run_id, at, zone)
+    accepted = {"fields_accepted": [*record.fields_accepted]} if record.fields_accepted else {}
+    step_log.finish(
+        loader.connection,
+        record.step_run_id,
+        state="complete",
+        counts=transform.counts,
+        service=counters,
+        details={
+            **record.details(unit, transform),
+            **accepted,
+            "report": landing.reports,
+            "seen_at": at.isoformat(),
+        },
+    )
+
+
+def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
+    """Write the whole load in the loader's transaction, and complete its counts."""
+    connection, step_run_id, at = loader.connection, loader.step_run_id, loader.observed_at
+    loader.merge()
+    counts = transform.counts
+    counts.inserted, counts.changed = loader.inserted, loader.changed
+    counts.unchanged += loader.unchanged
+    if not counts.balanced:
+        raise UnbalancedCounts(f"entity {unit.id_entity}, {unit.span}: {counts}")
+    _save_code_names(connection, transform, loader.names.read, at)
+    # The day is compared because another unit may have found a missing invoice on its own days.
+    counts.missing = loads.mark_missing(
         connection,
         client_invoice,
         client_invoice_version,
         where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
         given={
             "id_entity": unit.id_entity,
-            "ids": load.still_missing(),
-            "days": [*load.tally.days],
+            "ids": transform.still_missing(),
+            "days": [*transform.totals.days],
         },
         step_run_id=step_run_id,
         observed_at=at,
     )
-    _mark_days(connection, load, unit, step_run_id, at)
+    _mark_days(connection, transform, unit, step_run_id, at)
     quarantine.save(
         connection,
-        load.bad,
+        transform.invalid_rows,
         resource=RESOURCE,
         id_entity=unit.id_entity,
         step_run_id=step_run_id,
         at=at,
     )
     quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
-    step_log.save_totals(connection, step_run_id, unit.id_entity, load.tally.totals)
+    step_log.save_totals(connection, step_run_id, unit.id_entity, transform.totals.by_currency)
 
 
-def _name_codes(connection: Connection, load: Transform, language: str, at: datetime) -> None:
-    """Keep the names of codes in the language they were read in."""
-    if not load.names:
+def _save_code_names(
+    connection: Connection, transform: Transform, language: str, at: datetime
+) -> None:
+    """Store the code names in the language that they were read in."""
+    if not transform.code_names:
         return
     statement = insert(code_name)
     connection.execute(
@@ -78,16 +122,16 @@ def _name_codes(connection: Connection, load: Transform, language: str, at: date
                 "name": name,
                 "seen_at": at,
             }
-            for field, code, name in sorted(load.names)
+            for field, code, name in sorted(transform.code_names)
         ],
     )
 
 
 def _mark_days(
-    connection: Connection, load: Transform, unit: Unit, step_run_id: int, at: datetime
+    connection: Connection, transform: Transform, unit: Unit, step_run_id: int, at: datetime
 ) -> None:
-    """Move the watermark: every day that was over when it was read, and whether it changed."""
-    # Versions are only ever added: the index by time leads to a run's own, however long the history.
+    """Move the watermark: store each complete day that was read, and whether it changed."""
+    # The index by time finds the load's own versions, however long the history is.
     versions = client_invoice_version.c
     changed = {
         *connection.scalars(
@@ -98,7 +142,7 @@ def _mark_days(
     }
     statement = insert(client_invoice_day)
     excluded = statement.excluded
-    read = sorted(load.days_over.items())
+    read = sorted(transform.complete_days.items())
     if not read:
         return
     connection.execute(
@@ -115,12 +159,12 @@ def _mark_days(
             {
                 "id_entity": unit.id_entity,
                 "day": day,
-                "invoices": found.invoices,
-                "open_invoices": found.open_invoices,
-                "read_at": load.read_at,
+                "invoices": counts.invoices,
+                "open_invoices": counts.open_invoices,
+                "read_at": transform.read_at,
                 "changed_at": at if day in changed else None,
             }
-            for day, found in read
+            for day, counts in read
             if any(day in window for window in unit.windows)
         ],
     )

@@ -1,55 +1,114 @@
-"""Answers as they came: their names, and reading them again without the service."""
+"""Stored responses of a step: file names, reading, and loading them again without the service."""
 
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import Connection
 from upath import UPath
 
 from bms_flows.invoices.decode import Response, ResponseReader
 from bms_flows.invoices.fetch import WindowResponse
+from bms_flows.invoices.load import Loader
+from bms_flows.invoices.transform import Transform
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.landing import parquet_file
 from bms_flows.runtime.windows import Window
 
 SUFFIX = ".json.zst"
-ASKED, NEARBY = "entity", "nearby"
-"""What names begin with: answers for a unit's days, and for days that missing invoices may have moved to."""
+REQUESTED, MOVED = "entity", "nearby"
+"""Name prefixes: responses for a unit's days, and for the days searched for moved invoices."""
 
 
 class ResponsesMissing(RuntimeError):
-    """Raw answers that are needed are gone; the text names the steps; nothing was changed."""
+    """Stored responses are missing; the text names the steps; nothing was changed."""
 
     retriable = False
 
 
-def raw_file_name(id_entity: int, window: Window, kind: str = ASKED) -> str:
-    """Return the name of the file that stores an entity's answer for a window."""
+@dataclass(frozen=True)
+class StoredResponses:
+    """The stored responses of a step, and how they are read."""
+
+    folder: UPath
+    zone: str
+    range_date: str
+    read_at: datetime
+    """When reading began."""
+
+    @property
+    def days(self) -> set[date]:
+        """The days with a stored response; none if the folder is missing."""
+        return {day for window, _ in self._files(REQUESTED) for day in window}
+
+    def lacks(self, unit: Unit) -> bool:
+        """Return whether the response for a day of `unit` is missing."""
+        return not unit.days <= self.days
+
+    def requested(self) -> Iterator[WindowResponse]:
+        """Yield the responses for the unit's days, in the order of the days."""
+        return self._read(REQUESTED)
+
+    def moved(self) -> Iterator[Response]:
+        """Yield the responses in which moved invoices were found."""
+        return (response for _, response in self._read(MOVED))
+
+    def _read(self, kind: str) -> Iterator[WindowResponse]:
+        reader = ResponseReader()
+        for window, path in self._files(kind):
+            with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
+                yield window, reader.read(unpacked.read())
+
+    def _files(self, kind: str) -> Iterator[tuple[Window, UPath]]:
+        files = self.folder.iterdir() if self.folder.exists() else ()
+        for path in sorted(files, key=lambda path: path.name):
+            if path.name.startswith(f"{kind}-") and path.name.endswith(SUFFIX):
+                start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
+                yield Window.parse(f"{start}/{end}"), path
+
+
+def raw_file_name(id_entity: int, window: Window, kind: str = REQUESTED) -> str:
+    """Return the file name of an entity's stored response for a window."""
     return f"{kind}-{id_entity}_{window.start}_{window.end}{SUFFIX}"
 
 
-def stored_responses(folder: UPath) -> Iterator[WindowResponse]:
-    """Yield the answers for a unit's days stored in `folder`, in the order of their days."""
-    return _read(folder, ASKED)
+def reload(
+    committed: Connection,
+    loader: Loader,
+    unit: Unit,
+    stored: StoredResponses,
+    *,
+    later: bool,
+    parquet: UPath | None = None,
+    renew: Callable[[], None] = lambda: None,
+) -> Transform:
+    """Load the days of `unit` from stored responses; return their transform, still unpublished.
 
-
-def stored_moved_responses(folder: UPath) -> Iterator[Response]:
-    """Yield the answers stored in `folder` in which invoices missing from their days were found."""
-    return (answer for _, answer in _read(folder, NEARBY))
-
-
-def stored_days(folder: UPath) -> set[date]:
-    """Return the days whose answers are stored in `folder`; none where there is no such folder."""
-    return {day for window, _ in _stored(folder, ASKED) for day in window}
-
-
-def _read(folder: UPath, kind: str) -> Iterator[WindowResponse]:
-    reader = ResponseReader()
-    for window, path in _stored(folder, kind):
-        with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
-            yield window, reader.read(unpacked.read())
-
-
-def _stored(folder: UPath, kind: str) -> Iterator[tuple[Window, UPath]]:
-    for path in sorted(folder.iterdir() if folder.exists() else (), key=lambda path: path.name):
-        if path.name.startswith(f"{kind}-") and path.name.endswith(SUFFIX):
-            start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
-            yield Window.parse(f"{start}/{end}"), path
+    `committed` reads what was committed before. With `later`, other loads may have been published
+    since the responses were read: their newer rows stay. `parquet` receives the rows.
+    """
+    transform = Transform(
+        committed,
+        unit.id_entity,
+        stored.zone,
+        stored.range_date,
+        stored.read_at,
+        excluded_days=stored.days - unit.days,
+        later=later,
+    )
+    with ExitStack() as files:
+        writer: Any = None
+        for window, response in stored.requested():
+            transformed = transform.add(window, response)
+            if parquet is not None and writer is None:
+                writer = files.enter_context(parquet_file(parquet, transformed.rows.schema))
+            if writer is not None:
+                writer.write_table(transformed.rows)
+            loader.add(transformed.differing)
+            renew()
+    for response in stored.moved():
+        loader.add(transform.add_moved(response))
+    return transform

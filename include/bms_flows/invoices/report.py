@@ -1,4 +1,4 @@
-"""What finance gets of a load: control totals and what happened to invoices, as files for Excel."""
+"""Reports of a load for finance: control totals and invoice history, as CSV files for Excel."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -38,24 +38,24 @@ EVENTS = """
 def write_totals(
     path: UPath, id_entity: int, days: Sequence[str], totals: Mapping[str, CurrencyTotal]
 ) -> None:
-    """Write the control totals of a load, a line for each currency."""
+    """Write the control totals of a load, one line per currency."""
     lines = [
         (id_entity, *days, currency, total.invoices, *(total.exact()[name] for name in AMOUNTS))
         for currency, total in sorted(totals.items())
     ]
-    _keep(path, TOTALS, lines)
+    _write(path, TOTALS, lines)
 
 
 def write_history(
     connection: Connection, path: UPath, step_run_id: int, at: datetime, zone: ZoneInfo
 ) -> int:
-    """Write what step `step_run_id` found to have happened to invoices; return how many lines."""
+    """Write the invoice events that step `step_run_id` found; return the number of lines."""
     events = connection.execute(text(EVENTS), {"step_run_id": step_run_id, "at": at}).all()
     lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
-    _keep(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
+    _write(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
     return len(lines)
 
 
-def _keep(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+def _write(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     with atomic_file(path) as stream:
         stream.write(csv_file(header, lines))

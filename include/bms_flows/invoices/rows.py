@@ -1,4 +1,4 @@
-"""Rows of an answer as typed columns; rows that can't be loaded, each with its reason."""
+"""Typed rows of a response, and its invalid rows with their reasons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + [
 
 @dataclass(frozen=True)
 class InvalidRecord:
-    """A row that can't be loaded: its key or None, what is wrong, its bytes, its day if that is known."""
+    """A row that can't be loaded: key or None, reason code, field, JSON bytes, day if readable."""
 
     key: int | str | None
     code: str
@@ -33,30 +33,30 @@ class InvalidRecord:
 
 @dataclass(frozen=True)
 class ResponseRows:
-    """The rows of an answer: those that can be loaded, and the others."""
+    """The valid and invalid rows of a response."""
 
     table: pa.Table
-    """Fields of the interface, `_extra`, `_day` and `_row_hash`."""
-    places: Sequence[int]
-    """Where in the answer each row of `table` stands, rejected rows not counted."""
+    """Valid rows: fields of the interface, `_extra`, `_day` and `_row_hash`."""
+    positions: Sequence[int]
+    """Position in the response's records of each row of `table`."""
     invalid: Sequence[InvalidRecord]
     records: Rows[ClientInvoice] | None
-    """The answer row by row, None where every value was as described."""
+    """The response row by row, None if every value is as the interface describes."""
 
 
 @dataclass
 class RowReader:
-    """Reads answers for an entity; for one thread."""
+    """Reads responses for an entity; not thread-safe."""
 
     id_entity: int
     zone: str
-    """Zone of the service's date-times that carry none."""
+    """Zone of the service's date-times without a zone."""
     range_date: str
     """The date that the service's range filters."""
     _reader: ResponseReader = field(default_factory=ResponseReader)
 
     def read(self, answer: Response) -> ResponseRows:
-        """Return the rows of an answer: as columns at once if every value fits, else row by row."""
+        """Return the rows of a response: as columns at once if every value fits, else row by row."""
         if isinstance(answer, ColumnarResponse):
             rows = typed_columns(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
             if rows is not None:
@@ -76,9 +76,9 @@ class RowReader:
         return ResponseRows(table, framed.kept, invalid, records)
 
     def as_json(self, answer: Response, read: ResponseRows, rows: Sequence[int]) -> list[bytes]:
-        """Return rows of the table as JSON, equal where their values are."""
+        """Return rows of the table as JSON; equal values give equal bytes."""
         records = read.records or self._records(answer)
-        return [_as_json(records, read.places[row]) for row in rows]
+        return [_as_json(records, read.positions[row]) for row in rows]
 
     def _records(self, answer: Response) -> Rows[ClientInvoice]:
         return self._reader.records(answer.body) if isinstance(answer, ColumnarResponse) else answer
@@ -89,7 +89,7 @@ class RowReader:
         return rows.append_column("_row_hash", row_hashes(rows, _HASHED))
 
     def _day_of(self, raw: bytes) -> date | None:
-        """Return the day that a row is listed under, None where that can't be read."""
+        """Return the day that a row is listed under, None if unreadable."""
         try:
             return parse_date(msgspec.json.decode(raw)[self.range_date], self.zone)
         except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
@@ -101,6 +101,6 @@ def _json(value: object) -> str | None:
 
 
 def _as_json(answer: Rows[ClientInvoice], place: int) -> bytes:
-    """Return a row that could be read, written as JSON again with what was unknown in it."""
+    """Return a valid row as JSON again, its unknown fields included."""
     fields = msgspec.structs.asdict(answer.records[place]) | answer.extra.get(place, {})
     return _SORTED.encode(fields)

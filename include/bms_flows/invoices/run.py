@@ -1,4 +1,4 @@
-"""Extracting a unit: read ahead, store what came, load it, review it, publish what passed."""
+"""Extraction of a unit: fetch, store, transform and load, review, publish the days that passed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from bms_flows.invoices import history
 from bms_flows.invoices.fetch import WindowResponse, fetch
 from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
-from bms_flows.invoices.outcome import Outcome
+from bms_flows.invoices.lookback import search_windows
 from bms_flows.invoices.progress import Progress
-from bms_flows.invoices.raw import NEARBY, raw_file_name
-from bms_flows.invoices.redated import search_windows
-from bms_flows.invoices.repeats import StoredResponses, reload
-from bms_flows.invoices.review import Review, review_load
+from bms_flows.invoices.publish import complete
+from bms_flows.invoices.raw import MOVED, StoredResponses, raw_file_name, reload
+from bms_flows.invoices.record import LoadRecord
+from bms_flows.invoices.review import Review, hold, review_load
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.invoices.validate import Tolerance
@@ -34,7 +34,7 @@ from bms_warehouse.database import clock
 
 
 class LoadHeld(RuntimeError):
-    """Days of a load are held for review; the others are published."""
+    """Days of a load are held for review; the other days are published."""
 
     retriable = False
 
@@ -44,29 +44,146 @@ DEFAULT_TOLERANCE = Tolerance()
 
 @dataclass(frozen=True)
 class Extraction:
-    """What the steps of an extraction share."""
+    """The extraction of one unit by one step run."""
 
     client: Client
     flow: FlowContext
     unit: Unit
-    step_run_id: int
     language: Literal["EN", "FR"]
-    landing: Landing
+    step_run_id: int
     lease: Lease
+    committed: Connection
+    """Reads what was committed before the load."""
+    writing: Connection
     progress: Progress
+    landing: Landing
 
     @property
-    def outcome(self) -> Outcome:
-        """How the step will be recorded."""
-        files = self.flow.name(self.landing.raw), self.flow.name(self.landing.parquet)
-        zone, date_of = self.client.settings.time_zone, self.flow.settings.invoice_range_date
-        return Outcome(self.unit, self.step_run_id, *files, self.language, zone, date_of)
+    def record(self) -> LoadRecord:
+        """The record of the load."""
+        return LoadRecord(
+            self.unit,
+            self.step_run_id,
+            self.flow.name(self.landing.raw),
+            self.flow.name(self.landing.parquet),
+            self.language,
+            self.client.settings.time_zone,
+            self.flow.settings.invoice_range_date,
+        )
 
-    def merging(self, connection: Connection, at: datetime) -> Loader:
-        """Return what merges into the tables by `connection`, within its transaction."""
-        self.lease.writes(connection)
+    async def load(self, tolerance: Tolerance) -> tuple[Transform, Review]:
+        """Load the whole unit in one transaction; commit if no day is held."""
+        settings, record = self.flow.settings, self.record
+        read_at = clock(self.committed)
+        transform = Transform(
+            self.committed, self.unit.id_entity, record.zone, record.range_date, read_at
+        )
+        with self.writing.begin() as transaction:
+            loader = self._loader(read_at)
+            windows = [
+                part for each in self.unit.windows for part in each.cut(settings.window_days)
+            ]
+            await self._load_responses(self._fetch(windows), transform, loader)
+            await self._find_moved(transform, loader)
+            review = await review_load(
+                self.client, self.committed, transform, loader, self.unit, settings, tolerance
+            )
+            if review.held:
+                transaction.rollback()
+            else:
+                self._complete(record, transform, loader)
+        return transform, review
+
+    def publish_passed(self, transform: Transform, review: Review) -> None:
+        """Load the days that passed again, from stored responses, and record the held days."""
+        published = None
+        with self.writing.begin():
+            if passed := review.passed:
+                loader = self._loader(transform.read_at)
+                stored = StoredResponses(
+                    self.landing.raw, transform.zone, transform.range_date, transform.read_at
+                )
+                published = reload(
+                    self.committed,
+                    loader,
+                    passed,
+                    stored,
+                    later=False,
+                    parquet=self.landing.parquet,
+                    renew=partial(self.lease.renew, self.committed),
+                )
+                self._complete(replace(self.record, unit=passed), published, loader)
+            counters = self.client.counters
+            hold(self.record, review, self.writing, transform, counters, published)
+
+    def _loader(self, observed_at: datetime) -> Loader:
+        self.lease.name_session(self.writing)
         names = Languages(self.language, self.flow.settings.language)
-        return Loader(connection, self.step_run_id, names, at)
+        return Loader(self.writing, self.step_run_id, names, observed_at)
+
+    def _complete(self, record: LoadRecord, transform: Transform, loader: Loader) -> None:
+        self.lease.fence(self.writing)
+        zone, counters = self.flow.settings.time_zone, self.client.counters
+        complete(record, transform, loader, self.landing, zone, counters)
+
+    def _fetch(self, windows: list[Window]) -> AsyncIterator[WindowResponse]:
+        return fetch(
+            self.client,
+            self.unit.id_entity,
+            windows,
+            language=self.language,
+            ahead=self.client.settings.concurrency,
+        )
+
+    async def _load_responses(
+        self, responses: AsyncIterator[WindowResponse], transform: Transform, loader: Loader
+    ) -> None:
+        """Load each response, and store its body and its rows.
+
+        One response is transformed while the response before it is merged, files are written, and
+        the next responses are fetched.
+        """
+        parquet: Any = None
+
+        def store(window: Window, body: bytes, rows: pa.Table) -> None:
+            save_raw(self.landing.raw / raw_file_name(self.unit.id_entity, window), body)
+            parquet.write_table(rows)
+
+        with (
+            ExitStack() as stack,
+            BackgroundWriter() as files,
+            BackgroundWriter(waiting=1) as tables,
+        ):
+            async for window, response in responses:
+                transformed = await asyncio.to_thread(transform.add, window, response)
+                if parquet is None:
+                    file = parquet_file(self.landing.parquet, transformed.rows.schema)
+                    parquet = stack.enter_context(file)
+                await files.put(store, window, response.body, transformed.rows)
+                await tables.put(loader.add, transformed.differing)
+                self.lease.renew(self.committed)
+                self.progress.add(window, transform.counts)
+            await files.done()
+            await tables.done()
+
+    async def _find_moved(self, transform: Transform, loader: Loader) -> None:
+        """Search other days for invoices that are missing from their day, and load them."""
+        settings, missing = self.flow.settings, {*transform.missing}
+        windows = search_windows(
+            [each.window for each in transform.windows if each.missing & missing],
+            transform.totals.days,
+            today=history.local_date(transform.read_at, settings.time_zone),
+            lookback_days=settings.lookback_days,
+            most=settings.lookback_budget,
+        )
+        parts = [part for window in windows for part in window.cut(settings.window_days)]
+        async for window, response in self._fetch(parts):
+            moved = transform.add_moved(response)
+            if moved.rows:
+                name = raw_file_name(self.unit.id_entity, window, MOVED)
+                save_raw(self.landing.raw / name, response.body)
+                loader.add(moved)
+            self.lease.renew(self.committed)
 
 
 async def extract_unit(
@@ -78,131 +195,30 @@ async def extract_unit(
     language: Literal["EN", "FR"],
     tolerance: Tolerance = DEFAULT_TOLERANCE,
 ) -> dict[str, Any]:
-    """Read and load one unit, and return a manifest without a row in it.
+    """Extract one unit and return its manifest: step run, counts, totals and paths, no rows.
 
-    The manifest holds the step's number, the entity, the days, the counts, the totals and where
-    the files are. All is published at once, or nothing. Raises `LoadHeld` when days are held for
-    review, with the others published; `Busy` when another run works on some of the days, and
-    the client's and the warehouse's errors, with nothing published.
+    The unit is published in one transaction or not at all. Raises `LoadHeld` if days are held for
+    review (the other days are published), `Busy` if another run works on some of the days, and
+    the errors of the client and the warehouse (nothing is published).
     """
     autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")
+    progress = Progress(unit, client.counters)
     async with client:
         with (
             recorded_step(flow, step, client.counters) as step_run_id,
             lease_days(flow.warehouse, unit, step_run_id=step_run_id, task=step.task) as lease,
-            autocommit.connect() as before,
+            autocommit.connect() as committed,
             flow.warehouse.connect() as writing,
         ):
             landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
-            progress = Progress(unit, client.counters)
-            work = Extraction(client, flow, unit, step_run_id, language, landing, lease, progress)
-            load, reviewed = await _load(work, before, writing, tolerance)
-            if reviewed.held:
-                _publish_passed(work, before, writing, load, reviewed)
-    if reviewed.held:
-        progress.ended("suspect", load.counts)
-        raise LoadHeld(reviewed.told)
-    progress.ended("complete", load.counts)
-    return work.outcome.manifest(load)
-
-
-async def _load(
-    work: Extraction, before: Connection, writing: Connection, tolerance: Tolerance
-) -> tuple[Transform, Review]:
-    """Load all of the unit in one transaction; commit unless days are to be held."""
-    settings, outcome = work.flow.settings, work.outcome
-    at = clock(before)
-    load = Transform(before, work.unit.id_entity, outcome.zone, outcome.range_date, at)
-    with writing.begin() as transaction:
-        merging = work.merging(writing, at)
-        windows = [part for each in work.unit.windows for part in each.cut(settings.window_days)]
-        await _take_in(work, _read(work, windows), load, merging)
-        await _follow(work, load, merging)
-        reviewed = await review_load(
-            work.client, before, load, merging, work.unit, settings, tolerance
-        )
-        if reviewed.held:
-            transaction.rollback()
-        else:
-            work.lease.fence(writing)
-            company = settings.time_zone
-            outcome.complete(load, merging, work.landing, company, work.client.counters)
-    return load, reviewed
-
-
-def _publish_passed(
-    work: Extraction, before: Connection, writing: Connection, load: Transform, reviewed: Review
-) -> None:
-    """Load the days that passed again, from the stored answers, and record those that are held."""
-    outcome, counters, company = work.outcome, work.client.counters, work.flow.settings.time_zone
-    published = None
-    with writing.begin():
-        if passed := reviewed.passed:
-            merging = work.merging(writing, load.read_at)
-            stored = StoredResponses(work.landing.raw, load.zone, load.range_date, load.read_at)
-            published = reload(
-                before,
-                merging,
-                passed,
-                stored,
-                later=False,
-                parquet=work.landing.parquet,
-                renew=partial(work.lease.renew, before),
+            extraction = Extraction(
+                *(client, flow, unit, language, step_run_id),
+                *(lease, committed, writing, progress, landing),
             )
-            work.lease.fence(writing)
-            part = replace(outcome, unit=passed)
-            part.complete(published, merging, work.landing, company, counters)
-        outcome.hold(writing, load, reviewed, counters, published)
-
-
-def _read(work: Extraction, windows: list[Window]) -> AsyncIterator[WindowResponse]:
-    ahead = work.client.settings.concurrency
-    entity, language = work.unit.id_entity, work.language
-    return fetch(work.client, entity, windows, language=language, ahead=ahead)
-
-
-async def _take_in(
-    work: Extraction, answers: AsyncIterator[WindowResponse], load: Transform, merging: Loader
-) -> None:
-    """Load each answer, and store it as it came and as columns.
-
-    While one is compared, the one before is merged, files of it are written, and the next are
-    on their way.
-    """
-    parquet: Any = None
-
-    def store(window: Window, body: bytes, rows: pa.Table) -> None:
-        save_raw(work.landing.raw / raw_file_name(load.id_entity, window), body)
-        parquet.write_table(rows)
-
-    with ExitStack() as writer, BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
-        async for window, answer in answers:
-            taken = await asyncio.to_thread(load.take, window, answer)
-            if parquet is None:
-                file = parquet_file(work.landing.parquet, taken.rows.schema)
-                parquet = writer.enter_context(file)
-            await files.put(store, window, answer.body, taken.rows)
-            await tables.put(merging.add, taken.differing)
-            work.lease.renew(load.connection)
-            work.progress.taken(window, load.counts)
-        await files.done()
-        await tables.done()
-
-
-async def _follow(work: Extraction, load: Transform, merging: Loader) -> None:
-    """Look for invoices that are missing from their day on others, which a new date may have moved them to."""
-    settings = work.flow.settings
-    windows = search_windows(
-        [each.window for each in load.windows if each.missing.intersection(load.missing)],
-        load.tally.days,
-        today=history.local_date(load.read_at, settings.time_zone),
-        lookback_days=settings.lookback_days,
-        most=settings.lookback_budget,
-    )
-    pieces = [part for window in windows for part in window.cut(settings.window_days)]
-    async for window, answer in _read(work, pieces):
-        found = load.follow(answer)
-        if found.rows:
-            save_raw(work.landing.raw / raw_file_name(load.id_entity, window, NEARBY), answer.body)
-            merging.add(found)
-        work.lease.renew(load.connection)
+            transform, review = await extraction.load(tolerance)
+            if review.held:
+                extraction.publish_passed(transform, review)
+    progress.finish("suspect" if review.held else "complete", transform.counts)
+    if review.held:
+        raise LoadHeld(review.message)
+    return extraction.record.manifest(transform)

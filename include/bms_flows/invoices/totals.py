@@ -1,4 +1,4 @@
-"""What answers hold, counted and summed exactly: by currency for finance, by day for the watermark."""
+"""Control totals of a load: exact sums by currency, and counts by day."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ CENT = Decimal("0.01")
 
 @dataclass
 class DayCounts:
-    """Invoices of a day, and how many of them are open."""
+    """Invoices and open invoices of a day."""
 
     invoices: int = 0
     open_invoices: int = 0
@@ -24,49 +24,51 @@ class DayCounts:
 
 @dataclass
 class ControlTotals:
-    """Sums over all rows taken in."""
+    """Sums over all transformed rows."""
 
-    totals: dict[str, CurrencyTotal] = field(default_factory=lambda: defaultdict(CurrencyTotal))
+    by_currency: dict[str, CurrencyTotal] = field(
+        default_factory=lambda: defaultdict(CurrencyTotal)
+    )
     currencies: dict[str, set[date]] = field(default_factory=lambda: defaultdict(set))
     """Days of each currency."""
     days: dict[date, DayCounts] = field(default_factory=lambda: defaultdict(DayCounts))
 
     def add(self, rows: pa.Table, window: Window) -> None:
-        """Add the rows of one window's answer, with `_day` and `_filed`; each of its days counts as read."""
+        """Add the rows of one window's response, with `_day` and `_counted_day`; its days count as read."""
         for day in window:
             self.days[day]
         rows = rows.append_column("open", is_open(rows))
-        groups = rows.group_by(["currency", "_day", "_filed"], use_threads=False).aggregate(
+        groups = rows.group_by(["currency", "_day", "_counted_day"], use_threads=False).aggregate(
             [("id_invoice", "count"), ("open", "sum"), *((amount, "sum") for amount in AMOUNTS)]
         )
         for group in groups.to_pylist():
             currency, invoices = group["currency"] or "", group["id_invoice_count"]
             amounts = {amount: group[f"{amount}_sum"] for amount in AMOUNTS}
-            self.totals[currency].add(invoices, amounts)
-            self.currencies[currency].add(group["_filed"])
-            if group["_day"] == group["_filed"]:
+            self.by_currency[currency].add(invoices, amounts)
+            self.currencies[currency].add(group["_counted_day"])
+            if group["_day"] == group["_counted_day"]:
                 found = self.days[group["_day"]]
                 found.invoices += invoices
                 found.open_invoices += group["open_sum"] or 0
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:
-    """Tell for each invoice whether it may still change: not canceled, and unpaid or not sent."""
+    """Return for each invoice whether it may still change: not canceled, and unpaid or not sent."""
     canceled = pc.fill_null(rows.column("canceled"), False)
     sent = pc.fill_null(rows.column("sent"), False)
-    owed = pc.not_equal(rows.column("total_due"), 0)
-    return pc.and_(pc.invert(canceled), pc.or_(owed, pc.invert(sent)))
+    unpaid = pc.not_equal(rows.column("total_due"), 0)
+    return pc.and_(pc.invert(canceled), pc.or_(unpaid, pc.invert(sent)))
 
 
 def amounts_differ(rows: pa.Table) -> pa.ChunkedArray:
-    """Return for each invoice whether net and VAT fail to make up the gross amount, to the cent."""
+    """Return for each invoice whether net plus VAT differs from gross by a cent or more."""
     sum_ = pc.add(rows.column("total_excl_vat"), rows.column("total_vat"))
     difference = pc.abs(pc.subtract(sum_, rows.column("total_incl_vat")))
     return pc.greater_equal(difference, pa.scalar(CENT, difference.type))
 
 
 def listed_days(rows: pa.Table, range_date: str, zone: str) -> pa.Array:
-    """Return the day the service lists each invoice under: the date that its range filters."""
+    """Return the day that the service lists each invoice under: the date that the range filters."""
     column = rows.column(range_date).combine_chunks()
     if pa.types.is_timestamp(column.type):
         column = pc.local_timestamp(column.cast(pa.timestamp("us", zone)))

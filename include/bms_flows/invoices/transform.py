@@ -1,4 +1,4 @@
-"""Comparing a unit's answers with the warehouse: what is new, changed, missing or invalid."""
+"""Transform of a unit's responses: typed rows, and their differences from the warehouse."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
-from bms_flows.invoices.copies import duplicate_rows
 from bms_flows.invoices.decode import CODE_NAMES, Response
-from bms_flows.invoices.dedup import DedupIndex
+from bms_flows.invoices.dedup import DedupIndex, duplicate_rows
 from bms_flows.invoices.fields import FieldCounter
 from bms_flows.invoices.rows import InvalidRecord, ResponseRows, RowReader
 from bms_flows.invoices.totals import ControlTotals, DayCounts, amounts_differ
@@ -23,10 +22,12 @@ from bms_warehouse import loads
 from bms_warehouse.queries.invoices import changed_since
 from bms_warehouse.tables import client_invoice
 
+_IDENTITY = ("id_invoice", "_day", "_row_hash")
+
 
 @dataclass(frozen=True)
 class TransformedResponse:
-    """An answer's rows that can be loaded, and those that are new or differ, ready to be merged."""
+    """The valid rows of a response, and the new and changed rows, ready to be merged."""
 
     rows: pa.Table
     differing: loads.CopyBuffer
@@ -34,225 +35,237 @@ class TransformedResponse:
 
 @dataclass
 class WindowComparison:
-    """A window's answer, compared with the invoices stored for its days."""
+    """A window's response, compared with the invoices stored for its days."""
 
     window: Window
     stored: int
     missing: set[int]
-    """Stored, and not in the answer."""
+    """Stored invoices that the response lacks."""
     outside: int
-    """Rows of other days, new or changed."""
+    """New or changed rows of days outside the window."""
 
 
 @dataclass
 class Transform:
-    """A unit's answers so far: what they hold, and how that compares."""
+    """A unit's responses so far: valid rows, invalid rows, totals and differences."""
 
-    connection: Connection
+    committed: Connection
     """Reads what was committed before this load."""
     id_entity: int
     zone: str
-    """Zone of the service's date-times that carry none."""
+    """Zone of the service's date-times without a zone."""
     range_date: str
     """The date that the service's range filters."""
     read_at: datetime
     """When reading began, by the database's clock."""
-    without: Collection[date] = frozenset()
-    """Days whose rows are left out: of stored answers, those that are held or were read again since."""
-    stored: bool = False
-    """Whether the answers were stored before: what the warehouse has learned since is left as it is."""
+    excluded_days: Collection[date] = frozenset()
+    """Days of stored responses whose rows are left out: held, or read again since."""
+    later: bool = False
+    """Whether other loads may have been published since the responses were read: newer rows stay."""
     counts: RowCounts = field(default_factory=RowCounts)
-    tally: ControlTotals = field(default_factory=ControlTotals)
+    totals: ControlTotals = field(default_factory=ControlTotals)
     fields: FieldCounter = field(default_factory=FieldCounter)
-    names: set[tuple[str, str, str]] = field(default_factory=set)
-    """Field, code and name, in the language asked for."""
-    bad: list[InvalidRow] = field(default_factory=list)
-    """Rows to be quarantined."""
+    code_names: set[tuple[str, str, str]] = field(default_factory=set)
+    """Field, code and name, in the requested language."""
+    invalid_rows: list[InvalidRow] = field(default_factory=list)
+    """Rows for the quarantine."""
     windows: list[WindowComparison] = field(default_factory=list)
     amounts_differ: list[date] = field(default_factory=list)
-    """Days of the new or changed rows whose amounts don't add up; the others were checked before."""
-    seen: DedupIndex = field(default_factory=DedupIndex)
-    invalid: set[int] = field(default_factory=set)
-    """Identifiers of rows that can't be loaded."""
+    """Days of new or changed rows whose amounts don't add up."""
+    index: DedupIndex = field(default_factory=DedupIndex)
+    """Ids of the valid rows."""
+    invalid_ids: set[int] = field(default_factory=set)
+    """Ids of the invalid rows."""
 
     def __post_init__(self) -> None:
         self._reader = RowReader(self.id_entity, self.zone, self.range_date)
 
-    def take(self, window: Window, answer: Response) -> TransformedResponse:
-        """Take one window's answer in."""
-        read = self._reader.read(answer)
+    def add(self, window: Window, response: Response) -> TransformedResponse:
+        """Transform one window's response."""
+        read = self._reader.read(response)
         self.counts.rows_read += read.table.num_rows + len(read.invalid)
-        for invalid in read.invalid:
-            self._quarantine(invalid, window)
-        rows = self._once(answer, read, window)
-        rows = self._rest(rows.append_column("_filed", counted_days(rows.column("_day"), window)))
-        self.tally.add(rows, window)
-        for name, code in CODE_NAMES.items():
-            pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
-            found = pairs.aggregate([]).drop_null().to_pylist()
-            self.names |= {(code, pair[code], pair[name]) for pair in found}
-        differs, new = self._differ(rows, window)
+        for record in read.invalid:
+            self._quarantine(record, window)
+        rows = self._deduplicated(response, read, window)
+        rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), window))
+        rows = self._without_excluded_days(rows)
+        self.totals.add(rows, window)
+        self._collect_code_names(rows)
+        differs, new = self._compare(rows, window)
         differing = rows.filter(differs)
-        self.amounts_differ += differing.filter(amounts_differ(differing))["_filed"].to_pylist()
+        self.amounts_differ += differing.filter(amounts_differ(differing))[
+            "_counted_day"
+        ].to_pylist()
         self.fields.add(rows, differing, new.filter(differs), read.records)
         return TransformedResponse(
-            rows.drop_columns("_filed"), loads.copy_buffer(differing.drop_columns("_filed"))
+            rows.drop_columns("_counted_day"), loads.copy_buffer(differing.drop_columns("_counted_day"))
         )
 
-    def follow(self, answer: Response) -> loads.CopyBuffer:
-        """Take in, of an answer for other days, the invoices that are missing from theirs.
+    def add_moved(self, response: Response) -> loads.CopyBuffer:
+        """Return the missing invoices that a response for other days contains.
 
-        They were dated anew. Nothing else of the answer counts, and its days don't count as read.
+        The service gave these invoices another date. No other row of the response is loaded, and
+        its days don't count as read.
         """
-        read = self._reader.read(answer)
-        wanted = pa.array(self.missing, pa.int64())
-        rows = read.table.filter(pc.is_in(read.table.column("id_invoice"), value_set=wanted))
-        self.invalid.update(each.key for each in read.invalid if isinstance(each.key, int))
+        read = self._reader.read(response)
+        missing = pa.array(self.missing, pa.int64())
+        rows = read.table.filter(pc.is_in(read.table.column("id_invoice"), value_set=missing))
+        self.invalid_ids.update(each.key for each in read.invalid if isinstance(each.key, int))
         ids, days, digests = (rows.column(name).to_pylist() for name in _IDENTITY)
-        again = {*duplicate_rows(ids, days, digests, ())}
-        self.seen.add(rows.column("id_invoice").combine_chunks())
+        duplicates = {*duplicate_rows(ids, days, digests, ())}
+        self.index.add(rows.column("id_invoice").combine_chunks())
         newer = self._changed_since(ids)
-        wanted = [place not in again and key not in newer for place, key in enumerate(ids)]
-        rows = rows.filter(pa.array(wanted, pa.bool_()))
+        loaded = [row not in duplicates and key not in newer for row, key in enumerate(ids)]
+        rows = rows.filter(pa.array(loaded, pa.bool_()))
         self.counts.rows_read += rows.num_rows
         return loads.copy_buffer(rows)
 
-    def found(self, bad: Sequence[InvalidRow]) -> LoadSummary:
-        """Return what a check needs to know; `bad` are the quarantined rows that nobody has accepted."""
+    def summary(self, not_accepted: Sequence[InvalidRow]) -> LoadSummary:
+        """Return the facts that the checks need, given the invalid rows that are not accepted."""
         missing = {*self.missing}
         return LoadSummary(
             rows_read=self.counts.rows_read,
             quarantined=self.counts.quarantined,
-            not_accepted=[frozenset(each.days) for each in bad],
-            duplicates=[frozenset(each.days) for each in bad if each.code == "duplicate_id"],
+            not_accepted=[frozenset(each.days) for each in not_accepted],
+            duplicates=[
+                frozenset(each.days) for each in not_accepted if each.code == "duplicate_id"
+            ],
             amounts_differ=[frozenset([day]) for day in self.amounts_differ],
-            days={day: each.invoices for day, each in self.days_over.items()},
+            days={day: each.invoices for day, each in self.complete_days.items()},
             windows=[
                 WindowSummary(each.window, each.stored, len(each.missing & missing), each.outside)
                 for each in self.windows
             ],
-            currencies=self.tally.currencies,
-            invalid={day for each in self.bad for day in each.days},
+            currencies=self.totals.currencies,
+            invalid={day for each in self.invalid_rows for day in each.days},
         )
 
     @property
-    def days_over(self) -> dict[date, DayCounts]:
-        """The days that were over, where the service is, when reading began.
+    def complete_days(self) -> dict[date, DayCounts]:
+        """The days that were over in the service's zone when reading began.
 
-        Invoices of today and of days to come are loaded, but such a day is not known to be read.
+        Invoices of today and of future days are loaded, but their days don't count as read.
         """
         today = self.read_at.astimezone(ZoneInfo(self.zone)).date()
-        return {day: found for day, found in self.tally.days.items() if day < today}
+        return {day: counts for day, counts in self.totals.days.items() if day < today}
 
     @property
     def missing(self) -> list[int]:
-        """Stored invoices that no answer of this unit returned, not even as an invalid row."""
-        missing = {each for compared in self.windows for each in compared.missing} - self.invalid
-        return sorted(missing - self.seen.among(missing))
+        """Stored invoices that no response of the unit returned, not even as an invalid row."""
+        missing = {each for window in self.windows for each in window.missing} - self.invalid_ids
+        return sorted(missing - self.index.known(missing))
 
     def still_missing(self) -> list[int]:
-        """Return the invoices to be marked as missing: missing, and not found anew since."""
+        """Return the invoices to be marked as missing: missing, and not found by another load since."""
         return sorted({*self.missing} - self._changed_since(self.missing))
 
-    def _once(self, answer: Response, read: ResponseRows, window: Window) -> pa.Table:
-        """Quarantine the rows that repeat an identifier; return the others."""
+    def _deduplicated(self, response: Response, read: ResponseRows, window: Window) -> pa.Table:
+        """Return the rows without those that repeat an id, which are quarantined."""
         rows = read.table
         keys = rows.column("id_invoice").combine_chunks()
-        loaded = self.seen.among(keys)
+        loaded = self.index.known(keys)
         if not loaded and pc.count_distinct(keys).as_py() == len(keys):
-            self.seen.add(keys)
+            self.index.add(keys)
             return rows
         ids, days, digests = (rows.column(name).to_pylist() for name in _IDENTITY)
-        again = duplicate_rows(ids, days, digests, loaded)
-        for place, raw in zip(again, self._reader.as_json(answer, read, again), strict=True):
-            # Named by content, so that each copy is one row of the quarantine, whatever its order.
-            name = f"{ids[place]}{COPY}{digests[place].hex()[:16]}"
-            self._quarantine(
-                InvalidRecord(name, "duplicate_id", "id_invoice", raw, days[place]), window
-            )
-        left = {*again}
-        rows = rows.filter(pa.array([each not in left for each in range(len(ids))], pa.bool_()))
-        self.seen.add(rows.column("id_invoice").combine_chunks())
+        repeated = duplicate_rows(ids, days, digests, loaded)
+        bodies = self._reader.as_json(response, read, repeated)
+        for row, raw in zip(repeated, bodies, strict=True):
+            # The content's digest names each copy, so that the order of rows doesn't matter.
+            key = f"{ids[row]}{COPY}{digests[row].hex()[:16]}"
+            record = InvalidRecord(key, "duplicate_id", "id_invoice", raw, days[row])
+            self._quarantine(record, window)
+        duplicates = {*repeated}
+        rows = rows.filter(pa.array([row not in duplicates for row in range(len(ids))], pa.bool_()))
+        self.index.add(rows.column("id_invoice").combine_chunks())
         return rows
 
-    def _rest(self, rows: pa.Table) -> pa.Table:
-        """Leave out the rows of days that don't count."""
-        if not self.without:
+    def _without_excluded_days(self, rows: pa.Table) -> pa.Table:
+        if not self.excluded_days:
             return rows
-        out = pc.is_in(rows.column("_filed"), value_set=pa.array([*self.without], pa.date32()))
-        rest = rows.filter(pc.invert(out))
-        self.counts.rows_read -= rows.num_rows - rest.num_rows
-        return rest
+        days = pa.array([*self.excluded_days], pa.date32())
+        left = rows.filter(pc.invert(pc.is_in(rows.column("_counted_day"), value_set=days)))
+        self.counts.rows_read -= rows.num_rows - left.num_rows
+        return left
 
-    def _differ(self, rows: pa.Table, window: Window) -> tuple[pa.Array, pa.Array]:
-        """Return which rows are new or differ, and which are new: the others cost no write."""
+    def _collect_code_names(self, rows: pa.Table) -> None:
+        for name, code in CODE_NAMES.items():
+            pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
+            found = pairs.aggregate([]).drop_null().to_pylist()
+            self.code_names |= {(code, pair[code], pair[name]) for pair in found}
+
+    def _compare(self, rows: pa.Table, window: Window) -> tuple[pa.Array, pa.Array]:
+        """Return which rows are new or changed, and which are new; record the window's comparison."""
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
-        outside = pc.not_equal(rows.column("_filed"), rows.column("_day")).fill_null(True)
-        # A row may be stored under another day: the merge finds that.
-        listed = loads.stored_hashes(
-            self.connection,
-            client_invoice,
-            where="id_entity = %(entity)s and _missing_since is null"
-            " and _day between %(start)s and %(end)s and _day <> all(%(without)s)",
-            given={
-                "entity": self.id_entity,
-                "start": window.start,
-                "end": window.end,
-                "without": [*self.without],
-            },
-        )
-        known = listed | self._elsewhere(rows.filter(outside))
+        outside = pc.not_equal(rows.column("_counted_day"), rows.column("_day")).fill_null(True)
+        # A row may be stored under another day: the merge finds it.
+        listed = self._stored_in(window)
+        known = listed | self._stored_elsewhere(rows.filter(outside))
         differs = [known.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
-        if self.stored:
+        if self.later:
             newer = self._changed_since(ids)
-            differs = [new and key not in newer for key, new in zip(ids, differs, strict=True)]
+            differs = [each and key not in newer for key, each in zip(ids, differs, strict=True)]
         self.counts.unchanged += differs.count(False)
         changed = pa.array(differs, pa.bool_())
         missing = {*listed} - {*ids}
-        missing -= self.seen.among(missing)
+        missing -= self.index.known(missing)
         outside_changed = pc.sum(pc.and_(outside, changed)).as_py() or 0
         self.windows.append(WindowComparison(window, len(listed), missing, outside_changed))
         return changed, pa.array([key not in known for key in ids], pa.bool_())
 
-    def _elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
-        """Return the stored hashes of rows that are listed outside of their day, or have none."""
+    def _stored_in(self, window: Window) -> dict[int, bytes]:
+        """Return the stored hashes of the window's days, without excluded days."""
+        return loads.stored_hashes(
+            self.committed,
+            client_invoice,
+            where="id_entity = %(entity)s and _missing_since is null"
+            " and _day between %(start)s and %(end)s and _day <> all(%(excluded)s)",
+            given={
+                "entity": self.id_entity,
+                "start": window.start,
+                "end": window.end,
+                "excluded": [*self.excluded_days],
+            },
+        )
+
+    def _stored_elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
+        """Return the stored hashes of rows that are listed outside their day, or have no day."""
         if not rows.num_rows:
             return {}
         return loads.stored_hashes(
-            self.connection,
+            self.committed,
             client_invoice,
             where="id_entity = %(entity)s and _missing_since is null and id_invoice = any(%(ids)s)",
             given={"entity": self.id_entity, "ids": rows.column("id_invoice").to_pylist()},
         )
 
     def _changed_since(self, ids: Sequence[int]) -> set[int]:
-        """Return those of `ids` of which the warehouse has learned since these answers were read."""
-        if not (self.stored and ids):
+        """Return the ids of `ids` that another load has read since `read_at`."""
+        if not (self.later and ids):
             return set()
-        return changed_since(self.connection, self.id_entity, ids, self.read_at)
+        return changed_since(self.committed, self.id_entity, ids, self.read_at)
 
-    def _quarantine(self, row: InvalidRecord, window: Window) -> None:
-        if isinstance(row.key, int):
-            self.invalid.add(row.key)
-        known = row.day is not None and row.day in window
-        first, last = (row.day, row.day) if known and row.day else (window.start, window.end)
-        bad = InvalidRow.of(row.key, row.code, row.field, row.raw, first, last)
-        if all(day in self.without for day in bad.days):
+    def _quarantine(self, record: InvalidRecord, window: Window) -> None:
+        if isinstance(record.key, int):
+            self.invalid_ids.add(record.key)
+        known = record.day is not None and record.day in window
+        first, last = (
+            (record.day, record.day) if known and record.day else (window.start, window.end)
+        )
+        row = InvalidRow.of(record.key, record.code, record.field, record.raw, first, last)
+        if all(day in self.excluded_days for day in row.days):
             self.counts.rows_read -= 1
             return
         self.counts.quarantined += 1
-        self.bad.append(bad)
-
-
-_IDENTITY = ("id_invoice", "_day", "_row_hash")
+        self.invalid_rows.append(row)
 
 
 def counted_days(days: pa.ChunkedArray, window: Window) -> pa.ChunkedArray:
-    """Return the day that each row of a window's answer counts under.
+    """Return the day that each row of a window's response counts under.
 
-    That is its own if it belongs to the window; else the window's first, so that a row without a
-    day, or of another, is published or held together with days that were asked for.
+    A row counts under its own day if the window contains it, else under the window's first day. So
+    a row without a day, or of another day, is published or held together with requested days.
     """
     start, end = (pa.scalar(day, pa.date32()) for day in (window.start, window.end))
     inside = pc.and_(pc.greater_equal(days, start), pc.less_equal(days, end))

@@ -1,9 +1,9 @@
-"""Check a load of invoices before it is published, day by day; pure.
+"""Validation of an invoice load before it is published, day by day; pure.
 
-The service gives no totals, so a load is compared with itself, with what the warehouse holds, and
-with what the same weekday usually brings. A violation names the days that it concerns: these are
-held for review, the others are published. Rows that were published as they are, because an operator
-accepted them or because they were few, are no violation again.
+The service offers no totals. So the checks compare a load with itself, with the warehouse, and with
+the usual count of each weekday. A violation names its days: these days are held for review, the other
+days are published. Rows that were published before, because an operator accepted them or because they
+were few, are not violations again.
 """
 
 import math
@@ -17,14 +17,14 @@ from bms_flows.runtime.reasons import VIOLATIONS
 from bms_flows.runtime.windows import DAY, Window
 
 USUAL_WEEKS = 8
-"""Working days of the same weekday that say what is usual."""
+"""Working days of the same weekday that define the usual count."""
 HISTORY_WEEKS = 2 * USUAL_WEEKS
-"""Weeks in which they are looked up: days that were held for review, and holidays, are missing."""
+"""Weeks searched for these days; held days and holidays don't count."""
 SATURDAY = 5
 SCATTER = 0.2
 """Standard deviation of a weekday's usual count, as a share of it."""
 CONFIRMED = timedelta(days=7)
-"""A day that was held for few invoices, and came with no fewer so much later, is as it is."""
+"""A day held for few invoices passes if a read this much later returns at least the same count."""
 
 
 @dataclass(frozen=True)
@@ -32,42 +32,42 @@ class Tolerance:
     """Limits beyond which a difference is a violation."""
 
     drop_share: float = 0.05
-    """Share of a window's stored invoices that may be missing at once."""
+    """Maximum share of a window's stored invoices that may be missing."""
     drop_rows: int = 3
-    """Fewer may always be missing; a whole day of so many never."""
+    """Fewer missing invoices always pass; a day of this many may not lose all."""
     quarantined_share: float = 0.05
-    """Share of rows read that may be quarantined."""
+    """Maximum share of quarantined rows."""
     quarantined_rows: int = 2
-    """So many may always be: one invalid row of a small day holds nothing."""
+    """Up to this many quarantined rows always pass."""
     chance: float = 5e-4
-    """A day with fewer invoices than usual is a violation when chance makes that rarer than this."""
+    """A count below the usual one is a violation if its probability is lower than this."""
 
 
 @dataclass(frozen=True)
 class WindowSummary:
-    """One window's answer, compared with the invoices stored for its days."""
+    """One window's response, compared with the invoices stored for its days."""
 
     window: Window
     stored: int
     missing: int
     outside: int = 0
-    """Rows of other days, new or changed."""
+    """New or changed rows of days outside the window."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSummary:
-    """What a load holds, as far as a check needs it; of single rows the days that each may belong to."""
+    """Facts of a load for the checks; a single row is given by the days that it may belong to."""
 
     rows_read: int
     quarantined: int
     not_accepted: Sequence[frozenset[date]] = ()
-    """Quarantined rows that are new, or other than in every published load."""
+    """Quarantined rows that no published load has quarantined with the same content."""
     duplicates: Sequence[frozenset[date]] = ()
-    """Of these, rows that repeat an identifier."""
+    """Those that repeat an id."""
     amounts_differ: Sequence[frozenset[date]] = ()
-    """New or changed rows whose amounts don't add up."""
+    """New or changed rows whose net and VAT don't add up to the gross amount."""
     days: Mapping[date, int] = field(default_factory=dict)
-    """Invoices of each day that was over when it was read."""
+    """Invoices of each day that was complete when it was read."""
     windows: Sequence[WindowSummary] = ()
     currencies: Mapping[str, Collection[date]] = field(default_factory=dict)
     """Days of each currency."""
@@ -77,7 +77,7 @@ class LoadSummary:
 
 @dataclass(frozen=True)
 class HeldDay:
-    """How a day came when it was held for few invoices."""
+    """The count of a day when it was held for few invoices."""
 
     invoices: int
     read_on: date
@@ -85,20 +85,21 @@ class HeldDay:
 
 @dataclass(frozen=True)
 class History:
-    """What is known from before: published days, currencies ever seen and stored for these days."""
+    """The entity's published days and currencies before the load."""
 
     days: Mapping[date, int] = field(default_factory=dict)
-    """Invoices of each published day. A day that is held for review is not among them."""
+    """Invoices of each published day."""
     currencies: frozenset[str] = frozenset()
+    """Currencies of all published loads."""
     stored_currencies: Mapping[str, Mapping[date, int]] = field(default_factory=dict)
     """Stored invoices by currency and day."""
     held: Mapping[date, Sequence[HeldDay]] = field(default_factory=dict)
-    """How days came that were held for few invoices."""
+    """Earlier counts of days that were held for few invoices."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A failed check: its code in `reasons.VIOLATIONS`, where it shows, the days that it concerns."""
+    """A failed check: its code in `reasons.VIOLATIONS`, its details and its days."""
 
     code: str
     where: str
@@ -117,17 +118,17 @@ def validate(
     today: date,
     tolerance: Tolerance,
 ) -> list[Violation]:
-    """Return the violations of a load, none if all of it can be published."""
+    """Return the violations of a load, none if the whole load can be published."""
     return [
-        *_rows(found, tolerance),
-        *_missing(found, history, tolerance),
-        *_few(found, history, holidays, today, tolerance),
-        *_currencies(found, history, tolerance),
+        *_row_violations(found, tolerance),
+        *_missing_invoices(found, history, tolerance),
+        *_low_counts(found, history, holidays, today, tolerance),
+        *_currency_changes(found, history, tolerance),
     ]
 
 
-def _rows(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violation]:
-    """Yield violations that single rows show."""
+def _row_violations(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violation]:
+    """Yield the violations of single rows."""
     for code, rows in (
         ("amounts_differ", found.amounts_differ),
         ("duplicate_ids", found.duplicates),
@@ -136,7 +137,7 @@ def _rows(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violation]:
             yield Violation(code, f"{len(rows)} rows", frozenset().union(*rows))
     for each in found.windows:
         if each.outside:
-            where = f"{each.outside} rows in the answer for {each.window}"
+            where = f"{each.outside} rows in the response for {each.window}"
             yield Violation("outside_window", where, frozenset(each.window))
     limit = max(tolerance.quarantined_rows, tolerance.quarantined_share * found.rows_read)
     if found.not_accepted and found.quarantined > limit:
@@ -144,8 +145,10 @@ def _rows(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violation]:
         yield Violation("many_quarantined", where, frozenset().union(*found.not_accepted))
 
 
-def _missing(found: LoadSummary, history: History, tolerance: Tolerance) -> Iterator[Violation]:
-    """Yield windows that lost too many of their invoices, and days that lost all."""
+def _missing_invoices(
+    found: LoadSummary, history: History, tolerance: Tolerance
+) -> Iterator[Violation]:
+    """Yield windows that lost too many invoices, and days that lost all."""
     for each in found.windows:
         limit = tolerance.drop_share * each.stored
         if each.missing >= tolerance.drop_rows and each.missing > limit:
@@ -158,14 +161,14 @@ def _missing(found: LoadSummary, history: History, tolerance: Tolerance) -> Iter
                 yield Violation("drop", f"all {before} on {day}", frozenset([day]))
 
 
-def _few(
+def _low_counts(
     found: LoadSummary,
     history: History,
     holidays: Collection[date],
     today: date,
     tolerance: Tolerance,
 ) -> Iterator[Violation]:
-    """Yield days with far fewer invoices than usual, unless they were published or confirmed so."""
+    """Yield days with far fewer invoices than usual, unless the count was published or confirmed."""
     for day, invoices in sorted(found.days.items()):
         usual = usual_count(day, history.days, holidays)
         if usual is None or invoices >= history.days.get(day, math.inf):
@@ -180,8 +183,10 @@ def _few(
             yield Violation("fewer_than_usual", where, frozenset([day]))
 
 
-def _currencies(found: LoadSummary, history: History, tolerance: Tolerance) -> Iterator[Violation]:
-    """Yield currencies that are new to the entity, and those that are gone from its days."""
+def _currency_changes(
+    found: LoadSummary, history: History, tolerance: Tolerance
+) -> Iterator[Violation]:
+    """Yield currencies that are new to the entity, and currencies that its days lost."""
     if len(history.days) >= USUAL_WEEKS * 7:
         for currency in sorted(found.currencies.keys() - history.currencies):
             yield Violation("currency_new", currency, frozenset(found.currencies[currency]))
@@ -190,10 +195,11 @@ def _currencies(found: LoadSummary, history: History, tolerance: Tolerance) -> I
             yield Violation("currency_gone", currency, frozenset(days))
 
 
-def empty_end(found: LoadSummary, holidays: Collection[date]) -> date | None:
-    """Return the last working day that ends a window, where all of these are empty; else None.
+def empty_last_day(found: LoadSummary, holidays: Collection[date]) -> date | None:
+    """Return the latest working day that ends a window if all such days are empty, else None.
 
-    That is how a service looks that leaves end_date out of the range while we take it in.
+    This is the sign of a service that excludes end_date from the range although the setting
+    includes it.
     """
     ends = [
         each.window.end
@@ -202,27 +208,27 @@ def empty_end(found: LoadSummary, holidays: Collection[date]) -> date | None:
         and each.window.end.weekday() < SATURDAY
         and each.window.end not in holidays
     ]
-    came = any(found.days[day] or day in found.invalid for day in ends)
-    return None if came else max(ends, default=None)
+    returned = any(found.days[day] or day in found.invalid for day in ends)
+    return None if returned else max(ends, default=None)
 
 
 def contains_day(day: date, dates: Iterable[str | None], zone: str) -> bool:
-    """Return whether `dates`, as they came, name a day; one that can't be read names none."""
+    """Return whether one of the service's `dates` is `day`; an unreadable date never is."""
 
-    def names(given: str | None) -> bool:
+    def matches(given: str | None) -> bool:
         try:
             return parse_date(given, zone) == day
         except ValueError:
             return False
 
-    return any(names(given) for given in dates)
+    return any(matches(given) for given in dates)
 
 
 def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:
-    """Return what that weekday usually brings: the median of the eight working ones known last.
+    """Return the usual count of a weekday: the median of the latest eight published working days.
 
-    Days that were never published, as those held for review, are passed over, up to sixteen weeks
-    back. None on a weekend or holiday, and where fewer than eight are known.
+    The search goes back up to sixteen weeks. Returns None for a weekend or holiday, and if fewer
+    than eight days are found.
     """
     if day.weekday() >= SATURDAY or day in holidays:
         return None
@@ -232,10 +238,10 @@ def usual_count(day: date, history: Mapping[date, int], holidays: Collection[dat
 
 
 def probability_at_most(count: int, mean: float) -> float:
-    """Return how likely at most `count` is where `mean` is usual.
+    """Return the probability of at most `count` invoices if `mean` is usual.
 
-    Days of a business scatter more than pure chance (Poisson) would have it, so the mean itself
-    is taken to vary by a fifth (gamma), which makes the count negative binomial.
+    Daily counts scatter more than a Poisson distribution. So the mean itself varies by `SCATTER`
+    (gamma), and the count is negative binomial.
     """
     shape: float = SCATTER**-2
     term: float = (shape / (shape + mean)) ** shape

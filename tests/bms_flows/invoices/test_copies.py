@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.copies import duplicate_rows
+from bms_flows.invoices.dedup import duplicate_rows
 from tests.bms_flows.invoices.listed import Company, invoice
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)

@@ -1,4 +1,4 @@
-"""The two ways to read an answer, straight into columns and record by record, give the same rows."""
+"""The two ways to read an response, straight into columns and record by record, give the same rows."""
 
 import json
 import random
@@ -63,10 +63,10 @@ def any_invoice(chance: random.Random, number: int) -> str:
 def test_both_ways_give_the_same_rows(seed: int) -> None:
     chance = random.Random(seed)
     rows = ",".join(any_invoice(chance, number) for number in range(200))
-    answer = f"[{rows}]\n".encode()
-    fast = read_columns(answer)
+    response = f"[{rows}]\n".encode()
+    fast = read_columns(response)
     assert fast is not None
-    records = ResponseReader().records(answer)
+    records = ResponseReader().records(response)
     assert not records.rejected
     slow = typed_records(records.records, WIRE, ZONE, {"id_entity": 1})
     assert not slow.bad
@@ -111,8 +111,8 @@ def test_an_answer_that_is_no_array_is_malformed(cut: bytes) -> None:
 
 
 @pytest.fixture
-def load(warehouse: Engine) -> Any:
-    """A load that compares with an empty warehouse."""
+def transform(warehouse: Engine) -> Any:
+    """A transform that compares with an empty warehouse."""
     with warehouse.connect() as connection:
         yield Transform(connection, 1, ZONE, "invoice_date", clock(connection))
 
@@ -125,30 +125,32 @@ def load(warehouse: Engine) -> Any:
         (invoice(1), "duplicate_id"),
     ],
 )
-def test_a_bad_row_among_columns_is_set_aside_alone(
-    load: Transform, second: dict[str, Any], code: str
+def test_a_bad_row_among_columns_is_quarantined_alone(
+    transform: Transform, second: dict[str, Any], code: str
 ) -> None:
-    answer = ResponseReader().read(body(invoice(1), second, invoice(3)))
-    assert isinstance(answer, ColumnarResponse)
-    taken = load.take(Window(DAY, DAY), answer)
-    assert taken.rows.column("id_invoice").to_pylist() == [1, 3]
-    assert [bad.code for bad in load.bad] == [code]
-    assert (load.counts.rows_read, load.counts.quarantined) == (3, 1)
+    response = ResponseReader().read(body(invoice(1), second, invoice(3)))
+    assert isinstance(response, ColumnarResponse)
+    transformed = transform.add(Window(DAY, DAY), response)
+    assert transformed.rows.column("id_invoice").to_pylist() == [1, 3]
+    assert [bad.code for bad in transform.invalid_rows] == [code]
+    assert (transform.counts.rows_read, transform.counts.quarantined) == (3, 1)
 
 
-def test_a_key_too_large_is_set_aside_alone(load: Transform) -> None:
-    taken = load.take(Window(DAY, DAY), ResponseReader().read(body(invoice(1), invoice(2**63))))
-    assert taken.rows.column("id_invoice").to_pylist() == [1]
-    assert [bad.code for bad in load.bad] == ["bad_integer"]
+def test_a_key_too_large_is_quarantined_alone(transform: Transform) -> None:
+    transformed = transform.add(
+        Window(DAY, DAY), ResponseReader().read(body(invoice(1), invoice(2**63)))
+    )
+    assert transformed.rows.column("id_invoice").to_pylist() == [1]
+    assert [bad.code for bad in transform.invalid_rows] == ["bad_integer"]
 
 
-def test_columns_and_records_have_the_same_digests(load: Transform) -> None:
+def test_columns_and_records_have_the_same_digests(transform: Transform) -> None:
     plain = ResponseReader().read(body(invoice(1, client_name="x")))
     odd = ResponseReader().read(json.dumps([invoice(1, client_name="x")], indent=1).encode())
     assert isinstance(plain, ColumnarResponse)
     assert not isinstance(odd, ColumnarResponse)
     digests = []
-    for answer in (plain, odd):
-        load.seen = DedupIndex()
-        digests += load.take(Window(DAY, DAY), answer).rows.column("_row_hash").to_pylist()
+    for response in (plain, odd):
+        transform.index = DedupIndex()
+        digests += transform.add(Window(DAY, DAY), response).rows.column("_row_hash").to_pylist()
     assert digests[0] == digests[1]

@@ -8,32 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.dedup import FEW, DedupIndex
+from bms_flows.invoices.dedup import MAX_DISJOINT, DedupIndex
 
 
 def test_those_that_came_before_are_found_among_others() -> None:
     seen = DedupIndex()
     seen.add([10, 30, 20])
     seen.add([5, 25])
-    assert seen.among([1, 5, 15, 20, 25, 99]) == {5, 20, 25}
+    assert seen.known([1, 5, 15, 20, 25, 99]) == {5, 20, 25}
 
 
 def test_nothing_is_found_among_nothing_nor_before_anything_came() -> None:
     seen = DedupIndex()
-    assert seen.among([1]) == set()
+    assert seen.known([1]) == set()
     seen.add([])
     seen.add([1])
-    assert seen.among([]) == set()
+    assert seen.known([]) == set()
 
 
 @given(st.lists(st.lists(st.integers(-50, 50) | st.integers(-(2**63), 2**63 - 1), max_size=9)))
 def test_it_is_a_set_whatever_the_order(portions: list[list[int]]) -> None:
     seen, expected = DedupIndex(), set[int]()
     for portion in portions:
-        assert seen.among(portion) == expected.intersection(portion)
+        assert seen.known(portion) == expected.intersection(portion)
         seen.add(portion)
         expected.update(portion)
-    assert seen.among(expected) == expected
+    assert seen.known(expected) == expected
 
 
 @pytest.mark.parametrize("order", ["ascending", "shuffled", "two ranges in turns"])
@@ -48,7 +48,7 @@ def test_identifiers_are_moved_a_few_times_only(order: str) -> None:
     seen = DedupIndex()
     for start in range(0, len(ids), 1_000):
         seen.add(ids[start : start + 1_000])
-        assert len(seen._sorted) <= FEW + math.log2(len(ids))
+        assert len(seen._sorted) <= MAX_DISJOINT + math.log2(len(ids))
     if order == "shuffled":
         lengths = [len(each) for each in seen._sorted]
         assert all(longer >= 2 * shorter for longer, shorter in pairwise(lengths))

@@ -95,7 +95,7 @@ def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse
         names = []
         for _ in range(2):
             with connection.begin():
-                Lease(7, 1, 0.0).writes(connection)
+                Lease(7, 1, 0.0).name_session(connection)
                 names.append(connection.scalar(text("show application_name")))
             with connection.begin():
                 names.append(connection.scalar(text("show application_name")))

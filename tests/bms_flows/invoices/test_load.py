@@ -22,7 +22,7 @@ def last_asked(engine: Engine, connection: Connection) -> datetime:
 def test_a_load_without_a_change_is_not_taken_for_one_that_stands_still(warehouse: Engine) -> None:
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
     with warehouse.begin() as connection:
-        merging = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
+        loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         before = last_asked(warehouse, connection)
-        merging.add(loads.copy_buffer(pa.table({"id_invoice": pa.array([], pa.int64())})))
+        loader.add(loads.copy_buffer(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before

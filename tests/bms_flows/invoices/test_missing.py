@@ -91,6 +91,6 @@ def test_values_that_a_field_had_are_those_of_invoices_that_are_there(
     warehouse: Engine, ids: list[int]
 ) -> None:
     with warehouse.begin() as connection:
-        merging = Loader(connection, 1, Languages("FR", "FR"), LATER)
-        filled = fields._filled_before(merging, Unit(1, (WINDOW,)), {"reference_number": 2})
+        loader = Loader(connection, 1, Languages("FR", "FR"), LATER)
+        filled = fields._filled_before(loader, Unit(1, (WINDOW,)), {"reference_number": 2})
     assert filled == {"reference_number": 2 + len(ids) - 1}

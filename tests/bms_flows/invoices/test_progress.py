@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from bms.counters import Counters
-from bms_flows.invoices.progress import EVERY, Progress
+from bms_flows.invoices.progress import INTERVAL_S, Progress
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
@@ -24,8 +24,8 @@ def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureF
     now = [0.0]
     progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: now[0])
     for piece in MONTH.cut(7):
-        now[0] += EVERY / 2
-        progress.taken(piece, RowCounts(rows_read=100))
+        now[0] += INTERVAL_S / 2
+        progress.add(piece, RowCounts(rows_read=100))
     assert said.messages == [
         "entity 1: 14 of 31 days, 100 rows, 4 requests in 10 s so far",
         "entity 1: 28 of 31 days, 100 rows, 4 requests in 20 s so far",
@@ -34,9 +34,9 @@ def test_a_long_read_says_how_far_it_is_once_in_a_while(said: pytest.LogCaptureF
 
 def test_a_short_one_says_how_it_ended_and_nothing_else(said: pytest.LogCaptureFixture) -> None:
     progress = Progress(Unit(1, (MONTH,)), Counters(requests=4), clock=lambda: 0.0)
-    progress.taken(MONTH, RowCounts(rows_read=100))
+    progress.add(MONTH, RowCounts(rows_read=100))
     counts = RowCounts(rows_read=100, inserted=7, changed=2, unchanged=90, quarantined=1, missing=3)
-    progress.ended("complete", counts)
+    progress.finish("complete", counts)
     (line,) = said.messages
     assert line == (
         "entity 1, 2026-03-01/2026-03-31: complete; 31 days, 4 requests, 100 rows: 7 inserted, "

@@ -26,9 +26,9 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: RowCounts) -> None:
     with warehouse.begin() as connection:
         load = Transform(connection, 1, ZONE, "invoice_date", clock(connection), counts=counts)
-        merging = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
+        loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         with pytest.raises(UnbalancedCounts, match="entity 1"):
-            publish(load, merging, UNIT)
+            publish(load, loader, UNIT)
     with warehouse.connect() as connection:
         assert not connection.scalar(text("select count(*) from bms.client_invoice_day"))
 
@@ -44,7 +44,7 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
         load = Transform(connection, 1, ZONE, "invoice_date", clock(connection))
         load.windows.append(WindowComparison(UNIT.windows[0], 1, {int(one or 0)}, 0))
-        load.tally.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
+        load.totals.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
         connection.execute(text(moved), {"day": day, "id": one})
         publish(load, Loader(connection, 1, Languages("FR", "FR"), clock(connection)), UNIT)
     assert load.counts.missing == missing

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms_flows.invoices.redated import REACH, search_windows
+from bms_flows.invoices.lookback import MOVED_REACH, search_windows
 from bms_flows.rebuild import rebuild
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
@@ -158,11 +158,11 @@ def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     read = {*Window(today - 35 * DAY, today - DAY)}
     recent = Window(today - 10 * DAY, today - 9 * DAY)
     assert search_windows([recent], read, **options) == [
-        Window(recent.start - REACH, today - 36 * DAY),
-        Window(today, today + REACH),
+        Window(recent.start - MOVED_REACH, today - 36 * DAY),
+        Window(today, today + MOVED_REACH),
     ]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
     assert search_windows(year, read, **options) == [
         Window(today - 155 * DAY, today - 36 * DAY),
-        Window(today, today + REACH),
+        Window(today, today + MOVED_REACH),
     ]

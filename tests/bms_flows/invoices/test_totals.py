@@ -29,7 +29,7 @@ def answer(amounts: list[tuple[str | None, int]]) -> pa.Table:
             "canceled": pa.array([False] * count, pa.bool_()),
             "sent": pa.array([True] * count, pa.bool_()),
             "_day": pa.array([DAY] * count, pa.date32()),
-            "_filed": pa.array([DAY] * count, pa.date32()),
+            "_counted_day": pa.array([DAY] * count, pa.date32()),
             **dict.fromkeys(AMOUNTS, column),
         }
     )
@@ -43,15 +43,15 @@ def answer(amounts: list[tuple[str | None, int]]) -> pa.Table:
 def test_totals_are_exact_over_answers_of_any_amounts(
     answers: list[list[tuple[str | None, int]]],
 ) -> None:
-    tally = ControlTotals()
+    totals = ControlTotals()
     expected: dict[str, int] = {}
     for amounts in answers:
-        tally.add(answer(amounts), Window(DAY, DAY))
+        totals.add(answer(amounts), Window(DAY, DAY))
         for currency, unit in amounts:
             expected[currency or ""] = expected.get(currency or "", 0) + unit
-    assert tally.totals.keys() == expected.keys()
+    assert totals.by_currency.keys() == expected.keys()
     for currency, units in expected.items():
-        total = tally.totals[currency]
+        total = totals.by_currency[currency]
         for name in AMOUNTS:
             assert units_of(total.exact()[name]) == units
             assert units_of(Decimal(str(total.as_dict()[name]))) == units

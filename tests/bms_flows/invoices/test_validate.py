@@ -16,7 +16,7 @@ from bms_flows.invoices.validate import (
     Violation,
     WindowSummary,
     contains_day,
-    empty_end,
+    empty_last_day,
     probability_at_most,
     usual_count,
     validate,
@@ -159,12 +159,12 @@ def test_a_quiet_day_that_comes_so_again_a_week_later_is_believed(
 def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> None:
     friday = MONDAY + 4 * DAY
     ended = replace(GOOD, windows=[WindowSummary(Window(MONDAY, friday), 0, 0)])
-    assert empty_end(ended, ()) is None
-    assert empty_end(replace(ended, days={**GOOD.days, friday: 0}), ()) == friday
-    assert empty_end(replace(ended, days={MONDAY: 9}), ()) is None, "it was not over"
-    assert empty_end(GOOD, ()) is None, "a Sunday says nothing"
+    assert empty_last_day(ended, ()) is None
+    assert empty_last_day(replace(ended, days={**GOOD.days, friday: 0}), ()) == friday
+    assert empty_last_day(replace(ended, days={MONDAY: 9}), ()) is None, "it was not over"
+    assert empty_last_day(GOOD, ()) is None, "a Sunday says nothing"
     invalid = replace(ended, days={**GOOD.days, friday: 0}, invalid={friday})
-    assert empty_end(invalid, ()) is None, "a row came that can't be read"
+    assert empty_last_day(invalid, ()) is None, "a row came that can't be read"
 
 
 def test_chance_is_a_distribution() -> None:

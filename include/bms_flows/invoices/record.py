@@ -1,0 +1,52 @@
+"""Record of a load: what its step run stores, and the manifest for XCom."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bms_flows.invoices.transform import Transform
+from bms_flows.invoices.units import Unit
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """Facts of a load, enough to load it again from its stored responses.
+
+    `raw` and `parquet` are relative to the data root.
+    """
+
+    unit: Unit
+    step_run_id: int
+    raw: str
+    parquet: str
+    language: str
+    zone: str
+    range_date: str
+    fields_accepted: Sequence[str] = ()
+    """Fields whose loss of values an operator accepts with the load."""
+
+    def manifest(self, transform: Transform) -> dict[str, Any]:
+        """Return the load's manifest for XCom: numbers, days and paths, no rows."""
+        totals = transform.totals.by_currency
+        return {
+            "step_run_id": self.step_run_id,
+            "id_entity": self.unit.id_entity,
+            "days": str(self.unit.span),
+            "raw": self.raw,
+            "parquet": self.parquet,
+            **vars(transform.counts),
+            "totals": {currency: each.as_dict() for currency, each in totals.items()},
+        }
+
+    def details(self, unit: Unit, transform: Transform) -> dict[str, Any]:
+        """Return the step run's details for the days of `unit`."""
+        return {
+            **unit.as_dict(),
+            "raw": self.raw,
+            "parquet": self.parquet,
+            "language": self.language,
+            "zone": self.zone,
+            "range_date": self.range_date,
+            "read_at": transform.read_at.isoformat(),
+            "fields": transform.fields.counts.as_dict(),
+        }
