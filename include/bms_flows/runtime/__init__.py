@@ -1,1 +1,1 @@
-"""What every flow uses: the context of a run, its settings and its step log, files, columns and reasons."""
+"""Shared runtime of the flows: context, settings, step log, files, columns, reasons and list reading."""

@@ -1,4 +1,4 @@
-"""Work that goes on in a thread of its own, one piece after another, while others are prepared."""
+"""Background writer: one thread and a bounded queue of work, with backpressure."""
 
 import asyncio
 from collections import deque
@@ -11,12 +11,12 @@ P = ParamSpec("P")
 
 
 class BackgroundWriter:
-    """One thread; at most so many pieces of work wait for it, and whoever brings more waits too."""
+    """Runs work in one thread, in order; `put` waits while `waiting` items are queued."""
 
     def __init__(self, waiting: int = 0) -> None:
         self._thread = ThreadPoolExecutor(1)
         self._waiting = waiting
-        self._under_way: deque[Future[object]] = deque()
+        self._queue: deque[Future[object]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -27,18 +27,18 @@ class BackgroundWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for what was put; where the block fails, only for what is being done."""
+        """Wait for all queued work; if the block failed, only for the running item."""
         self._thread.shutdown(cancel_futures=error is not None)
 
     async def put(self, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Have `work` done once what was put before is; raises what that raised."""
-        await self._until(self._waiting)
-        self._under_way.append(self._thread.submit(work, *args, **kwargs))
+        """Queue `work`; raise the error of earlier work."""
+        await self._drain(self._waiting)
+        self._queue.append(self._thread.submit(work, *args, **kwargs))
 
     async def done(self) -> None:
-        """Wait for all that was put; raises what it raised."""
-        await self._until(0)
+        """Wait for all queued work; raise its error."""
+        await self._drain(0)
 
-    async def _until(self, left: int) -> None:
-        while len(self._under_way) > left:
-            await asyncio.wrap_future(self._under_way.popleft())
+    async def _drain(self, left: int) -> None:
+        while len(self._queue) > left:
+            await asyncio.wrap_future(self._queue.popleft())

@@ -1,4 +1,4 @@
-"""Records become columns: typed, exact, hashed; a row that can't be is named, the others go on."""
+"""Conversion of records into typed columns: exact amounts, row hashes, invalid cells by position."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +15,14 @@ from bms.dates import parse_date, parse_datetime
 from bms.records import Record
 from bms_flows.runtime import memory
 
-memory.keep_pandas_out()
-memory.give_memory_back()
+memory.configure_arrow()
 
 MONEY_DIGITS, MONEY_SCALE = 30, 9
-"""An amount with more decimals than this is set aside rather than rounded."""
+"""A row whose amount has more decimals is quarantined, not rounded."""
 
 LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
-"""Date-times that Arrow reads as `parse_datetime` does."""
+"""Date-times that Arrow parses with the same result as `parse_datetime`."""
 
 Cells: TypeAlias = Sequence[Any] | pa.Array
 ArrayOf = Callable[[Cells], pa.Array]
@@ -31,7 +30,7 @@ ArrayOf = Callable[[Cells], pa.Array]
 
 @dataclass(frozen=True)
 class InvalidCell:
-    """A cell that doesn't fit its column: the record's place, the field, the reason's code."""
+    """A cell that doesn't fit its column: the record's position, the field, the reason code."""
 
     index: int
     field: str
@@ -40,7 +39,7 @@ class InvalidCell:
 
 @dataclass(frozen=True)
 class TypedRecords:
-    """Records as columns, without those that are bad; `kept` are the others' places."""
+    """The valid records as columns, their positions (`kept`), and the invalid cells (`bad`)."""
 
     rows: pa.Table
     kept: Sequence[int]
@@ -53,10 +52,10 @@ def typed_records(
     zone: str,
     constants: Mapping[str, Any] | None = None,
 ) -> TypedRecords:
-    """Turn `records` (fields named as the columns) into an Arrow table.
+    """Convert `records` (fields named as the columns) into an Arrow table.
 
-    `constants` are columns with one value for all rows; date-times
-    without a zone are meant in `zone`, an IANA name.
+    `constants` are columns with one value for all rows. `zone`, an IANA name, is the zone of
+    date-times without a zone.
     """
     kept: Sequence[int] = range(len(records))
     bad: list[InvalidCell] = []
@@ -67,15 +66,15 @@ def typed_records(
             return TypedRecords(pa.table(arrays), kept, bad)
         bad += [InvalidCell(kept[cell.index], cell.field, cell.code) for cell in failed]
         out = {cell.index for cell in failed}
-        kept = [place for i, place in enumerate(kept) if i not in out]
+        kept = [position for i, position in enumerate(kept) if i not in out]
 
 
 def typed_columns(
     rows: pa.Table, columns: Sequence[Column[Any]], zone: str, constants: Mapping[str, Any]
 ) -> pa.Table | None:
-    """Turn columns as they stood on the wire into what `typed_records` makes of the same rows.
+    """Convert columns of JSON values into the table that `typed_records` makes of the same rows.
 
-    None where a cell doesn't fit its column: `typed_records` can tell which.
+    Returns None if a cell doesn't fit its column; `typed_records` names the cell.
     """
     values = {name: rows.column(name).combine_chunks() for name in rows.column_names}
     arrays, failed = _arrays(values, rows.num_rows, columns, zone, constants)
@@ -83,9 +82,9 @@ def typed_columns(
 
 
 def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
-    """Return a 16-byte digest of each row over the columns `names`, equal when all values are equal."""
+    """Return a 16-byte digest of each row over the columns `names`; equal values, equal digests."""
     texts = [_as_text(rows.column(name).combine_chunks()) for name in names]
-    # No text holds a NUL (see _text), so it separates, and no value can be mistaken for "no value".
+    # No text contains a NUL (see _texts), so NUL separates values and marks null.
     joined = pc.binary_join_element_wise(
         *texts, "\0", null_handling="replace", null_replacement="\0N"
     )
@@ -99,7 +98,7 @@ def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
 
 
 def _as_text(array: pa.Array) -> pa.Array:
-    # Writing out a date-time costs more than all other columns together; its microseconds do.
+    # Formatting a date-time costs more than all other columns together; microseconds are enough.
     plain = array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
     return plain.cast(pa.string())
 
@@ -130,7 +129,7 @@ def _arrays(
 
 
 def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """Turn rows to columns; a few hundred at a time, which stay in the processor's cache."""
+    """Transpose rows to columns, a few hundred at a time, so that they stay in the CPU cache."""
     names = records[0].__struct_fields__ if records else ()
     columns: list[list[Any]] = [[] for _ in names]
     for start in range(0, len(records), 512):
@@ -149,7 +148,7 @@ def _fits(cell: Any, array_of: ArrayOf) -> bool:
 
 
 def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
-    """Return how values become an array of a column's kind, and the code of one that can't."""
+    """Return the function that converts values into a column's array, and its failures' code."""
     readers: dict[type, tuple[ArrayOf, str]] = {
         BigInteger: (_plain(pa.int64()), "bad_integer"),
         Integer: (_plain(pa.int64()), "bad_integer"),
@@ -172,42 +171,41 @@ def _array(values: Cells, kind: pa.DataType) -> pa.Array:
 
 
 def _amounts(values: Cells) -> pa.Array:
-    # Arrow writes an amount that doesn't fit out, digit by digit: 1E999999999 would take it hours.
+    # Arrow's error text spells out an amount that doesn't fit: hours for 1E999999999.
     if not isinstance(values, pa.Array) and any(
         value is not None and value.adjusted() >= MONEY_DIGITS for value in values
     ):
-        raise ValueError("an amount longer than any")
+        raise ValueError("the amount has too many digits")
     return _array(values, pa.decimal128(MONEY_DIGITS, MONEY_SCALE))
 
 
 def _texts(values: Cells) -> pa.Array:
     array = _array(values, pa.string())
     if pc.any(pc.match_substring(array, "\0")).as_py():
-        raise ValueError("a text holds a NUL, which PostgreSQL can't store")
+        raise ValueError("the text contains a NUL, which PostgreSQL can't store")
     return array
 
 
 def _days(values: Cells, zone: str) -> pa.Array:
-    """Read each distinct text once: a week of invoices has few dates."""
+    """Parse each distinct text once: a week of invoices has few dates."""
     texts = _array(values, pa.string()).dictionary_encode()
     days = [parse_date(text, zone) for text in texts.dictionary.to_pylist()]
     return pa.array(days, pa.date32()).take(texts.indices)
 
 
 def _moments(values: Cells, zone: str) -> pa.Array:
-    """Let Arrow read what all has one plain shape; anything else is read one by one."""
+    """Let Arrow parse texts of one plain format; parse any other texts one by one."""
     kind = pa.timestamp("us", "UTC")
     texts = _array(values, pa.string())
     try:
         if pc.all(pc.match_substring_regex(texts, ZONED)).as_py():
             return texts.cast(kind)
         if pc.all(pc.match_substring_regex(texts, LOCAL)).as_py():
-            # Python reads an hour that comes twice as the first; it has its own way with one
-            # that the clock leaves out.
+            # Like Python: the first of a repeated hour. Arrow rejects a skipped hour.
             local = texts.cast(pa.timestamp("us"))
             return pc.assume_timezone(local, zone, ambiguous="earliest").cast(kind)
     except pa.ArrowInvalid:
-        pass  # one is no day or time of the calendar, or falls into such an hour: told below
+        pass  # an invalid or skipped time; parsed or rejected below
     return pa.array([parse_datetime(value, zone) for value in texts.to_pylist()], kind)
 
 

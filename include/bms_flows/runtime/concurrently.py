@@ -1,4 +1,4 @@
-"""Concurrent work with a bound: as many tasks as may be under way, not one for each item."""
+"""Bounded concurrency: a fixed number of workers for any number of items."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,21 +11,21 @@ R = TypeVar("R")
 async def gather_bounded(
     work: Callable[[T], Awaitable[R]], items: Iterable[T], *, at_once: int
 ) -> list[R]:
-    """Return what `work` makes of each of `items`, in their order, with `at_once` under way.
+    """Return the results of `work` for `items` in order, with at most `at_once` calls at a time.
 
-    The first error cancels the others and is raised.
+    The first error cancels all other calls and is raised.
     """
     todo, found = iter(enumerate(items)), dict[int, R]()
 
-    async def go_on() -> None:
-        for place, item in todo:
-            found[place] = await work(item)
+    async def worker_loop() -> None:
+        for position, item in todo:
+            found[position] = await work(item)
 
-    workers = [asyncio.create_task(go_on()) for _ in range(at_once)]
+    workers = [asyncio.create_task(worker_loop()) for _ in range(at_once)]
     try:
         await asyncio.gather(*workers)
     finally:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-    return [found[place] for place in range(len(found))]
+    return [found[position] for position in range(len(found))]

@@ -1,4 +1,4 @@
-"""What the flows work with, and the record that each step leaves."""
+"""Flow context: warehouse, data root and settings; and the recording of a step run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,18 +14,18 @@ from bms_flows.runtime.settings import FlowSettings
 
 @dataclass(frozen=True)
 class FlowContext:
-    """The warehouse, the data root, the flows' settings."""
+    """Warehouse, data root and settings of a flow."""
 
     warehouse: Engine
     data_root: UPath
     settings: FlowSettings
 
-    def path(self, kept: str) -> UPath:
-        """Return a file or folder below the data root by its name there."""
-        return self.data_root / kept
+    def path(self, name: str) -> UPath:
+        """Return the path of a file or folder that is named relative to the data root."""
+        return self.data_root / name
 
     def name(self, path: UPath) -> str:
-        """Return the name of a file or folder below the data root; `path` reads it."""
+        """Return a path relative to the data root; the inverse of `path`."""
         return path.path.removeprefix(self.data_root.path).lstrip("/")
 
 
@@ -33,13 +33,13 @@ class FlowContext:
 def recorded_step(
     flow: FlowContext, step: step_log.Step, counters: Counters | None = None
 ) -> Iterator[int]:
-    """Enter `step` in `bms.step_run` for the block; one that ends by an error is recorded as failed."""
+    """Record `step` in `bms.step_run` for the block; an error marks the step run as failed."""
     step_run_id = step_log.begin(flow.warehouse, step)
     try:
         yield step_run_id
     except BaseException as error:
-        # Only the kind of error goes on record: a text from below might quote a row.
-        reason = f"{type(error).__name__}; the task's log has the whole of it."
+        # Only the error's type is stored: its text might quote a row.
+        reason = f"{type(error).__name__}; see the task's log for details."
         with flow.warehouse.begin() as connection:
             step_log.fail(connection, step_run_id, service=counters, reason=reason)
         raise

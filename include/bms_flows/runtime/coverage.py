@@ -1,14 +1,14 @@
-"""Whether the answers of a list that moved meanwhile cover all of it; pure.
+"""Proof that the pages read from a changing list cover the whole list; pure.
 
-The interface offers no cursor, no sort and no snapshot: rows come and go between two requests, and
-those behind them move to other pages. But one answer is one moment: it is a stretch of the list with
-nothing left out between its first row and its last. Two stretches that share a row overlap. Where
-overlapping stretches lead from the list's beginning to its end, every row that was there all the time
-is in one of them, whatever came and went, and in whatever order the pages were asked for.
+The interface offers no cursor, sort or snapshot: rows are added and removed between two requests, and
+the rows behind them move to other pages. But one page shows one moment: it is a segment of the list
+without gaps. Two segments that share a row overlap. If overlapping segments lead from the list's first
+row to its last, they contain every row that was in the list all the time, in whatever order the pages
+were read.
 
-That holds for any order of the list as long as there is one. A row that was edited may have moved, so
-only rows seen alike in both stretches count as shared; rows that come in one order here and in another
-there say that there is no order, and then nothing is covered.
+The proof needs a stable order of the list, whatever the order is. An edited row may have moved, so only
+rows with equal digests count as shared. Rows that appear in different orders show that the list has no
+stable order; then nothing is covered.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,88 +21,89 @@ Key = int | str
 
 @dataclass(frozen=True)
 class Segment:
-    """One answer: each row's key and digest in their order, and where in the list it should stand."""
+    """One page: key and digest of each row in order, and the page's expected position in the list."""
 
     rows: Sequence[tuple[Key, bytes]]
     start: int
-    """Rows before it, if all pages before it are full."""
+    """Rows before the page, if all pages before it are full."""
     first: bool = False
-    """Whether nothing stood before it."""
+    """Whether no row came before it."""
     last: bool = False
-    """Whether nothing stood behind it."""
+    """Whether no row came after it."""
 
 
 class _Sighting(msgspec.Struct, frozen=True, gc=False):
-    stretch: int
-    place: int
+    segment: int
+    position: int
     digest: bytes
 
 
 class Coverage:
-    """What the stretches seen so far cover."""
+    """The coverage of a list by the segments added so far."""
 
     def __init__(self) -> None:
         self.disordered = False
-        """Whether rows came in different orders."""
+        """Whether rows appeared in different orders."""
         self.edited = False
-        """Whether a row came in two states."""
+        """Whether a row appeared with two digests."""
         self._sightings: dict[Key, _Sighting] = {}
-        self._above: list[int] = []
-        """Of each stretch, one it overlaps with, or itself: a forest, one tree for each piece."""
+        self._parents: list[int] = []
+        """For each segment an overlapping segment or itself: a forest with a tree per component."""
         self._ends: list[int] = []
         self._firsts: list[int] = []
         self._lasts: list[int] = []
 
-    def add(self, stretch: Segment) -> int:
-        """Take one answer in; return how many of its rows were not seen alike before."""
-        number = len(self._above)
-        self._above.append(number)
-        self._ends.append(stretch.start + len(stretch.rows))
-        if stretch.first:
+    def add(self, segment: Segment) -> int:
+        """Add one segment; return the number of rows that no segment had with this digest."""
+        number = len(self._parents)
+        self._parents.append(number)
+        self._ends.append(segment.start + len(segment.rows))
+        if segment.first:
             self._firsts.append(number)
-        if stretch.last:
+        if segment.last:
             self._lasts.append(number)
         reached: dict[int, int] = {}
-        news = 0
-        for place, (key, digest) in enumerate(stretch.rows):
+        new_rows = 0
+        for position, (key, digest) in enumerate(segment.rows):
             seen = self._sightings.get(key)
             if seen is None or seen.digest != digest:
-                news += 1
+                new_rows += 1
                 self.edited |= seen is not None
-                self._sightings[key] = _Sighting(number, place, digest)
-            elif seen.stretch != number:
-                self.disordered |= reached.get(seen.stretch, -1) > seen.place
-                reached[seen.stretch] = seen.place
-                self._above[self._piece(number)] = self._piece(seen.stretch)
-        return news
+                self._sightings[key] = _Sighting(number, position, digest)
+            elif seen.segment != number:
+                self.disordered |= reached.get(seen.segment, -1) > seen.position
+                reached[seen.segment] = seen.position
+                self._parents[self._component(number)] = self._component(seen.segment)
+        return new_rows
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that was there all the time is missing."""
-        return not self.disordered and not self._pieces(self._firsts).isdisjoint(
-            self._pieces(self._lasts)
+        """Whether the segments contain every row that was in the list all the time."""
+        return not self.disordered and not self._components(self._firsts).isdisjoint(
+            self._components(self._lasts)
         )
 
     @property
     def gap(self) -> int:
-        """About how many rows stand before the first place that is not covered."""
-        begun = self._pieces(self._firsts)
-        return max((end for n, end in enumerate(self._ends) if self._piece(n) in begun), default=0)
+        """The approximate number of rows before the first gap."""
+        first = self._components(self._firsts)
+        ends = (end for n, end in enumerate(self._ends) if self._component(n) in first)
+        return max(ends, default=0)
 
-    def _pieces(self, stretches: Iterable[int]) -> set[int]:
-        return {self._piece(number) for number in stretches}
+    def _components(self, segments: Iterable[int]) -> set[int]:
+        return {self._component(number) for number in segments}
 
-    def _piece(self, number: int) -> int:
-        while self._above[number] != number:
-            self._above[number] = self._above[self._above[number]]
-            number = self._above[number]
+    def _component(self, number: int) -> int:
+        while self._parents[number] != number:
+            self._parents[number] = self._parents[self._parents[number]]
+            number = self._parents[number]
         return number
 
 
 def page_across(position: int, size: int) -> tuple[int, int]:
-    """Return number and size of a page, at most `size`, that holds `position` well inside it.
+    """Return number and size of a page, at most `size` rows, with `position` well inside the page.
 
-    Where there is none (tiny pages), the page of that `size` itself.
+    If there is no such page (tiny sizes), return the page of `size` rows that contains `position`.
     """
     for smaller in range(size, size // 2, -1):
         before, inside = divmod(position, smaller)

@@ -1,8 +1,8 @@
-"""CSV files that a user opens in Excel: separators, decimal comma, and cells that Excel must not run.
+"""CSV files for Excel: separators, decimal commas, and escaped formulas.
 
 Excel starts a new cell at its own list separator, which may differ from the file's, and a new row
 at a line break. So a formula can begin at the start of a cell, and after each `,`, `;`, tab or line
-break inside of it.
+break inside the cell.
 """
 
 import csv
@@ -17,7 +17,7 @@ _BLANK: Final = r"[^\S\t\r\n]"
 # "-5" and "-12,50" are numbers and harmless; "+33 6…" is a formula to Excel, and loses its plus.
 _NUMBER: Final = rf"{_BLANK}*-\d+(?:[.,]\d+)?\s*\Z"
 _FORMULA: Final = rf'(?:"|{_BLANK})*[=+@\uff1d\uff0b\uff0d\uff20-]'
-# Apostrophes before a formula are skipped, so that one more can always be told from the text's own.
+# Apostrophes before a formula are skipped, so that unescaping removes only the added one.
 _AT_START: Final = rf"(?!'*{_NUMBER})(?='*(?:[\t\r\n]|{_FORMULA}))"
 _AT_SEPARATOR: Final = rf"(?='*{_FORMULA})"
 _PLACES: Final = re.compile(rf"\A{_AT_START}|(?<=[,;\t\r\n]){_AT_SEPARATOR}")
@@ -31,17 +31,17 @@ def escape(cell: str) -> str:
 
 
 def unescape(cell: str) -> str:
-    """Return what `escape` was given."""
+    """Return the cell that `escape` was given."""
     return _MARKS.sub("", cell) if "'" in cell else cell
 
 
 def unescape_start(cell: str) -> str:
-    """Return `cell` without the apostrophe with which a user marks a text, where a formula would follow."""
+    """Return `cell` without a leading apostrophe, by which a user marks a text, before a formula."""
     return _MARK_AT_START.sub("", cell) if cell.startswith("'") else cell
 
 
 def csv_file(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """Return a CSV that French Excel opens by a double click: BOM, semicolons, decimal commas."""
+    """Return a CSV file that French Excel opens on a double click: BOM, semicolons, decimal commas."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=";", lineterminator="\r\n")
     writer.writerows([_cell(value) for value in row] for row in (header, *rows))

@@ -1,8 +1,8 @@
-"""Check that the fields of a load hold what they held before; pure.
+"""Checks for fields that lose their values in a load; pure.
 
-A service that changes a field's type or name empties a column although each of its rows can be
-read. Loads of invoices and mirrors count their fields alike and hold a load for review when a field
-loses its values.
+If the service changes a field's type or name, the column becomes empty although each row is valid.
+Loads of invoices and mirrors count their fields in the same way. A load is held for review if a
+field loses its values.
 """
 
 from collections import Counter
@@ -12,32 +12,32 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True)
 class FieldTolerance:
-    """How many values a field may lose in one load."""
+    """Limits for the values that a field may lose in one load."""
 
     mistyped_rows: int = 2
-    """So many rows may always have a value of another type."""
+    """Up to this many values of another type always pass."""
     mistyped_share: float = 0.05
-    """Share of the rows with a value that may have one of another type."""
+    """Maximum share of values of another type."""
     emptied_rows: int = 3
-    """Fewer rows may always lose their value."""
+    """Fewer lost values always pass."""
     emptied_share: float = 0.5
-    """Share of the rows with a value that may lose it at once."""
+    """Maximum share of lost values."""
     new_rows: int = 10
-    """New rows, and rows of recent history, from which on empty fields of both are compared."""
+    """Minimum new rows and rows of recent history for comparing empty fields."""
     usual_share: float = 0.9
-    """Share of recent history with a value from which on new rows without any are unusual."""
+    """Minimum share of values in recent history for new rows without any value to be unusual."""
 
 
 @dataclass
 class FieldCounts:
-    """Rows of a load by field, for the step's details: whatever the warehouse holds."""
+    """Rows of a load by field, for the details of its step run."""
 
     missing: Counter[str] = field(default_factory=Counter)
     """Rows whose value is null, absent or mistyped."""
     mistyped: Counter[str] = field(default_factory=Counter)
-    """Rows whose value has another type than described, and more than one reading."""
+    """Rows whose value has an unexpected type and an ambiguous meaning."""
     coerced: Counter[str] = field(default_factory=Counter)
-    """Rows whose value has another type than described, and one reading."""
+    """Rows whose value has an unexpected type and one possible meaning."""
 
     def as_dict(self) -> dict[str, dict[str, int]]:
         """Return the counts above 0."""
@@ -54,22 +54,22 @@ class FieldFound:
     filled_before: int = 0
     """Rows that the load read again and that had a value in the warehouse."""
     emptied: int = 0
-    """Of these, rows without a value in the load."""
+    """Of `filled_before`, rows without a value in the load."""
     mistyped: int = 0
-    """Rows read again, and changed, whose value has another type than described."""
+    """Changed rows whose value has an unexpected type."""
     new: int = 0
     """Rows that the warehouse didn't have."""
     new_mistyped: int = 0
-    """Of these, rows whose value has another type than described."""
+    """Of `new`, rows whose value has an unexpected type."""
     usual_rows: int = 0
     """Rows of recent history."""
     usual: int = 0
-    """Of these, rows that had a value when they were first seen."""
+    """Of `usual_rows`, rows that had a value when they were first seen."""
 
 
 @dataclass(frozen=True)
 class FieldViolation:
-    """A field that lost its values: the code in `reasons.VIOLATIONS`, the field, the counts."""
+    """A field that lost its values: code in `reasons.VIOLATIONS`, field, counts."""
 
     code: str
     field: str
@@ -82,9 +82,9 @@ DEFAULT_TOLERANCE = FieldTolerance()
 def check_fields(
     found: Mapping[str, FieldFound], tolerance: FieldTolerance = DEFAULT_TOLERANCE
 ) -> list[FieldViolation]:
-    """Return a violation for each field that lost its values, by the field's name.
+    """Return a violation for each field that lost its values, sorted by field.
 
-    A field that had no values before is none: what was accepted once isn't held for review again.
+    A field without values before passes, so that an accepted loss isn't held for review again.
     """
     violations = []
     for name, each in sorted(found.items()):
@@ -106,7 +106,7 @@ def check_fields(
 
 
 def _emptied(found: FieldFound, tolerance: FieldTolerance) -> bool:
-    """Return whether rows that are read again lost too many values."""
+    """Return whether rows that were read again lost too many values."""
     mistyped = min(found.mistyped, found.emptied)
     return (
         found.emptied >= tolerance.emptied_rows
@@ -115,14 +115,14 @@ def _emptied(found: FieldFound, tolerance: FieldTolerance) -> bool:
 
 
 def _new_mistyped(found: FieldFound, tolerance: FieldTolerance) -> bool:
-    """Return whether new rows have too many values of another type, and recent ones had values."""
+    """Return whether too many new rows have an unexpected type while recent rows had values."""
     limit = max(tolerance.mistyped_rows, tolerance.mistyped_share * found.new)
     had_values = 2 * found.usual >= found.usual_rows
     return found.new_mistyped > limit and had_values
 
 
 def _new_empty(found: FieldFound, tolerance: FieldTolerance) -> bool:
-    """Return whether no row of the load has a value although those of recent history had."""
+    """Return whether no row of the load has a value although recent rows had values."""
     return (
         min(found.new, found.usual_rows) >= tolerance.new_rows
         and not found.filled

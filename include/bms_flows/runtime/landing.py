@@ -1,4 +1,4 @@
-"""Files of a run: raw answers, Parquet and reports."""
+"""Files of a step run: raw responses, Parquet and reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from bms_flows.runtime.storage import atomic_file
 
 @dataclass(frozen=True)
 class Landing:
-    """Where a step's files go: raw answers and Parquet of a resource, by day and step."""
+    """The folders of a step run's files, by resource and day."""
 
     data_root: UPath
     resource: str
@@ -24,21 +24,21 @@ class Landing:
 
     @property
     def raw(self) -> UPath:
-        """The folder of the answers as they came."""
+        """The folder of the raw responses."""
         return self._folder("raw")
 
     @property
     def parquet(self) -> UPath:
-        """The file of the rows as columns."""
+        """The Parquet file of the rows."""
         return self._folder("parquet") / f"{self.resource}.parquet"
 
     @property
     def reports(self) -> str:
-        """The folder of files for people, by its name below the data root."""
+        """The folder of the reports, relative to the data root."""
         return self._name("reports")
 
     def report(self, name: str) -> UPath:
-        """Return a file for people, by its name."""
+        """Return the path of a report."""
         return self._folder("reports") / name
 
     def _folder(self, kind: str) -> UPath:
@@ -49,7 +49,7 @@ class Landing:
 
 
 def save_raw(path: UPath, body: bytes) -> int:
-    """Keep an answer as it came, compressed with Zstandard; return the bytes written."""
+    """Store a raw response, compressed with Zstandard; return the bytes written."""
     packed = pa.compress(body, codec="zstd", asbytes=True)
     with atomic_file(path) as stream:
         return stream.write(packed)
@@ -57,7 +57,7 @@ def save_raw(path: UPath, body: bytes) -> int:
 
 @contextmanager
 def parquet_file(path: UPath, schema: pa.Schema) -> Iterator[Any]:
-    """Yield a Parquet writer (`write_table`) whose file appears when the block ends well."""
+    """Yield a Parquet writer (`write_table`); the file appears when the block succeeds."""
     with (
         atomic_file(path) as stream,
         parquet.ParquetWriter(stream, schema, compression="zstd") as writer,

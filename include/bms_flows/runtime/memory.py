@@ -1,45 +1,27 @@
-"""Processes that hold little: without pandas where it has no use, and memory given back once it is free."""
+"""Memory settings of Arrow: no import of pandas, and free memory goes back to the system."""
 
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+import warnings
 from types import ModuleType
 
 import pyarrow as pa
 
 
-class _Hidden(MetaPathFinder):
-    def find_spec(
-        self,
-        fullname: str,
-        _path: Sequence[str] | None,
-        _target: ModuleType | None = None,
-    ) -> ModuleSpec | None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is hidden from pyarrow", name=fullname)
-        return None
+def configure_arrow() -> None:
+    """Keep pyarrow from importing pandas, and make it allocate from the system's memory.
 
-
-def keep_pandas_out() -> None:
-    """Keep pyarrow from importing pandas, which it looks for at the first Python value it sees.
-
-    That costs a second and 100 MB. It looks once, here in vain; others can still import pandas,
-    and pyarrow itself does where a table is turned into a data frame.
+    pyarrow imports pandas once, when it converts its first Python value; this costs a second and
+    100 MB. It leaves a pandas that is too old alone, so it gets a stand-in of version 0 for this
+    moment. A later `to_pandas` imports pandas. Arrow's own memory pool keeps free memory, 80 MB for
+    a year of invoices.
     """
-    if "pandas" in sys.modules:
-        return
-    hidden = _Hidden()
-    sys.meta_path.insert(0, hidden)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(hidden)
-
-
-def give_memory_back() -> None:
-    """Have Arrow use the system's memory: its own pool keeps what is free.
-
-    A year of invoices then needs 80 MB less at its peak, and no longer.
-    """
+    if "pandas" not in sys.modules:
+        too_old = ModuleType("pandas")
+        too_old.__dict__["__version__"] = "0"
+        sys.modules["pandas"] = too_old
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                pa.array([0])
+        finally:
+            del sys.modules["pandas"]
     pa.set_memory_pool(pa.system_memory_pool())
