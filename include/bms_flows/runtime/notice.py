@@ -1,4 +1,4 @@
-"""What people are told, whatever carries it: a title and a few lines, without a person in them."""
+"""Notices: messages to operators and HR users, without personal data, and their delivery."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,59 +14,61 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Notice:
-    """A message: figures, days, codes and links; never a name, a key or a cell."""
+    """A message of figures, days, codes and links, without names, keys or cells."""
 
     title: str
     lines: tuple[str, ...]
 
     @property
     def body(self) -> str:
-        """The lines as text."""
+        """The lines as one text."""
         return "\n".join(self.lines)
 
     @property
     def text(self) -> str:
-        """Title and lines as text."""
+        """Title and lines as one text."""
         return f"{self.title}\n{self.body}"
 
 
 Send = Callable[[Notice], None]
-"""Hands a notice to a channel; raises where the channel doesn't take it."""
+"""Sends a notice over a channel; raises if the channel fails."""
 
 
 class ChannelError(RuntimeError):
-    """A channel could not deliver a notice; the text names no address and no secret."""
+    """A channel could not deliver a notice; the text contains no address and no secret."""
 
 
 class NotDelivered(RuntimeError):
-    """No channel took a notice; it is told the next time."""
+    """No channel delivered a notice; the next attempt sends it again."""
 
     retriable = True
 
 
 def broadcast(channels: Mapping[str, Send]) -> Send:
-    """Return what hands a notice to every channel, and raises `NotDelivered` where none takes it."""
+    """Return a function that sends a notice over every channel; it raises `NotDelivered` if all fail."""
 
     def send(notice: Notice) -> None:
         refused = {}
         for name, channel in channels.items():
             try:
                 channel(notice)
-            except Exception as error:  # noqa: BLE001 - whatever one raises, the others get theirs
-                # Other errors may quote an address, which can be a secret: show their type alone.
+            except Exception as error:  # noqa: BLE001 - one failed channel doesn't stop the others
+                # Only the type of unknown errors is shown: their text may contain a secret address.
                 known = isinstance(error, ChannelError)
                 refused[name] = str(error) if known else type(error).__name__
         if len(refused) == len(channels):
             raise NotDelivered(", ".join(f"{name}: {reason}" for name, reason in refused.items()))
         for name, reason in refused.items():
-            log.warning("%s did not take a notice that others took: %s", name, reason)
+            log.warning(
+                "%s did not deliver a notice that another channel delivered: %s", name, reason
+            )
 
     return send
 
 
 @dataclass(frozen=True)
 class Links:
-    """Where messages lead, and whose clock they speak by."""
+    """Addresses and time zone for messages."""
 
     airflow: str
     runbook: str
@@ -74,13 +76,13 @@ class Links:
 
     @classmethod
     def of(cls, settings: FlowSettings, airflow: str = "") -> "Links":
-        """Return those of the settings; an address that Airflow itself gives goes first."""
+        """Return the links of the settings; a given Airflow address takes precedence."""
         return cls(
             (airflow or settings.airflow_url).rstrip("/"), settings.runbook_url, settings.time_zone
         )
 
     def run(self, flow: str, dag_run_id: str | None) -> str:
-        """Return the address of a run's page, or of its DAG's."""
+        """Return the address of a run's page, or of its DAG's page."""
         page = f"{self.airflow}/dags/{quote(flow, safe='')}"
         return f"{page}/runs/{quote(dag_run_id, safe='')}" if dag_run_id else page
 
@@ -89,5 +91,5 @@ class Links:
         return f"{self.runbook}#{code}"
 
     def time(self, at: datetime) -> str:
-        """Return a moment as people of the company write it, with the zone."""
+        """Return a moment in the company's zone, with the zone's name."""
         return f"{at.astimezone(self.zone):%Y-%m-%d %H:%M %Z}"

@@ -1,4 +1,4 @@
-"""Rows that could not be loaded: stored with the reason and as they came, until a later read is good."""
+"""Quarantine: invalid rows, stored verbatim with the reason until a later read returns them valid."""
 
 import dataclasses
 import hashlib
@@ -12,17 +12,17 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_warehouse.tables import client_invoice_day, quarantine, step_run
 
 COPY = " copy "
-"""Between the key and a digest, in the keys of rows that repeat a key and differ."""
+"""Separates key and digest in the row keys of different rows with one key."""
 _KEY = func.split_part(quarantine.c.row_key, COPY, 1)
 """The key that a row and its copies share."""
 
 DIGEST = "sha256:"
-"""How the key of a row begins that has none of its own."""
+"""Prefix of the row key of a row without a key."""
 
 
 @dataclasses.dataclass(frozen=True)
 class InvalidRow:
-    """An invalid row: its key or a digest of it, what is wrong, how it came, the days it may belong to."""
+    """An invalid row: row key, reason code, field, verbatim text, and the days it may belong to."""
 
     row_key: str
     code: str
@@ -41,11 +41,11 @@ class InvalidRow:
         day: date,
         last_day: date | None = None,
     ) -> "InvalidRow":
-        """Make one of a row's bytes; a row without a key is known by its digest.
+        """Return the invalid row for a row's bytes; a row without a key is identified by its digest.
 
-        `day` is the row's own day; with `last_day`, the first of the window that returned the row.
+        `day` is the row's own day, or with `last_day` the first day of the window that returned it.
         """
-        # PostgreSQL stores no NUL; the escaped form says the same.
+        # PostgreSQL stores no NUL; JSON's escape is equivalent.
         shown = raw.decode(errors="backslashreplace").replace("\0", "\\u0000")
         return cls(str(row_key(key, raw)), code, name, day, last_day or day, shown)
 
@@ -57,19 +57,19 @@ class InvalidRow:
 
     @property
     def content(self) -> tuple[str, str, str]:
-        """What an acceptance covers: the identifier, what is wrong, the row as it came."""
+        """The facts that an acceptance covers: key, reason code and verbatim text."""
         return _key(self.row_key), self.code, self.raw
 
 
 def row_key(key: int | str | None, raw: bytes) -> int | str:
-    """Return what identifies a row in quarantine: its key, or its digest where it has none."""
+    """Return a row's identity in quarantine: its key, or a digest if it has no key."""
     return f"{DIGEST}{hashlib.sha256(raw).hexdigest()}" if key is None else key
 
 
 def quarantined_keys(
     connection: Connection, keys: Iterable[int | str], *, resource: str, id_entity: int
 ) -> set[int | str]:
-    """Return those of `keys` whose rows are in quarantine."""
+    """Return the keys of `keys` that are in quarantine."""
     by_text = {str(key): key for key in keys}
     found = select(_KEY).where(
         quarantine.c.resource == resource,
@@ -82,13 +82,13 @@ def quarantined_keys(
 def not_accepted(
     connection: Connection, rows: Collection[InvalidRow], *, resource: str, id_entity: int
 ) -> list[InvalidRow]:
-    """Return those of `rows` that no published load has quarantined with the same content.
+    """Return the rows of `rows` that no published load has quarantined with the same content.
 
-    Rows that were quarantined by a load held for review are accepted by nobody yet.
+    Rows that only a held load has quarantined are not accepted yet.
     """
     if not rows:
         return []
-    keys = literal([_key(bad.row_key) for bad in rows], ARRAY(Text))
+    keys = literal([_key(row.row_key) for row in rows], ARRAY(Text))
     accepted = connection.execute(
         select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
         .join(step_run, step_run.c.id == quarantine.c.step_run_id)
@@ -100,7 +100,7 @@ def not_accepted(
         )
     )
     known = {(_key(key), code, raw) for key, code, raw in accepted}
-    return [bad for bad in rows if bad.content not in known]
+    return [row for row in rows if row.content not in known]
 
 
 def save(
@@ -112,22 +112,22 @@ def save(
     step_run_id: int,
     at: datetime,
 ) -> None:
-    """Enter `rows`; one that is there already keeps when it was first quarantined."""
+    """Store `rows`; a row that is stored already keeps its first_seen_at."""
     values = [
         {
             "resource": resource,
             "id_entity": id_entity,
-            "row_key": bad.row_key,
-            "code": bad.code,
-            "field": bad.field,
-            "raw": bad.raw,
-            "first_day": bad.first_day,
-            "last_day": bad.last_day,
+            "row_key": row.row_key,
+            "code": row.code,
+            "field": row.field,
+            "raw": row.raw,
+            "first_day": row.first_day,
+            "last_day": row.last_day,
             "step_run_id": step_run_id,
             "first_seen_at": at,
             "last_seen_at": at,
         }
-        for bad in _distinct(rows)
+        for row in _distinct(rows)
     ]
     if not values:
         return
@@ -152,7 +152,7 @@ def release(
     days: tuple[date, date],
     step_run_id: int,
 ) -> int:
-    """Delete what step `step_run_id` read anew, within `days`, and no longer found bad; return how many."""
+    """Delete the rows within `days` that step run `step_run_id` did not store again; return the count."""
     return connection.execute(
         delete(quarantine).where(
             quarantine.c.resource == resource,
@@ -177,9 +177,9 @@ _READ = text(f"""
 
 
 def release_read(connection: Connection, *, resource: str, id_entity: int) -> int:
-    """Delete the invoices of which every day they may belong to was read since they were last seen.
+    """Delete the invoices whose possible days were all read since they were last seen.
 
-    Their days may have been read by several steps. Return how many were deleted.
+    Several step runs may have read the days. Returns the number of deleted invoices.
     """
     return connection.execute(
         delete(quarantine).where(
@@ -196,16 +196,16 @@ def _key(row_key: str) -> str:
 
 
 def _distinct(rows: Iterable[InvalidRow]) -> list[InvalidRow]:
-    """Return rows of one key that differ under keys of their own, and equal rows once."""
+    """Return equal rows once, and different rows with one key under separate row keys."""
     by_key: dict[str, dict[str, InvalidRow]] = defaultdict(dict)
-    for bad in rows:
-        by_key[bad.row_key].setdefault(bad.raw, bad)
+    for row in rows:
+        by_key[row.row_key].setdefault(row.raw, row)
     return [
-        bad
+        row
         if len(rows_of_key) == 1
-        else dataclasses.replace(bad, row_key=f"{key}{COPY}{_digest(raw)}")
+        else dataclasses.replace(row, row_key=f"{key}{COPY}{_digest(raw)}")
         for key, rows_of_key in by_key.items()
-        for raw, bad in rows_of_key.items()
+        for raw, row in rows_of_key.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""The flows' settings: one place, read from the environment, each with its default and its reason."""
+"""Settings shared by all flows, read from `BMS_*` environment variables."""
 
 import os
 from collections.abc import Mapping
@@ -13,95 +13,95 @@ MAX_MAPPED_TASKS: Final = 1024
 
 
 class InvalidSetting(ValueError):
-    """A setting can't be read; the text names the variable, what it holds and what it may hold."""
+    """A setting is invalid; the text names the variable, its value and the allowed values."""
 
     retriable = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSettings:
-    """What the flows may be told; the variable of a field is its name in capitals, led by `BMS_`."""
+    """Flow settings; field `x` reads the variable `BMS_X`."""
 
     time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("Europe/Paris"))
-    """The company's days begin and end in this zone."""
+    """Time zone of the company's days."""
     language: Literal["EN", "FR"] = "FR"
-    """Language of the names of codes beside the rows; the other is kept in `bms.code_name`."""
+    """Language of the code names in the rows; `bms.code_name` stores both languages."""
     window_days: int = 7
-    """Days asked for in one invoice request; bounds an answer's size."""
+    """Days per invoice request; bounds the size of a response."""
     unit_days: int = 366
-    """Days of one entity that one task reads and loads at once."""
+    """Maximum days of one entity that one task loads."""
     lookback_days: int = 35
-    """Days before the last one asked for that every run reads again."""
+    """Days before the last requested day that every run reads again."""
     lookback_budget: int = 120
-    """Older days, never read or with open invoices, that a run reads at most."""
+    """Maximum older days, never read or with open invoices, that a run reads."""
     lookback_rotation: int = 90
-    """Every older day is read again once in so many runs, open or not."""
+    """Number of runs in which every older day is read again once, open or not."""
     lookback_gap: int = 2
-    """Days so near to each other are asked for in one request."""
+    """Maximum days between two windows that are joined into one request."""
     drop_settle_s: int = 5
-    """Seconds between the two looks that must find a dropped file unchanged."""
+    """Seconds between the two checks that must find a dropped file unchanged."""
     drop_stable_minutes: int = 10
-    """Minutes after which a file whose end is missing is taken as it is, if it stays unchanged; its plan always needs approval."""
+    """Minutes without change after which a file without a proper end is processed; its plan always needs approval."""
     keep_raw_days: int = 1100
-    """Days that answers are kept as they came: `bms rebuild` needs them."""
+    """Retention in days of raw invoice responses; `bms rebuild` needs them."""
     keep_people_days: int = 100
-    """The same of contacts, consultants and employees: personal data, from which nothing is rebuilt."""
+    """Retention in days of raw responses about contacts, consultants and employees (personal data)."""
     keep_parquet_days: int = 100
-    """Days that Parquet files are kept."""
+    """Retention in days of Parquet files."""
     keep_reports_days: int = 400
-    """Days that reports are kept; those of drops hold personal data."""
+    """Retention in days of reports; reports of drops contain personal data."""
     keep_archive_days: int = 100
-    """Days that dropped files are kept; they hold personal data."""
+    """Retention in days of dropped files (personal data)."""
     keep_operators_days: int = 100
-    """Days that files which operators wrote below `operators/` are kept; they hold personal data."""
+    """Retention in days of files that operators wrote below `operators/` (personal data)."""
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
         "invoice_date"
     )
     """The date that start_date and end_date filter; not shown by the interface."""
     holidays: str = "FR"
-    """Country, by its ISO code, whose public holidays bring no invoices."""
+    """ISO code of the country whose public holidays have few invoices."""
     mirror_passes: int = 3
-    """Times a list is read through at most until two agree."""
+    """Maximum passes over a list until two agree."""
     mirror_details: int = 10_000
-    """Details that a run reads at most; the others follow in the next runs."""
+    """Maximum details that a run reads; the next runs read the rest."""
     mirror_rotation: int = 100
-    """Every detail is read again once in so many runs, if `BMS_MIRROR_DETAILS` suffices: the list does not show all changes."""
+    """Number of runs in which every detail is read again once, if `BMS_MIRROR_DETAILS` suffices; the list does not show all changes."""
     mirror_gone_percent: int = 5
-    """Share of a mirror's rows that may be gone at once; beyond it a person is asked."""
+    """Maximum share of a mirror's rows that may be missing at once without confirmation."""
     mirror_gone_rows: int = 10
-    """So few rows may always be gone at once."""
+    """Deletions up to this count never need confirmation."""
     employee_details: Literal["off", "directory", "full"] = "directory"
-    """What is kept of employees' details; sensitive fields with `full` only, in bms_private."""
+    """Stored employee details; `full` adds sensitive fields, in bms_private."""
     fresh_hours_invoice_extraction: float | None = 26
-    """Hours that the last complete load of invoices may be old; beyond, it is late. `off`: never."""
+    """Freshness target for invoices: maximum hours since the last complete load. `off`: no target."""
     fresh_hours_contact_sync: float | None = 1.5
-    """The same of contacts."""
+    """Freshness target for contacts, in hours or `off`."""
     fresh_hours_consultant_sync: float | None = 26
-    """The same of consultants."""
+    """Freshness target for consultants, in hours or `off`."""
     fresh_hours_employee_directory: float | None = 26
-    """The same of employees."""
+    """Freshness target for employees, in hours or `off`."""
     fresh_hours_reconciliation: float | None = 26
-    """The same of the self-audit."""
+    """Freshness target for the self-audit, in hours or `off`."""
     fresh_hours_service_contract: float | None = 172
-    """The same of the contract probe."""
+    """Freshness target for the contract probe, in hours or `off`."""
     fresh_hours_retention: float | None = 26
-    """The same of the deletion of old files."""
+    """Freshness target for the deletion of old files, in hours or `off`."""
     airflow_url: str = "http://localhost:8080"
-    """Airflow's address, as people reach it, for the links in messages; Airflow's own `[api] base_url` goes first."""
+    """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
     runbook_url: str = "docs/runbook.md"
-    """Where messages find the runbook; the section's anchor is added."""
+    """Address of the runbook for links in messages; the section's anchor is added."""
     notice_to: str = ""
-    """Addresses that messages go to by mail, with commas between them."""
+    """Comma-separated mail addresses that receive messages."""
     notice_from: str = ""
-    """The sender of mails that `bms health` sends."""
+    """Sender of the mails of `bms health`."""
     notice_webhook: str = field(default="", repr=False)
-    """Where `bms health` posts messages, as `{"text": …}`; the whole URL, kept secret."""
+    """URL to which `bms health` posts messages as `{"text": …}`; secret."""
     notice_smtp: str = field(default="", repr=False)
-    """Its mail server: `smtp://user:password@host:587` (requires STARTTLS), or `smtps://…`; `smtp://…?tls=off` allows plain text; kept secret."""
+    """Mail server of `bms health`: `smtp://user:password@host:587` (requires STARTTLS) or `smtps://…`; `smtp://…?tls=off` allows plain text; secret."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
+        """Read the `BMS_*` variables; raise `InvalidSetting` if a value is invalid."""
         given = os.environ if environment is None else environment
         hints = get_type_hints(cls)
         values = {
@@ -113,28 +113,28 @@ class FlowSettings:
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:
-    """Read one variable by its field's type."""
+    """Parse one variable by its field's type."""
     if kind is int:
         if text.isdecimal() and len(text) <= MAX_DIGITS and int(text):
             return int(text)
-        wanted = f"a whole number from 1, of {MAX_DIGITS} digits at most"
+        allowed = f"a whole number from 1, of {MAX_DIGITS} digits at most"
     elif kind == float | None:
         if text == "off":
             return None
         if (number := _positive(text)) is not None:
             return number
-        wanted = "a number, more than 0, or off"
+        allowed = "a number, more than 0, or off"
     elif kind is str:
         return text
     elif kind is ZoneInfo:
         if text in available_timezones():
             return ZoneInfo(text)
-        wanted = "the name of a time zone, as Europe/Paris"
+        allowed = "the name of a time zone, as Europe/Paris"
     else:
         if text in get_args(kind):
             return text
-        wanted = " or ".join(get_args(kind))
-    raise InvalidSetting(f"{variable} holds {text!r}; it takes {wanted}")
+        allowed = " or ".join(get_args(kind))
+    raise InvalidSetting(f"{variable} holds {text!r}; it takes {allowed}")
 
 
 def _positive(text: str) -> float | None:

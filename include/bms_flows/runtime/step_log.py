@@ -1,4 +1,4 @@
-"""The record of what was done: each step of a run enters itself in `bms.step_run` and says how it ended."""
+"""Step log: each step of a run records its start and its outcome in `bms.step_run`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from bms_warehouse.database import clock
 from bms_warehouse.tables import control_total, step_run
 
 EXACT = Context(prec=100, traps=[Inexact])
-"""Raises rather than rounds: an amount has 30 digits, and a sum of all invoices a few more."""
+"""Raises instead of rounding; enough digits for a sum of all invoices (an amount has 30)."""
 AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a flow's run: who it is, before anything is known of its outcome."""
+    """The identity of a step in a flow's run."""
 
     flow: str
     dag_run_id: str
@@ -31,7 +31,7 @@ class Step:
 
     @property
     def task(self) -> str:
-        """Who works, whichever try it is."""
+        """The name of the task, equal for all of its attempts."""
         return f"{self.flow} {self.dag_run_id} {self.name} {self.id_entity} {self.window_start}"
 
 
@@ -43,24 +43,24 @@ class CurrencyTotal:
     amounts: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(AMOUNTS, Decimal(0)))
 
     def add(self, invoices: int, amounts: Mapping[str, Decimal]) -> None:
-        """Add sums over more rows, exactly: Python's own addition rounds to 28 digits."""
+        """Add sums over more rows, exactly: `Decimal` addition rounds to 28 digits by default."""
         self.invoices += invoices
         for name in AMOUNTS:
             self.amounts[name] = EXACT.add(self.amounts[name], amounts[name])
 
     def as_dict(self) -> dict[str, int | str]:
-        """Return it as JSON can hold it; amounts as text, so that they stay exact."""
+        """Return the total as JSON values, with amounts as exact texts."""
         return {"invoices": self.invoices, **{k: f"{v:f}" for k, v in self.exact().items()}}
 
     def exact(self) -> dict[str, Decimal]:
-        """Return the amounts without the zeros that a column's fixed scale left behind."""
+        """Return the amounts without trailing zeros."""
         return {name: Decimal(f"{sum_.normalize(EXACT):f}") for name, sum_ in self.amounts.items()}
 
 
 def subtract_totals(
     totals: Mapping[str, CurrencyTotal], others: Mapping[str, CurrencyTotal]
 ) -> dict[str, CurrencyTotal]:
-    """Return what `totals` hold beyond `others`, a part of them; by currency."""
+    """Return `totals` minus `others`, which are a part of them, by currency."""
     left = {}
     for currency, total in totals.items():
         other = others.get(currency, CurrencyTotal())
@@ -74,7 +74,7 @@ def subtract_totals(
 
 @dataclass
 class RowCounts:
-    """Rows of a step; a complete one satisfies read = inserted + changed + unchanged + quarantined."""
+    """Rows of a step run; complete means read = inserted + changed + unchanged + quarantined."""
 
     rows_read: int = 0
     inserted: int = 0
@@ -84,7 +84,7 @@ class RowCounts:
     missing: int = 0
 
     def less(self, others: "RowCounts") -> "RowCounts":
-        """Return the counts of the rows that `others`, a part of these, leave."""
+        """Return these counts minus `others`, which are a part of them."""
         return RowCounts(
             **{name: max(0, n - getattr(others, name)) for name, n in vars(self).items()}
         )
@@ -96,7 +96,7 @@ class RowCounts:
 
 
 def begin(engine: Engine, step: Step) -> int:
-    """Enter `step` as running and return its number; an earlier try that never ended is closed as failed."""
+    """Record `step` as running and return its id; mark an unfinished earlier attempt as failed."""
     same = (
         (step_run.c.flow == step.flow)
         & (step_run.c.dag_run_id == step.dag_run_id)
@@ -111,7 +111,9 @@ def begin(engine: Engine, step: Step) -> int:
             update(step_run)
             .where(same)
             .values(
-                state="failed", finished_at=now, reason="Ended without a word; run again since."
+                state="failed",
+                finished_at=now,
+                reason="Attempt died without recording an outcome; superseded by a retry.",
             )
         )
         entered = connection.execute(
@@ -132,10 +134,10 @@ def begin(engine: Engine, step: Step) -> int:
 
 
 def begin_held(connection: Connection, step_run_id: int, last_day: date) -> int:
-    """Enter a step for the days that step `step_run_id` read and holds for review; return its number.
+    """Record a step run for the held days of step run `step_run_id`; return its id.
 
-    Step `step_run_id` then reaches to `last_day`, the last one that it publishes. Both belong to the same
-    try: a later try of the task takes the place of both.
+    Step run `step_run_id` then ends at `last_day`, the last day that it publishes. Both step runs
+    belong to the same attempt: a retry of the task supersedes both.
     """
     copied = [
         step_run.c[name]
@@ -165,10 +167,10 @@ def finish(
     details: Mapping[str, Any] | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Say how step `step_run_id` ended, within the caller's transaction; `service` is its client's count.
+    """Record a step run's outcome in the caller's transaction; `service` counts its requests.
 
-    `at` is the moment that its rows carry, now by default; both by the database's clock, which orders
-    the steps of all workers.
+    `at` is the observation time of its rows, by default now. Both use the database's clock, which
+    orders the steps of all workers.
     """
     connection.execute(
         update(step_run)
@@ -187,9 +189,9 @@ def finish(
 def fail(
     connection: Connection, step_run_id: int, *, service: Counters | None, reason: str
 ) -> None:
-    """Say that step `step_run_id` failed, within the caller's transaction, unless it has said how it ended.
+    """Mark a step run as failed in the caller's transaction, unless it has recorded an outcome.
 
-    What goes wrong after that, as giving back a lease, takes nothing back that was published.
+    A later error, such as a failed release of a lease, doesn't undo a publication.
     """
     running = select(step_run.c.id).where(
         step_run.c.id == step_run_id, step_run.c.state == "running"
@@ -199,15 +201,15 @@ def fail(
 
 
 def remove(engine: Engine, step_run_id: int) -> None:
-    """Take step `step_run_id` out of the record: once it could begin, nothing was left for it to do."""
+    """Delete a step run that had nothing to do."""
     with engine.begin() as connection:
         connection.execute(delete(step_run).where(step_run.c.id == step_run_id))
 
 
 def details(engine: Engine, step: Step) -> dict[str, Any]:
-    """Return what the latest complete `step` of this run kept under `details`."""
+    """Return the details of the latest complete run of `step`."""
     with engine.connect() as connection:
-        kept = connection.execute(
+        stored = connection.execute(
             select(step_run.c.details)
             .where(
                 step_run.c.flow == step.flow,
@@ -218,13 +220,13 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
             .order_by(step_run.c.id.desc())
             .limit(1)
         ).scalar_one()
-    return dict(kept)
+    return dict(stored)
 
 
 def save_totals(
     connection: Connection, step_run_id: int, id_entity: int, totals: Mapping[str, CurrencyTotal]
 ) -> None:
-    """Keep the control totals of step `step_run_id`, by currency."""
+    """Store the control totals of a step run, by currency."""
     if totals:
         connection.execute(
             insert(control_total),
@@ -242,7 +244,7 @@ def save_totals(
 
 
 def _service(counters: Counters) -> dict[str, float | None]:
-    """Return a client's count by the names of the table's columns."""
+    """Return a client's request counters by column name."""
     seconds = sorted(second for seen in counters.latencies.values() for second in seen)
 
     def within(share: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Files on a local folder or an object store, never half-written."""
+"""Atomic files in a local folder or an object store."""
 
 import errno
 import logging
@@ -17,16 +17,16 @@ log = logging.getLogger(__name__)
 
 LOCAL = ("", "file", "local")
 PART = ".part"
-"""Ends the name of a local file that is being written."""
+"""Suffix of a local file that is being written."""
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def data_root(address: str) -> UPath:
-    """Return the data root as a command opens it, which knows none of Airflow's connections.
+    """Return the data root for a command, which can't read Airflow's connections.
 
-    Of ``s3://connection@bucket/folder`` the connection is left out: what it holds comes from where
-    the store's own tools take it, the environment (``AWS_…``) or a profile.
+    The connection in ``s3://connection@bucket/folder`` is ignored: credentials come from the
+    environment (``AWS_…``) or a profile.
     """
     parts = urlsplit(address)
     return UPath(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
@@ -40,9 +40,10 @@ class DataRootRefused(Exception):
 
 @contextmanager
 def explain_refusal(root: UPath) -> Iterator[None]:
-    """Have the block raise `DataRootRefused` for a refusal below the data root.
+    """Raise `DataRootRefused` if the block is refused access below the data root.
 
-    It names the folder and not the file: names of dropped files may be names of people.
+    The error names the folder and not the file, because a dropped file's name may contain a person's
+    name.
     """
     try:
         yield
@@ -50,37 +51,34 @@ def explain_refusal(root: UPath) -> Iterator[None]:
         refused = isinstance(error, PermissionError) or error.errno in REFUSED
         name = str(error.filename or "")
         inside = name.startswith(root.path)
-        # What can't be made may be the root itself, or a folder above it.
+        # The refused path may be the root itself, or a folder above it.
         ours = root.protocol not in LOCAL or inside or (name and root.path.startswith(name))
         if not (refused and ours):
             raise
         folder = "/".join(name.removeprefix(root.path).strip("/").split("/")[:2] if inside else ())
         raise DataRootRefused(
             f"BMS_DATA_ROOT is {root}: this process may not read or write there"
-            f"{f', in {folder}' if folder else ''}; give its user the right, or name another root"
+            f"{f', in {folder}' if folder else ''}; grant its user access, or set another root"
         ) from None
 
 
 class DiskFull(Exception):
-    """There is no room for a file; the text names its folder."""
+    """The disk is full; the text names the folder."""
 
     retriable = True
 
 
 @contextmanager
 def explain_full_disk(path: UPath) -> Iterator[None]:
-    """Have the block, which writes `path`, raise `DiskFull` where there is no room.
-
-    An error of writing names no file by itself. The folder is named, as in `explain_refusal`.
-    """
+    """Raise `DiskFull` with the folder's name if the disk is full while the block writes `path`."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
         raise DiskFull(
-            f"no room to write in {path.parent}: {os.strerror(error.errno)}; make room there and "
-            "try again: what was half-written is gone"
+            f"no space to write in {path.parent}: {os.strerror(error.errno)}; free some space and "
+            "retry; the incomplete file was removed"
         ) from None
 
 
@@ -90,12 +88,11 @@ class NotRegularFile(OSError):
 
 @contextmanager
 def atomic_file(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
-    """Open `path` for writing so that it appears when the block ends well, or not at all.
+    """Open `path` for writing; the file appears when the block succeeds, or not at all.
 
-    A local file is written under a new name beside its own, and renamed: a link, pipe or file that
-    somebody else put there is replaced and not written through. Only its owner may read it by
-    default. An object store shows an object only once it is closed, so a broken-off one is
-    discarded.
+    A local file is written under a temporary name in the same folder and renamed. So an existing
+    link, pipe or file is replaced, never written through. By default only the owner may read the
+    file. An object store shows an object only once it is closed; an interrupted object is discarded.
     """
     if path.protocol in LOCAL:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,17 +104,17 @@ def atomic_file(path: UPath, mode: int = 0o600) -> Iterator[IO[bytes]]:
         yield stored
     except BaseException:
         stored.discard()
-        stored.closed = True  # closing would send what was written after all
+        stored.closed = True  # closing would upload the incomplete object
         raise
     stored.close()
 
 
 @contextmanager
 def private_file(path: UPath) -> Iterator[IO[bytes]]:
-    """Open a file of personal data for writing, as `atomic_file` does, in a folder of its owner's alone.
+    """Open a file of personal data for writing, as `atomic_file` does, in a folder for its owner only.
 
-    It is on the disk when the block has ended. Others may write to the folder above: a link in the
-    place of the folder raises `NotADirectoryError`.
+    The file is on disk (fsync) when the block ends. A link instead of the folder, which other users
+    of the parent folder could create, raises `NotADirectoryError`.
     """
     if path.protocol in LOCAL:
         Path(path.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,7 +140,7 @@ def save_private(path: UPath, content: bytes) -> None:
 
 @contextmanager
 def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> Iterator[IO[bytes]]:
-    """Write the local file `path`, which is `name` in the open `folder`, if there is one."""
+    """Write the local file `path` under the name `name`, relative to the open `folder` if given."""
     part = f"{name}.{uuid4().hex}{PART}"
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -158,9 +155,9 @@ def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> It
 
 
 def open_regular(path: Path) -> int:
-    """Return a handle to read a local file that others may have put there; raise `NotRegularFile`.
+    """Return a read handle for a local file from another user; raise `NotRegularFile`.
 
-    It follows no link and doesn't wait for the writer of a pipe.
+    Links are not followed, and a pipe doesn't block.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -176,7 +173,7 @@ def open_regular(path: Path) -> int:
 
 @contextmanager
 def open_to_read(path: UPath) -> Iterator[IO[bytes]]:
-    """Open a file for reading; a local one as `open_regular` does."""
+    """Open a file for reading; a local file as `open_regular` does."""
     if path.protocol in LOCAL:
         stream: IO[bytes] = os.fdopen(open_regular(Path(path.path)), "rb")
     else:
@@ -186,13 +183,13 @@ def open_to_read(path: UPath) -> Iterator[IO[bytes]]:
 
 
 def read_file(path: UPath, most: int = -1) -> bytes:
-    """Return a file's content, `most` bytes of it at most; raise `NotRegularFile`."""
+    """Return a file's content, at most `most` bytes; raise `NotRegularFile`."""
     with open_to_read(path) as stream:
         return stream.read(most)
 
 
 def is_folder(path: UPath) -> bool:
-    """Return whether a path is a folder, and no link to another one."""
+    """Return whether a path is a folder and not a link."""
     if path.protocol in LOCAL:
         here = Path(path.path)
         return here.is_dir() and not here.is_symlink()
@@ -200,18 +197,18 @@ def is_folder(path: UPath) -> bool:
 
 
 def write_if_changed(path: UPath, content: bytes, mode: int) -> bool:
-    """Write a file unless it has this content; return whether it was written.
+    """Write a file unless it has this content already; return whether it was written.
 
-    A folder of its name stays: the log names it.
+    A folder with the file's name stays; the log names it.
     """
     try:
         if read_file(path, len(content) + 1) == content:
             return False
     except (FileNotFoundError, PermissionError, NotRegularFile):
-        pass  # replaced by ours
+        pass  # written below
     try:
         with atomic_file(path, mode) as stream:
             stream.write(content)
     except IsADirectoryError:
-        log.warning("%s can't be written: a folder has its name; remove the folder", path.name)
+        log.warning("%s can't be written: a folder has this name; remove the folder", path.name)
     return True

@@ -1,4 +1,4 @@
-"""Which days a run reads; pure, in the company's days."""
+"""Windows of days, and the window that a run requests; pure, in the company's time zone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ DAY = timedelta(days=1)
 
 
 class InvalidWindow(ValueError):
-    """The days asked for make no window; the text says what to give instead."""
+    """The requested days are no valid window; the text names the correction."""
 
     retriable = False
 
@@ -30,17 +30,17 @@ class Window:
 
     @classmethod
     def parse(cls, text: str) -> "Window":
-        """Read what `str` wrote."""
+        """Return the window that `str` wrote."""
         start, _, end = text.partition("/")
         return cls(date.fromisoformat(start), date.fromisoformat(end))
 
     @property
     def days(self) -> int:
-        """How many days it spans."""
+        """The number of days."""
         return (self.end - self.start).days + 1
 
     def __iter__(self) -> Iterator[date]:
-        """Yield its days, oldest first."""
+        """Yield the days, oldest first."""
         return (self.start + n * DAY for n in range(self.days))
 
     def __contains__(self, day: date) -> bool:
@@ -52,7 +52,7 @@ class Window:
         return [Window(start, min(start + (days - 1) * DAY, self.end)) for start in starts]
 
     def halves(self) -> list["Window"]:
-        """Cut into two, for a service that refuses so long a range."""
+        """Cut into two, for a service that refuses the range as too long."""
         return self.cut((self.days + 1) // 2)
 
 
@@ -64,10 +64,10 @@ def requested_window(
     run_after: datetime,
     zone: ZoneInfo,
 ) -> Window:
-    """Return the days that a run is asked for.
+    """Return the window that a run requests.
 
-    The dates given win; else the whole days of the data interval; else the last complete day
-    before `run_after`. Times carry a zone and count as the company's days, in `zone`.
+    Given dates take precedence, then the whole days of the data interval, then the last complete
+    day before `run_after`. Moments are aware; days are in `zone`.
     """
     if start_date or end_date:
         if start_date is None:

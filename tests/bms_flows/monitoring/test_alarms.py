@@ -230,10 +230,10 @@ def test_a_message_contains_detail_start_meaning_remedy_and_links(
         "Contacts: the last complete load ended at noon.",
         "Since: 2026-03-31 12:05 UTC",
         (
-            "What it means: No complete load within the time promised: what is shown is older than it "
+            "What it means: No complete load within the freshness target: the data are older than they "
             "should be. Contacts are out of date; new contacts are missing."
         ),
-        "Try first: Look at the DAG in Airflow: is it paused, is a run waiting or still at work?",
+        "Try first: Check the DAG in Airflow: is the DAG paused, is a run queued or still running?",
         (
             "Run: https://airflow.example.com/dags/contact_sync/runs/"
             "scheduled__2026-03-31T10%3A05%3A00%2B00%3A00"

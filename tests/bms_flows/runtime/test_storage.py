@@ -156,7 +156,7 @@ def no_room() -> Iterator[None]:
 def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(DiskFull) as told, atomic_file(UPath(tmp_path) / "Dupont.csv") as stream:
         stream.write(b"x" * 2_000)
-    assert f"no room to write in {tmp_path}: File too large; make room" in str(told.value)
+    assert f"no space to write in {tmp_path}: File too large; free some space" in str(told.value)
     assert told.value.retriable
     assert list(tmp_path.iterdir()) == []
 
