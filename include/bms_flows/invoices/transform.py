@@ -98,7 +98,8 @@ class Transform:
         ].to_pylist()
         self.fields.add(rows, differing, new.filter(differs), read.records)
         return TransformedResponse(
-            rows.drop_columns("_counted_day"), loads.copy_buffer(differing.drop_columns("_counted_day"))
+            rows.drop_columns("_counted_day"),
+            loads.copy_buffer(differing.drop_columns("_counted_day")),
         )
 
     def add_moved(self, response: Response) -> loads.CopyBuffer:
