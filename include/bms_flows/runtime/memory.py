@@ -11,7 +11,7 @@ def configure_arrow() -> None:
     """Keep pyarrow from importing pandas, and make it allocate from the system's memory.
 
     pyarrow imports pandas once, when it converts its first Python value; this costs a second and
-    100 MB. It leaves a pandas that is too old alone, so it gets a stand-in of version 0 for this
+    100 MB. It leaves a pandas that is too old alone, so it gets a stub of version 0 for this
     moment. A later `to_pandas` imports pandas. Arrow's own memory pool keeps free memory, 80 MB for
     a year of invoices.
     """

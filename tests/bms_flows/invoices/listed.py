@@ -53,14 +53,14 @@ class ListedInvoices:
 
     rows: list[Row] = field(default_factory=list)
     order: random.Random | None = None
-    """Shuffles each answer."""
+    """Shuffles each response."""
     lost: set[int] = field(default_factory=set)
-    """Identifiers that answers lack."""
+    """Identifiers that responses lack."""
     asked: list[Window] = field(default_factory=list)
     url: str = ""
 
     def listed(self, window: Window) -> list[Row]:
-        """Return the answer for days."""
+        """Return the rows of a window."""
         rows = [
             row
             for row in self.rows
@@ -84,7 +84,7 @@ class ListedInvoices:
 
 @contextmanager
 def serving() -> Iterator[ListedInvoices]:
-    """Run the service in a thread of its own."""
+    """Run the service in a separate thread."""
     service, ready, loop = ListedInvoices(), threading.Event(), asyncio.new_event_loop()
 
     async def start() -> web.AppRunner:
@@ -126,12 +126,12 @@ class Company:
     number: int = 0
 
     def read(self, start: date, end: date | None = None) -> dict[str, Any]:
-        """Extract days in a run of their own; return the manifest."""
+        """Extract days in a new run; return the manifest."""
         window = Window(start, end or start)
         return asyncio.run(
             extract_unit(
                 Client(self._client()),
-                self._place(),
+                self._flow(),
                 Unit(1, (window,)),
                 self._step(window),
                 language="FR",
@@ -139,7 +139,7 @@ class Company:
         )
 
     def held(self, start: date, end: date | None = None) -> str:
-        """Extract days, of which some are held; return what the task says."""
+        """Extract days, some of which are held; return the task's error text, empty if none is held."""
         try:
             self.read(start, end)
         except LoadHeld as error:
@@ -151,11 +151,11 @@ class Company:
         units = held_loads(self.warehouse, [1])
         manifests = []
         for unit in reversed(units) if newest_first else units:
-            manifest = accept_unit(self._place(), unit, self._step(unit.span))
+            manifest = accept_unit(self._flow(), unit, self._step(unit.span))
             manifests += [manifest] if manifest else []
         return manifests
 
-    def _place(self) -> FlowContext:
+    def _flow(self) -> FlowContext:
         return FlowContext(self.warehouse, UPath(self.data_root), self.settings)
 
     def _step(self, window: Window) -> Step:

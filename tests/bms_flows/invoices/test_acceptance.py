@@ -1,4 +1,4 @@
-"""Days held for review: stored and not published; published as they are once an operator accepts them."""
+"""Held days: stored and not published, then published unchanged once an operator accepts them."""
 
 from collections.abc import Callable
 from datetime import date
@@ -28,12 +28,12 @@ MARCH = ("2026-03-01", "2026-03-31")
 
 @pytest.fixture
 def suspect(sandbox: Sandbox, extract: Extract) -> str:
-    """A load of March in which an amount is off by a cent; what its task says."""
+    """A load of March with an amount that is off by a cent; the task's error text."""
     extract(*MARCH)
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
-    with pytest.raises(LoadHeld) as told:
+    with pytest.raises(LoadHeld) as held:
         extract(*MARCH)
-    return str(told.value)
+    return str(held.value)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def versions(warehouse: Engine) -> int:
         return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
 
 
-def set_aside(warehouse: Engine) -> dict[str, int]:
+def quarantined(warehouse: Engine) -> dict[str, int]:
     """The rows in quarantine, each with the step that last saw it."""
     with warehouse.connect() as connection:
         rows = connection.execute(text("select row_key, step_run_id from bms.quarantine"))
@@ -81,7 +81,7 @@ def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] |
     return accept_unit(flow, unit, step)
 
 
-def test_a_held_day_is_not_published_and_the_task_says_what_to_do(
+def test_a_held_day_is_not_published_and_the_task_names_the_remedy(
     warehouse: Engine, suspect: str
 ) -> None:
     assert states(warehouse) == ["complete", "complete", "suspect"]
@@ -108,7 +108,7 @@ def test_an_accepted_load_is_published_without_reading_again(
 
 
 @pytest.mark.usefixtures("suspect")
-def test_the_reports_of_an_accepted_load_are_where_its_step_says(
+def test_the_step_run_of_an_accepted_load_names_its_reports(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     """Its answers are the held step's, its reports its own."""
@@ -130,10 +130,10 @@ def test_a_good_read_since_leaves_nothing_to_accept(
 
 
 @pytest.mark.parametrize("later", ["complete", "suspect"])
-def test_an_older_answer_is_not_put_over_a_newer_one(
+def test_an_older_response_does_not_replace_a_newer_one(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, later: str
 ) -> None:
-    """Two nights in doubt, and whoever accepts both gets the second; the first where it is alone."""
+    """Accepting the held loads of two nights publishes the second; the first alone is published too."""
     extract(*MARCH)
     days = [("2026-03-02", "2026-03-16"), ("2026-03-03", "2026-03-17")]
     alone, both = (
@@ -191,7 +191,7 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
 
 
 @pytest.mark.usefixtures("suspect")
-def test_a_load_whose_answers_are_gone_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
+def test_a_load_with_missing_responses_is_not_published(warehouse: Engine, tmp_path: Path) -> None:
     (unit,) = held_loads(warehouse, [1])
     raw = next(
         path for path in (tmp_path / "raw").rglob("step-2/*") if holds(path.name, unit.span.start)
@@ -227,14 +227,14 @@ def test_of_a_held_load_just_the_days_asked_for_are_published(
     assert made.before == made.after
 
 
-@pytest.mark.parametrize("doubt", ["wrong_amount", "duplicate_row"])
-def test_what_was_accepted_is_not_doubted_again(
-    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, doubt: str
+@pytest.mark.parametrize("fault", ["wrong_amount", "duplicate_row"])
+def test_an_accepted_load_is_not_held_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path, fault: str
 ) -> None:
-    """The service has its own rounding, say, and nobody there will change it."""
+    """For example, the service rounds differently and will not change."""
     month = FlowSettings(window_days=31)
     extract(*MARCH, settings=month)
-    sandbox.set_fault(doubt, operation="list_client_invoices", count=5)
+    sandbox.set_fault(fault, operation="list_client_invoices", count=5)
     for _night in range(2):
         with pytest.raises(LoadHeld):
             extract(*MARCH, settings=month)
@@ -242,10 +242,10 @@ def test_what_was_accepted_is_not_doubted_again(
     accepted(warehouse, tmp_path, unit)
     again = extract(*MARCH, settings=month)
     assert (again["inserted"], again["changed"]) == (0, 0)
-    assert sandbox.truth()["faults"] == {doubt: 3}
+    assert sandbox.truth()["faults"] == {fault: 3}
 
 
-def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_accepted(
+def test_invalid_rows_are_quarantined_and_hold_the_load_until_accepted(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, tmp_path: Path
 ) -> None:
     extract(*MARCH)
@@ -256,7 +256,7 @@ def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_acce
     for _night in range(2):
         with pytest.raises(LoadHeld, match="many_quarantined"):
             extract(*MARCH)
-        assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
+        assert quarantined(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
     (unit,) = held_loads(warehouse, [1])
     accepted(warehouse, tmp_path, unit)
     extract(*MARCH)
@@ -266,28 +266,30 @@ def test_rows_that_can_not_be_read_are_set_aside_and_doubted_until_they_are_acce
         extract(*MARCH)
     held, published = last(warehouse), last(warehouse) - 1
     held_day = day_of(sandbox, one)
-    assert set_aside(warehouse) == {
+    assert quarantined(warehouse) == {
         **{str(key): seen if day_of(sandbox, key) == held_day else published for key in many},
         str(one): held,
     }
     sandbox.edit_invoice(1, one, invoice_subject="read")
     extract(*MARCH)
-    assert set_aside(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
+    assert quarantined(warehouse) == dict.fromkeys(map(str, many), last(warehouse))
 
 
 @pytest.mark.usefixtures("suspect")
-def test_another_entity_goes_on(extract: Extract) -> None:
+def test_a_held_load_does_not_block_another_entity(extract: Extract) -> None:
     assert extract(*MARCH, id_entity=2)["inserted"] > 0
 
 
-def test_an_end_date_taken_for_inclusive_is_noticed(sandbox: Sandbox, extract: Extract) -> None:
-    """The wrong setting would lose the last day of each request in silence."""
+def test_an_end_date_wrongly_set_as_inclusive_holds_the_load(
+    sandbox: Sandbox, extract: Extract
+) -> None:
+    """The wrong setting would silently lose the last day of each request."""
     sandbox.set_dialect(end_date="exclusive")
     with pytest.raises(LoadHeld, match="end_date_excluded"):
         extract("2026-03-09", "2026-03-13")
 
 
-def test_an_end_date_taken_for_exclusive_is_noticed(extract: Extract) -> None:
+def test_an_end_date_wrongly_set_as_exclusive_holds_the_load(extract: Extract) -> None:
     with pytest.raises(LoadHeld, match="outside_window"):
         extract("2026-03-09", "2026-03-13", end_date_inclusive=False)
 
@@ -302,7 +304,7 @@ def test_an_end_date_taken_for_exclusive_is_noticed(extract: Extract) -> None:
         ("wrong_amount", "amounts_differ"),
     ],
 )
-def test_a_loss_in_days_that_stood_here_is_noticed(
+def test_a_loss_in_stored_days_holds_the_load(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str
 ) -> None:
     extract(*MARCH)

@@ -22,7 +22,7 @@ def loaded(copies: Sequence[tuple[int, date | None, bytes]], before: set[int]) -
     columns = list(zip(*copies, strict=True)) or [(), (), ()]
     again = {*duplicate_rows(*columns, before)}
     return sorted(
-        (copy for place, copy in enumerate(copies) if place not in again), key=lambda copy: copy[0]
+        (copy for row, copy in enumerate(copies) if row not in again), key=lambda copy: copy[0]
     )
 
 
@@ -92,7 +92,7 @@ def test_an_unreadable_copy_does_not_keep_a_good_one_out(
 def test_every_unreadable_row_of_an_identifier_is_covered_by_an_acceptance(
     company: Company, warehouse: Engine
 ) -> None:
-    """Each with a code of its own."""
+    """Each row has another reason code."""
     bad: list[dict[str, Any]] = [
         {"invoice_subject": "a\0b"},
         {"total_vat": 0.0000000001},
@@ -125,7 +125,7 @@ def test_an_accepted_invoice_without_a_day_is_not_held_again(
     assert "outside_window" in company.held(MONDAY, FRIDAY)
 
 
-def test_an_invoice_without_a_day_in_many_answers_is_held_once(
+def test_an_invoice_without_a_day_in_many_responses_is_held_once(
     company: Company, warehouse: Engine
 ) -> None:
     company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]

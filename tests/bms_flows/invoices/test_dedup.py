@@ -1,4 +1,4 @@
-"""Seen: what came before is found, whatever lies between."""
+"""The deduplication index finds every id that was added before."""
 
 import math
 import random

@@ -101,7 +101,7 @@ def test_the_table_is_the_same(
     dialect: dict[str, Any],
     client: dict[str, Any],
 ) -> None:
-    # Times with milliseconds are other values, which have a table of their own.
+    # Times with milliseconds are other values, which have a separate table.
     times = "ms" if "ms" in dialect.get("datetime_format", "") else "s"
     if times not in expected:
         sandbox.set_dialect(datetime_format={"ms": "ms", "s": "zone"}[times])
@@ -134,7 +134,7 @@ def test_time_zone(sandbox: Sandbox, warehouse: Engine, extract: Extract, zone: 
 
 @pytest.mark.parametrize("range_date", ["created_on", "due_date", "sent_on"])
 def test_range_date(sandbox: Sandbox, extract: Extract, range_date: Any) -> None:
-    """Whatever date the range filters: told of it, the flow finds nothing odd and loses nothing."""
+    """With the right setting, the flow loads every invoice, whatever date the range filters."""
     sandbox.set_dialect(range_date=range_date)
     settings = FlowSettings(invoice_range_date=range_date)
     first = extract(*DAYS, settings=settings)

@@ -47,7 +47,7 @@ CONTRADICTIONS = set(BUGS)
 """Seen only by who asks twice in different ways: the reconciliation."""
 
 
-def test_every_fault_is_thought_of() -> None:
+def test_every_fault_is_covered() -> None:
     assert READING.keys() | OF_CREATION_OR_PAGES | SILENT | CONTRADICTIONS == KINDS.keys()
 
 

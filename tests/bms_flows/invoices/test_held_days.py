@@ -55,10 +55,10 @@ def steps(warehouse: Engine) -> list[Any]:
 
 
 def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> None:
-    told = quiet.held(FIRST + 21 * DAY, LAST)
-    assert "1 of 54 days held for review, the other days are published" in told
-    assert f"fewer_than_usual (2 on {QUIET}, usually about 20)" in told
-    assert f"Held: {QUIET}/{QUIET}." in told
+    message = quiet.held(FIRST + 21 * DAY, LAST)
+    assert "1 of 54 days held for review, the other days are published" in message
+    assert f"fewer_than_usual (2 on {QUIET}, usually about 20)" in message
+    assert f"Held: {QUIET}/{QUIET}." in message
     assert QUIET not in published(warehouse)
     assert [published(warehouse)[QUIET + n * DAY] for n in (1, 2, 3, 4)] == [PER_DAY] * 4
     *_, complete, held = steps(warehouse)
@@ -157,16 +157,16 @@ def test_held_days_do_not_end_the_check_of_their_weekday(quiet: Company) -> None
     quiet.held(QUIET, LAST)
     filled(quiet, LAST + DAY, QUIET + 6 * DAY)
     filled(quiet, QUIET + 7 * DAY, QUIET + 7 * DAY, 1)
-    told = quiet.held(LAST + DAY, QUIET + 7 * DAY)
-    assert f"fewer_than_usual (1 on {QUIET + 7 * DAY}, usually about 20)" in told
+    message = quiet.held(LAST + DAY, QUIET + 7 * DAY)
+    assert f"fewer_than_usual (1 on {QUIET + 7 * DAY}, usually about 20)" in message
 
 
 def test_of_a_window_that_lost_rows_the_window_is_held(quiet: Company, warehouse: Engine) -> None:
     """Its answer lacks too many; the answers for the other windows are complete."""
     lost = [row for row in quiet.service.rows if row["invoice_date"] == f"{QUIET - 4 * DAY}"]
     quiet.service.lost = {row["id_invoice"] for row in lost[:8]}
-    told = quiet.held(QUIET - 14 * DAY, QUIET - DAY)
-    assert "drop (8 of 100 in" in told
+    message = quiet.held(QUIET - 14 * DAY, QUIET - DAY)
+    assert "drop (8 of 100 in" in message
     (unit,) = held_loads(warehouse, [1])
     assert unit.days == {*days(QUIET - 7 * DAY, 7)}
     with warehouse.connect() as connection:

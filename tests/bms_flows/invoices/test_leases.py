@@ -1,4 +1,4 @@
-"""Leases: one run at a time on a day of an entity; a run that lost its lease publishes nothing."""
+"""Leases: one run at a time loads a day; a run that lost its lease publishes nothing."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +59,7 @@ def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
-        with pytest.raises(LeaseLost, match=r"^these days were taken over by another run"):
+        with pytest.raises(LeaseLost, match=r"^another run took these days over"):
             lost.fence(connection)
 
 
@@ -113,10 +113,10 @@ def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
             lost.fence(connection)
 
 
-def test_a_load_that_stands_still_with_rows_merged_holds_nobody_up(
+def test_a_suspended_load_with_merged_rows_blocks_no_other_load(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its machine is gone, or sleeps, and PostgreSQL has not noticed: the next try goes on."""
+    """The worker is lost or suspended and PostgreSQL has not noticed: the retry proceeds."""
     with warehouse.begin() as connection:
         # A wait that would last for ever ends as an error.
         connection.execute(text(f"alter database {warehouse.url.database} set lock_timeout = '3s'"))
@@ -168,10 +168,10 @@ def test_waiting_for_days_may_help() -> None:
     assert LeaseLost.retriable
 
 
-def test_a_run_whose_days_were_taken_over_meanwhile_publishes_nothing(
+def test_a_run_that_lost_its_days_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stood still between its last answer and the end: another has read the same days since."""
+    """The run was suspended after its last response; another run has read the same days since."""
     checked = reviewing.validate
 
     def check_at_last(*given: Any, **named: Any) -> Any:

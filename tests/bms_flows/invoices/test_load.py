@@ -1,4 +1,4 @@
-"""Merging while answers still come: the session shows that it is alive."""
+"""The loader keeps its database session active during a long load."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ def last_asked(engine: Engine, connection: Connection) -> datetime:
         return other.scalars(query, {"pid": pid}).one()
 
 
-def test_a_load_without_a_change_is_not_taken_for_one_that_stands_still(warehouse: Engine) -> None:
+def test_a_load_without_changes_keeps_its_session_active(warehouse: Engine) -> None:
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
     with warehouse.begin() as connection:
         loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))

@@ -46,7 +46,7 @@ def test_without_a_look_back_only_the_asked_days_are_read() -> None:
     assert found.windows == [YESTERDAY]
 
 
-def test_looks_at_a_quiet_open_day_are_1_2_4_up_to_32_days_apart() -> None:
+def test_reads_of_an_unchanged_open_day_are_1_2_4_up_to_32_days_apart() -> None:
     changed = date(2026, 1, 1)
     read, looks = changed, []
     while len(looks) < 8:

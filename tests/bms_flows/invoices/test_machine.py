@@ -36,7 +36,7 @@ OTHER_TYPES = {"canceled": int, "sent": lambda sent: str(sent).lower(), "id_clie
 
 
 class Nights(RuleBasedStateMachine):
-    """A company whose people work on invoices while runs read them, publish them and hold them."""
+    """A company that edits invoices while runs read, publish and hold them."""
 
     company: Company
     folders: int = 0

@@ -1,4 +1,4 @@
-"""Losses in days that never stood here: held against what the weekday usually brings."""
+"""Losses in days that were never loaded: compared with the usual count of the weekday."""
 
 from collections.abc import Callable
 from datetime import date
@@ -24,7 +24,7 @@ def known(sandbox: Sandbox, extract: Extract) -> dict[str, Any]:
 
 @pytest.mark.parametrize("loss", ["empty_list", "missing_day"])
 @pytest.mark.usefixtures("known")
-def test_a_new_day_that_comes_empty_is_doubted(
+def test_an_empty_new_day_is_held(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str
 ) -> None:
     sandbox.set_fault(loss, operation="list_client_invoices", count=1)

@@ -1,4 +1,4 @@
-"""However days are shared out over runs, the same stands; `python -m proofs.ranges_invoices`: a year."""
+"""Equal tables however days are split over runs; `python -m proofs.ranges_invoices` covers a year."""
 
 import subprocess
 import sys

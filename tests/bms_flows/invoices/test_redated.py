@@ -1,4 +1,4 @@
-"""Invoices that the service dates anew: never older than they were, never taken for deleted."""
+"""Re-dated invoices: never replaced by an older state, never marked as missing."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -46,7 +46,7 @@ def march(company: Company) -> Company:
 
 
 @pytest.mark.parametrize("days", [1, 4, 20, -2, 31])
-def test_an_invoice_dated_anew_is_found_though_its_new_day_is_not_read(
+def test_a_redated_invoice_is_found_although_its_new_day_is_not_read(
     march: Company, warehouse: Engine, days: int
 ) -> None:
     new = date(2026, 3, 10) + days * DAY
@@ -90,7 +90,7 @@ def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
     assert march.service.asked == [Window(date(2026, 3, 11), date(2026, 3, 11))]
 
 
-def test_an_acceptance_leaves_an_invoice_dated_anew_since_as_it_is(
+def test_an_acceptance_leaves_an_invoice_redated_since_unchanged(
     march: Company, warehouse: Engine
 ) -> None:
     """Its old day was held; its new day was read and published since."""
@@ -135,8 +135,8 @@ def test_an_acceptance_marks_no_invoice_that_was_dated_to_its_day_since(
     assert state(warehouse, 2001)[2] is False
 
 
-def test_many_invoices_dated_anew_are_no_loss(march: Company, warehouse: Engine) -> None:
-    """A whole day is invoiced anew a week later."""
+def test_many_redated_invoices_are_no_loss(march: Company, warehouse: Engine) -> None:
+    """All invoices of a day are re-dated to a week later."""
     for row in march.service.rows[27:30]:
         row["invoice_date"] = "2026-03-17"
     assert "drop (all 3 on 2026-03-10)" in march.held(date(2026, 3, 10))

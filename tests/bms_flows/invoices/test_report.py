@@ -66,7 +66,7 @@ def issue(sandbox: Sandbox, **given: Any) -> dict[str, Any]:
     return sandbox.insert_invoice(**fields)
 
 
-def test_the_history_says_what_happened_to_each_invoice(
+def test_the_history_lists_the_events_of_each_invoice(
     sandbox: Sandbox, history_of: Callable[[], list[list[str]]]
 ) -> None:
     paid, partly, sent, canceled, deleted, formula, edited, _ = (

@@ -34,7 +34,7 @@ def truth(sandbox: Sandbox, id_entity: int = 1) -> list[dict[str, Any]]:
     return sandbox.invoices(id_entity, *map(date.fromisoformat, MARCH))
 
 
-def test_the_table_is_what_the_service_holds(
+def test_the_table_equals_the_service(
     sandbox: Sandbox, warehouse: Engine, extract: Extract
 ) -> None:
     held = {row["id_invoice"]: row for row in truth(sandbox)}
@@ -136,7 +136,7 @@ def test_control_totals_are_exact(sandbox: Sandbox, warehouse: Engine, extract: 
     assert {c: total["total_incl_vat"] for c, total in step["totals"].items()} == expected
 
 
-def test_two_entities_stand_side_by_side(
+def test_two_entities_are_stored_independently(
     sandbox: Sandbox, warehouse: Engine, extract: Extract
 ) -> None:
     extract(*MARCH, id_entity=1)
@@ -158,7 +158,7 @@ def test_a_refused_range_is_halved(sandbox: Sandbox, warehouse: Engine, extract:
     assert table_hash(warehouse) == before
 
 
-def test_files_hold_what_came(extract: Extract, tmp_path: Path) -> None:
+def test_files_contain_the_responses(extract: Extract, tmp_path: Path) -> None:
     manifest = extract(*MARCH)
     kept = sorted(tmp_path.rglob("*.json.zst"))
     assert len(kept) == 5
@@ -169,7 +169,7 @@ def test_files_hold_what_came(extract: Extract, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_failure_publishes_nothing_and_says_so(
+def test_a_failure_publishes_nothing_and_is_recorded(
     sandbox: Sandbox, warehouse: Engine, extract: Extract
 ) -> None:
     sandbox.set_dialect(granted_scopes=["read:contact"])
@@ -185,7 +185,7 @@ def test_a_manifest_fits_an_xcom(extract: Extract) -> None:
 
 
 @pytest.mark.parametrize("problem", ["currency", "amount"])
-def test_a_row_that_cannot_be_is_set_aside_and_leaves_when_good(
+def test_an_invalid_row_is_quarantined_until_it_is_valid(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, problem: str
 ) -> None:
     held = truth(sandbox)
@@ -206,7 +206,7 @@ def test_a_row_that_cannot_be_is_set_aside_and_leaves_when_good(
 @pytest.mark.parametrize(
     "problem", [{"currency": "E\0R"}, {"total_vat": "0.0000000001"}], ids=["text", "amount"]
 )
-def test_a_row_set_aside_stays_until_its_own_day_is_read_again(
+def test_a_quarantined_row_stays_until_its_own_day_is_read_again(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, problem: dict[str, Any]
 ) -> None:
     """It came in an answer of many days, and a later run reads one of the others."""

@@ -40,7 +40,7 @@ def answer(amounts: list[tuple[str | None, int]]) -> pa.Table:
         st.lists(st.tuples(st.sampled_from(["EUR", "USD", None]), UNITS), max_size=5), max_size=5
     )
 )
-def test_totals_are_exact_over_answers_of_any_amounts(
+def test_totals_are_exact_over_responses_of_any_amounts(
     answers: list[list[tuple[str | None, int]]],
 ) -> None:
     totals = ControlTotals()

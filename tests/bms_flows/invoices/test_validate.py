@@ -1,4 +1,4 @@
-"""Checks: each kind of loss is a violation of the days that it concerns, ordinary days are none."""
+"""Validation: each kind of loss is a violation of its days; ordinary days pass."""
 
 import random
 from dataclasses import replace
@@ -44,16 +44,16 @@ def violations(found: LoadSummary, history: History = HISTORY, **given: Any) -> 
     return validate(found, history, **options)
 
 
-def doubts(found: LoadSummary, history: History = HISTORY, **given: Any) -> list[str]:
+def codes(found: LoadSummary, history: History = HISTORY, **given: Any) -> list[str]:
     return [each.code for each in violations(found, history, **given)]
 
 
-def test_an_ordinary_week_is_believed() -> None:
-    assert doubts(GOOD) == []
+def test_an_ordinary_week_passes() -> None:
+    assert codes(GOOD) == []
 
 
-def test_a_first_load_is_believed() -> None:
-    assert doubts(replace(GOOD, days=dict.fromkeys(WEEK, 0)), History()) == []
+def test_a_first_load_passes() -> None:
+    assert codes(replace(GOOD, days=dict.fromkeys(WEEK, 0)), History()) == []
 
 
 @pytest.mark.parametrize(
@@ -103,23 +103,23 @@ def test_a_day_that_lost_all_is_a_violation_of_itself_alone() -> None:
         {"days": {MONDAY: 11}},
         {"days": {MONDAY + 5 * DAY: 0}},
     ],
-    ids=["two gone", "5 % gone", "5 % set aside", "all accepted", "a slow day", "a Saturday"],
+    ids=["two missing", "5 % missing", "5 % invalid", "all accepted", "a slow day", "a Saturday"],
 )
-def test_just_under_a_limit_is_believed(change: dict[str, Any]) -> None:
-    assert doubts(replace(GOOD, **change)) == []
+def test_a_load_just_under_a_limit_passes(change: dict[str, Any]) -> None:
+    assert codes(replace(GOOD, **change)) == []
 
 
-def test_a_holiday_is_believed() -> None:
-    assert doubts(replace(GOOD, days={MONDAY: 0}), holidays=frozenset({MONDAY})) == []
+def test_an_empty_holiday_passes() -> None:
+    assert codes(replace(GOOD, days={MONDAY: 0}), holidays=frozenset({MONDAY})) == []
 
 
-def test_a_day_that_was_found_small_before_is_not_doubted_again() -> None:
+def test_a_low_count_that_was_published_before_passes() -> None:
     known = replace(HISTORY, days={**USUAL, MONDAY: 2})
-    assert doubts(replace(GOOD, days={MONDAY: 2}), known) == []
-    assert doubts(replace(GOOD, days={MONDAY: 1}), known) == ["fewer_than_usual"]
+    assert codes(replace(GOOD, days={MONDAY: 2}), known) == []
+    assert codes(replace(GOOD, days={MONDAY: 1}), known) == ["fewer_than_usual"]
 
 
-def test_fewer_than_eight_weeks_say_nothing() -> None:
+def test_fewer_than_eight_weeks_give_no_usual_count() -> None:
     short = {day: count for day, count in USUAL.items() if day > MONDAY - timedelta(days=56)}
     assert usual_count(MONDAY, USUAL, ()) == 20
     assert usual_count(MONDAY, short, ()) is None
@@ -130,7 +130,7 @@ def test_days_that_were_held_leave_what_is_usual_to_older_ones(weeks: tuple[int,
     """They are not in the history; eight others are, within sixteen weeks."""
     days = {MONDAY - 7 * week * DAY: 20 for week in range(1, 17) if week not in weeks}
     assert usual_count(MONDAY, days, ()) == 20
-    assert doubts(replace(GOOD, days={MONDAY: 3}), replace(HISTORY, days=days)) == [
+    assert codes(replace(GOOD, days={MONDAY: 3}), replace(HISTORY, days=days)) == [
         "fewer_than_usual"
     ]
     days.popitem()
@@ -139,7 +139,7 @@ def test_days_that_were_held_leave_what_is_usual_to_older_ones(weeks: tuple[int,
 
 
 @pytest.mark.parametrize(
-    ("before", "later", "believed"),
+    ("before", "later", "passes"),
     [
         (3, CONFIRMED, True),
         (2, CONFIRMED, True),
@@ -147,13 +147,13 @@ def test_days_that_were_held_leave_what_is_usual_to_older_ones(weeks: tuple[int,
         (3, CONFIRMED - DAY, False),
     ],
 )
-def test_a_quiet_day_that_comes_so_again_a_week_later_is_believed(
-    before: int, later: timedelta, believed: bool
+def test_a_low_count_that_is_confirmed_a_week_later_passes(
+    before: int, later: timedelta, passes: bool
 ) -> None:
     """Else it would be held for ever, and stay out of what is usual."""
     held = {MONDAY: [HeldDay(before, TODAY - later), HeldDay(50, TODAY - 2 * later)]}
     found = replace(GOOD, days={MONDAY: 3})
-    assert doubts(found, replace(HISTORY, held=held)) == ([] if believed else ["fewer_than_usual"])
+    assert codes(found, replace(HISTORY, held=held)) == ([] if passes else ["fewer_than_usual"])
 
 
 def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> None:
@@ -162,7 +162,7 @@ def test_ends_that_are_empty_every_time_look_like_an_exclusive_end_date() -> Non
     assert empty_last_day(ended, ()) is None
     assert empty_last_day(replace(ended, days={**GOOD.days, friday: 0}), ()) == friday
     assert empty_last_day(replace(ended, days={MONDAY: 9}), ()) is None, "it was not over"
-    assert empty_last_day(GOOD, ()) is None, "a Sunday says nothing"
+    assert empty_last_day(GOOD, ()) is None, "a Sunday is ignored"
     invalid = replace(ended, days={**GOOD.days, friday: 0}, invalid={friday})
     assert empty_last_day(invalid, ()) is None, "a row came that can't be read"
 
@@ -172,13 +172,13 @@ def test_chance_is_a_distribution() -> None:
     assert probability_at_most(0, 1e6) > 0
 
 
-def test_a_doubt_says_what_to_do() -> None:
+def test_a_violation_names_the_remedy() -> None:
     (violation,) = violations(replace(GOOD, duplicates=[TUESDAY, TUESDAY]))
     assert VIOLATIONS["duplicate_ids"].remedy in str(violation)
     assert "2 rows" in str(violation)
 
 
-def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:
+def test_two_hundred_normal_weeks_raise_at_most_one_violation() -> None:
     """Days scatter as a business's do, with weekends; seeded."""
     scatter = random.Random(7)
     days = dict(USUAL)
@@ -189,13 +189,13 @@ def test_two_hundred_clean_weeks_raise_at_most_one_doubt() -> None:
         draws = sum(scatter.random() < mean / 1000 for _ in range(1000))
         count = 0 if day.weekday() > 4 else draws
         found = replace(GOOD, days={day: count}, windows=[WindowSummary(Window(day, day), 0, 0)])
-        false_alarms += len(doubts(found, replace(HISTORY, days=days)))
+        false_alarms += len(codes(found, replace(HISTORY, days=days)))
         days[day] = count
         day += DAY
     assert false_alarms <= 1
 
 
 def test_a_date_that_can_not_be_read_names_no_day() -> None:
-    """Such a row is set aside; asked whether a day was left out, it is no answer and no error."""
+    """An unreadable date is neither a match nor an error."""
     assert not contains_day(MONDAY, ["31/03/2026", None, ""], "Europe/Paris")
     assert contains_day(MONDAY, ["31/03/2026", MONDAY.isoformat()], "Europe/Paris")

@@ -21,7 +21,7 @@ async def test_results_come_in_order_with_no_more_at_once_than_allowed() -> None
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
-        assert taken <= number + 8, "items are taken as they are worked on"
+        assert taken <= number + 8, "items are taken only when a worker is free"
         await asyncio.sleep(0.001 * (number % 3))
         under_way -= 1
         return number * number

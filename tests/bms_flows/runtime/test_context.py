@@ -1,4 +1,4 @@
-"""The record of a step says what became of it, and keeps to that."""
+"""A step run records its outcome once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lists that move while they are read, in simulated time: nothing missed once passes agree."""
+"""Lists that change during the read, simulated: no row is missed once passes agree."""
 
 import asyncio
 from random import Random
@@ -17,13 +17,13 @@ RUNS = 5_000
 """Of two passes and more each."""
 
 
-def stretch(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Segment:
+def segment(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Segment:
     return Segment([(ord(key), b"") for key in keys], start, first=first, last=last)
 
 
-def test_stretches_that_share_rows_cover_a_list_in_whatever_order_they_came() -> None:
+def test_segments_that_share_rows_cover_a_list_in_any_order() -> None:
     coverage = Coverage()
-    for each in (stretch("EFG", 4, last=True), stretch("ABC", first=True), stretch("CDE", 2)):
+    for each in (segment("EFG", 4, last=True), segment("ABC", first=True), segment("CDE", 2)):
         assert not coverage.complete
         coverage.add(each)
     assert coverage.complete
@@ -31,13 +31,13 @@ def test_stretches_that_share_rows_cover_a_list_in_whatever_order_they_came() ->
 
 def test_pages_side_by_side_prove_nothing() -> None:
     coverage = Coverage()
-    coverage.add(stretch("ABC", first=True))
-    coverage.add(stretch("DEF", 3, last=True))
+    coverage.add(segment("ABC", first=True))
+    coverage.add(segment("DEF", 3, last=True))
     assert not coverage.complete
     assert coverage.gap == 3
 
 
-def test_a_row_that_was_edited_may_have_moved_and_joins_nothing() -> None:
+def test_an_edited_row_joins_no_segments() -> None:
     coverage = Coverage()
     coverage.add(Segment([(1, b"a"), (2, b"a")], 0, first=True))
     coverage.add(Segment([(2, b"b"), (3, b"a")], 2, last=True))
@@ -45,12 +45,12 @@ def test_a_row_that_was_edited_may_have_moved_and_joins_nothing() -> None:
     assert coverage.edited
 
 
-def test_an_answer_tells_how_many_of_its_rows_were_not_seen_alike_before() -> None:
+def test_add_returns_the_number_of_new_rows() -> None:
     coverage = Coverage()
     assert not coverage.edited
-    assert coverage.add(stretch("ABC", first=True)) == 3
-    assert coverage.add(stretch("BCD", 1)) == 1
-    assert coverage.add(stretch("ABC", first=True)) == 0
+    assert coverage.add(segment("ABC", first=True)) == 3
+    assert coverage.add(segment("BCD", 1)) == 1
+    assert coverage.add(segment("ABC", first=True)) == 0
     assert not coverage.edited
     assert coverage.add(Segment([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
     assert coverage.edited
@@ -58,22 +58,22 @@ def test_an_answer_tells_how_many_of_its_rows_were_not_seen_alike_before() -> No
 
 def test_rows_in_two_orders_prove_nothing() -> None:
     coverage = Coverage()
-    coverage.add(stretch("ABC", first=True))
-    coverage.add(stretch("CBD", 2, last=True))
+    coverage.add(segment("ABC", first=True))
+    coverage.add(segment("CBD", 2, last=True))
     assert coverage.disordered
     assert not coverage.complete
 
 
-def test_a_row_that_an_answer_repeats_says_nothing_about_the_order() -> None:
+def test_a_repeated_row_is_no_evidence_of_disorder() -> None:
     coverage = Coverage()
-    coverage.add(stretch("ABC", first=True))
-    coverage.add(stretch("BBC", 1))
+    coverage.add(segment("ABC", first=True))
+    coverage.add(segment("BBC", 1))
     assert not coverage.disordered
 
 
 def test_an_empty_list_is_covered_by_its_one_page() -> None:
     coverage = Coverage()
-    coverage.add(stretch("", first=True, last=True))
+    coverage.add(segment("", first=True, last=True))
     assert coverage.complete
 
 
@@ -183,7 +183,7 @@ def test_a_list_of_some_pages_costs_two_passes_and_a_tenth(order: str) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.1])
-def test_a_list_without_an_order_is_believed_only_when_two_passes_saw_the_same(
+def test_a_list_without_an_order_agrees_only_if_two_passes_are_equal(
     chance: float,
 ) -> None:
     for seed in range(50):
@@ -192,7 +192,7 @@ def test_a_list_without_an_order_is_believed_only_when_two_passes_saw_the_same(
         assert not reading.agreed or moving.stayed <= seen
 
 
-def test_a_service_with_a_page_size_of_its_own_is_believed_when_nothing_moves() -> None:
+def test_a_service_with_a_fixed_page_size_agrees_if_no_row_changes() -> None:
     reading, seen = asyncio.run(read(moving := MovingList(Random(1), fixed_size=7)))
     assert reading.agreed
     assert seen == moving.stayed

@@ -1,4 +1,4 @@
-"""Cells that Excel would run: escaped wherever Excel could begin a formula, and given back as they were."""
+"""Formulas in CSV cells: escaped wherever Excel could begin a formula, and unescaped exactly."""
 
 # ruff: noqa: RUF001 - typographic signs are part of the corpus
 
@@ -18,7 +18,7 @@ SIGNS = "=+-@\t\r\n '\"aé5,;.＝＋\xa0"
     "cell",
     ["=1+1", "+33 6 00", "-1+1", "@SUM(A1)", " =1", "-A1", "＝1", "--1", "+1", '"=1', "-12,x"],
 )
-def test_an_apostrophe_leads_a_formula(cell: str) -> None:
+def test_a_formula_is_escaped_with_an_apostrophe(cell: str) -> None:
     assert escape(cell) == f"'{cell}"
     assert unescape(escape(cell)) == unescape_start(escape(cell)) == cell
 
@@ -37,9 +37,7 @@ def test_an_apostrophe_leads_a_formula(cell: str) -> None:
         ("'=1", "''=1"),
     ],
 )
-def test_an_apostrophe_stands_wherever_another_separator_begins_a_formula(
-    cell: str, escaped: str
-) -> None:
+def test_a_formula_after_another_separator_is_escaped(cell: str, escaped: str) -> None:
     assert escape(cell) == escaped
     assert unescape(escaped) == cell
 

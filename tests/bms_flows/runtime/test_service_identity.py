@@ -129,7 +129,7 @@ def test_the_command_refuses_wrong_use(
     assert main(["service", *arguments]) == 2
 
 
-def test_the_command_says_where_the_warehouse_does_not_answer(
+def test_the_command_fails_if_the_warehouse_does_not_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["service", "--url", "postgresql://127.0.0.1:1/none"]) == 1

@@ -16,7 +16,7 @@ VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fie
 
 
 @pytest.mark.parametrize(("text", "hours"), [("26", 26), ("1.5", 1.5), ("off", None)])
-def test_hours_of_a_promise_are_a_number_or_off(text: str, hours: float | None) -> None:
+def test_a_freshness_target_is_a_number_or_off(text: str, hours: float | None) -> None:
     read = FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
     assert read.fresh_hours_contact_sync == hours
 
@@ -33,7 +33,7 @@ def test_other_hours_are_refused_with_what_they_take(text: str) -> None:
 @example(variable="BMS_SETTLE_S", text="1e999")
 @example(variable="BMS_APPROVAL", text="9" * 5_000)
 @example(variable="BMS_INBOX_FORMATS", text="[" * 100_000)
-def test_whatever_stands_in_a_variable_is_read_or_refused_by_name(variable: str, text: str) -> None:
+def test_any_value_of_a_variable_is_read_or_refused_with_its_name(variable: str, text: str) -> None:
     for kind in KINDS:
         try:
             kind.from_environment({variable: text})

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, locally and on an S3 server."""
+"""Atomic files, locally and on an S3 server."""
 
 import errno
 import resource
@@ -49,7 +49,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
     return UPath(tmp_path) if request.param == "local" else request.getfixturevalue("bucket")
 
 
-def test_a_file_appears_when_it_is_whole(folder: UPath) -> None:
+def test_a_file_appears_when_it_is_complete(folder: UPath) -> None:
     path = folder / "below" / "whole"
     with atomic_file(path) as stream:
         stream.write(b"x" * 100)
@@ -80,7 +80,7 @@ def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
 
 
 def test_on_a_disk_it_is_its_owners_alone(tmp_path: Path) -> None:
-    """Answers of the service are people's data."""
+    """Responses of the service contain personal data."""
     with atomic_file(UPath(tmp_path) / "answer") as stream:
         stream.write(b"x")
     assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
@@ -113,10 +113,10 @@ def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None
 def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
     tmp_path: Path, number: int, file: str
 ) -> None:
-    with pytest.raises(DataRootRefused) as told, explain_refusal(UPath(tmp_path)):
+    with pytest.raises(DataRootRefused) as error, explain_refusal(UPath(tmp_path)):
         raise OSError(number, "refused", str(tmp_path / file))
-    assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(told.value)
-    assert "in inbox/employees; give" in str(told.value)
+    assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(error.value)
+    assert "in inbox/employees; grant" in str(error.value)
 
 
 def test_a_data_root_that_can_not_be_made_is_named() -> None:
@@ -138,7 +138,7 @@ def test_a_store_that_refuses_names_no_path() -> None:
 @pytest.mark.parametrize(
     "error", [PermissionError(errno.EACCES, "refused", "/etc/key"), FileNotFoundError("gone")]
 )
-def test_other_errors_go_on_as_they_are(tmp_path: Path, error: OSError) -> None:
+def test_other_errors_are_raised_unchanged(tmp_path: Path, error: OSError) -> None:
     with pytest.raises(type(error)), explain_refusal(UPath(tmp_path)):
         raise error
 
@@ -154,10 +154,10 @@ def no_room() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_room")
 def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
-    with pytest.raises(DiskFull) as told, atomic_file(UPath(tmp_path) / "Dupont.csv") as stream:
+    with pytest.raises(DiskFull) as error, atomic_file(UPath(tmp_path) / "Dupont.csv") as stream:
         stream.write(b"x" * 2_000)
-    assert f"no space to write in {tmp_path}: File too large; free some space" in str(told.value)
-    assert told.value.retriable
+    assert f"no space to write in {tmp_path}: File too large; free some space" in str(error.value)
+    assert error.value.retriable
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_a_command_opens_the_root_that_airflow_reaches_by_a_connection(
     assert (data_root("s3://aws_default@storage/named") / "file").read_bytes() == b"x"
 
 
-def test_a_local_root_is_opened_as_it_stands(tmp_path: Path) -> None:
+def test_a_local_root_is_opened_unchanged(tmp_path: Path) -> None:
     (tmp_path / "a@b").mkdir()
     for address in (f"file://{tmp_path}/a@b", f"{tmp_path}/a@b"):
         assert data_root(address).exists()
@@ -181,7 +181,7 @@ def test_a_local_root_is_opened_as_it_stands(tmp_path: Path) -> None:
 def test_a_new_file_takes_no_name_that_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Names are drawn at random; an attacker who guesses one must gain nothing by it."""
+    """Names are random; an attacker who guesses a name must gain nothing."""
     guessed = uuid.uuid4()
     monkeypatch.setattr(storage, "uuid4", lambda: guessed)
     victim, taken = tmp_path / "victim", tmp_path / f"report.csv.{guessed.hex}.part"
