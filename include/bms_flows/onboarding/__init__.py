@@ -1,1 +1,1 @@
-"""Onboarding: people from dropped files become employees, contacts and consultants of the service."""
+"""Onboarding: rows of dropped files become employees, contacts and consultants of the service."""

@@ -203,7 +203,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     "given_up_before": FaultText(
         "Abandonnée auparavant, avec les mêmes données, par décision d'une personne.",
-        "A reviewer gave up the same data before.",
+        "A reviewer abandoned the same data before.",
         DECIDE,
     ),
     "duplicate_found": FaultText(

@@ -61,9 +61,9 @@ def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
 
 
 def return_to_inbox(inbox: UPath, drop: Drop) -> None:
-    """Let files that were set aside for `drop` and aren't the claimed one lie in the inbox again.
+    """Return files that were moved for `drop` and are not its claimed file to the inbox.
 
-    They keep their name, unless a newer file has that by now; nothing is ever written over.
+    They keep their name unless a newer file has it; no file is overwritten.
     """
     source = local(inside(inbox, drop.path))
     if source is None:
@@ -74,7 +74,7 @@ def return_to_inbox(inbox: UPath, drop: Drop) -> None:
 
 
 def return_unknown(inbox: UPath, number: int) -> None:
-    """Let files that were set aside for a drop that nobody knows, of another warehouse say, lie in the inbox again."""
+    """Return files of a drop that this warehouse does not have, such as a drop of another warehouse, to the inbox."""
     here = local(inbox)
     for aside in sorted(here.glob(f"{TAKEN}{number}-*")) if here else ():
         name = aside.name.removeprefix(f"{TAKEN}{number}-").partition("-")[2]
@@ -117,7 +117,7 @@ def _set_aside(inbox: UPath, drop: Drop) -> str:
         return drop.path
     if _is_claimed(inbox, drop.path, drop):
         with suppress(FileNotFoundError):  # another run of this drop was faster
-            # Never a name twice: what another run has set aside must not be written over.
+            # A unique name: a file that another run has moved must not be overwritten.
             source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))
     return_to_inbox(inbox, drop)  # another file may have come in between
     return next((aside.name for aside in _asides(source, drop)), drop.path)

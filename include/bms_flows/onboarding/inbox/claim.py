@@ -89,8 +89,8 @@ def dag_run_id_of(resource: str, number: int, entered_at: datetime) -> str:
 
 
 def _stamp(entered_at: datetime) -> str:
-    # A warehouse made anew, or restored, gives numbers again: files and runs of those it has
-    # forgotten are still there.
+    # A new or restored warehouse assigns numbers again, while files and runs of earlier drops with
+    # these numbers still exist.
     return f"{entered_at.astimezone(UTC):%Y%m%dT%H%M%S}"
 
 
@@ -99,9 +99,9 @@ def claim_file(
 ) -> Drop:
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
 
-    Whoever inserts the row has it. A finished drop is returned as it is: its report stands. Raises
-    `Busy` while another run holds it; one whose lease has run out is taken over.
-    Where the file lies there although its drop has ended, `claim_again` is meant.
+    The run that inserts the row has the drop. A finished drop is returned unchanged. Raises `Busy`
+    while another run holds the drop; a drop whose lease has expired is taken over. For a file that
+    is in the inbox although its drop has ended, call `claim_again`.
     """
     with engine.begin() as connection:
         now = clock(connection)
@@ -140,9 +140,9 @@ def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: s
 
 
 def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
-    """Take a file that was dropped again as it was, name, size and time the same: another drop.
+    """Claim a file that was dropped again with the same name, size and time, as a new drop.
 
-    The earlier one keeps its report. On an object store the etag of equal contents is the same.
+    The earlier drop keeps its report. On an object store the etag of equal contents is the same.
     """
     with engine.begin() as connection:
         free(connection, ended.resource, ended.seen)
@@ -231,9 +231,9 @@ def drop_of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
 
 
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
-    """Return the oldest drops taken for a run of their own that nobody is known to have started.
+    """Return the oldest claimed drops whose DAG run is not known to have started.
 
-    Starting one twice does no harm: its run id is the same.
+    A second start has no effect: the run id is the same.
     """
     waiting = (dropped_file.c.resource == resource) & (dropped_file.c.state == "open")
     with engine.connect() as connection:

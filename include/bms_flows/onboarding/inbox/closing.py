@@ -10,10 +10,10 @@ from bms_warehouse.tables import creation_plan, dropped_file
 
 
 def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
-    """Keep what the file held and where it is; return an earlier drop of the same content, if it is done.
+    """Store the digest and the place of a file; return an earlier finished drop of the same content.
 
-    It is done where it was applied and the records of all its rows were in the service: any other
-    row may end differently by now, since its cause was mended.
+    A drop is finished where it was applied and the records of all its rows were in the service. Any
+    other row may end differently now, because its cause may be fixed.
     """
     with engine.begin() as connection:
         renew(connection, held)

@@ -106,9 +106,10 @@ def find_file(inbox: UPath, name: str) -> FoundFile | None:
 
 
 def list_files(inbox: UPath) -> dict[str, FoundFile]:
-    """Return the files that lie in the inbox itself, by name; folders and links are no drops.
+    """Return the files of the inbox itself by name; folders and links are not drops.
 
-    A name that is no UTF-8 can't be kept, and so not be taken: it stands there as far as readable.
+    A file whose name is not UTF-8 is not taken, because its name cannot be stored; the result shows
+    the readable part of the name.
     """
     here = local(inbox)
     if here is not None:
@@ -133,11 +134,11 @@ def head(path: UPath) -> bytes:
 def compare_scans(
     inbox: UPath, before: Iterable[FoundFile], now: Iterable[FoundFile]
 ) -> ScanComparison:
-    """Compare two looks, taken `BMS_DROP_SETTLE_S` apart.
+    """Compare two scans, made `BMS_DROP_SETTLE_S` apart.
 
-    A file may be taken when both found the same, its last line is complete, and no process of
-    this machine holds it open for writing, where the file system can tell. Without that, a
-    writer that pauses between two rows for longer than the looks are apart can't be known.
+    A file may be taken when both scans found the same, its last line is complete, and no process of
+    this machine has it open for writing, where the file system supports read leases. Without read
+    leases, a writer that pauses between two rows for longer than that time is not detected.
     """
     earlier = set(before)
     ready: list[FoundFile] = []
@@ -171,14 +172,14 @@ def _unfinished(inbox: UPath, seen: FoundFile) -> WaitReason | None:
 def being_written(path: UPath) -> bool:
     """Return whether a process of this machine has a local file open for writing.
 
-    A read lease is granted only where nobody has; file systems without leases say no such thing.
+    A read lease is granted only if no process has; without read leases the answer is no.
     """
     here = local(path)
     if here is None or not hasattr(fcntl, "F_SETLEASE"):
         return False
     handle = storage.open_regular(here)
     try:
-        # Who opens the file just now has us told; by SIGIO, unless asked otherwise, which kills.
+        # An open in this moment sends a signal; the default, SIGIO, would kill this process.
         fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -208,7 +209,7 @@ def _ends_a_line(content: bytes) -> bool:
     try:
         text, _ = encoding.decode(content)
     except encoding.BadEncoding:
-        # Half a character of UTF-16; or no encoding of ours, which the report is to say.
+        # Half a character of UTF-16, or an encoding that the report rejects.
         return b"\0" not in content and content.endswith((b"\n", b"\r"))
     first = tokens.LINE_END.search(text)
     # A lone "\r" at the end of the first line may be half of "\r\n".

@@ -1,4 +1,4 @@
-"""The settings of the inboxes: how their files are written, and who is told how a drop ended."""
+"""Settings of the inboxes: the formats of their files, and the recipients of notifications."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, kw_only=True)
 class InboxSettings(FlowSettings):
-    """What inboxes may be told, by the names of their folders, beside what all flows are."""
+    """Settings by the name of an inbox's folder, in addition to those of all flows."""
 
     inbox_formats: Mapping[str, DeclaredFormat] = field(default_factory=dict)
     """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`, default `dmy`; decimals: `,` or `.`, by default each column's cells decide)."""
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
-    """Who is told how each drop ended, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
+    """The recipient of a notification when a drop ends, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "InboxSettings":

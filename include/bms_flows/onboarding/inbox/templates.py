@@ -63,8 +63,8 @@ Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.xlsx, rej
 needs_review.csv, receipt.json. Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
 texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
 disent ce que le fichier contenait.
-Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here as it is. Leave its
-columns _line to _original: they create nothing, but say what the file held.
+Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here. Leave its columns
+_line to _original unchanged: they create nothing, and hold what the file contained.
 
 Colonnes / Columns (* obligatoire / required)
 """
@@ -86,10 +86,10 @@ def xlsx_name(resource: Resource) -> str:
 
 
 def provide(inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED) -> None:
-    """Make the inbox, and put what belongs into it where it isn't or differs; safe to repeat.
+    """Create the inbox and write its files where they are missing or differ; safe to repeat.
 
-    A folder is made for its group to write into, whatever the umask says; what is put there, and
-    holds nobody's data, is for everybody to read.
+    A folder is group-writable whatever the umask is; its files contain no personal data and are
+    readable by all users.
     """
     here = local(inbox)
     if here is not None and not here.exists():

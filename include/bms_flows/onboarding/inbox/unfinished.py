@@ -38,7 +38,7 @@ class UnfinishedFile:
         return self.reason == "incomplete" and now - self.unchanged_since >= stable
 
     def text(self, now: datetime) -> str:
-        """Return what is known and what to do; names of files may be names of people."""
+        """Return the reason and the remedy, without the file's name, which may be personal data."""
         reason = WAITING[self.reason]
         minutes = int((now - self.since).total_seconds() // 60)
         return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
@@ -47,9 +47,9 @@ class UnfinishedFile:
 def save(
     engine: Engine, resource: str, lying: Collection[FoundFile], waiting: Mapping[str, WaitReason]
 ) -> Sequence[UnfinishedFile]:
-    """Keep in `bms.dropped_file` which of the files lying in an inbox wait, by name; return those.
+    """Store in `bms.dropped_file` which files of an inbox wait; return them.
 
-    A drop that waited and is no longer among them was taken as another one, or has gone.
+    A drop that waited and whose file is no longer among them was claimed as another drop or removed.
     """
     with engine.begin() as connection:
         now = clock(connection)
@@ -76,9 +76,9 @@ def save(
 
 
 def withdraw_missing(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
-    """Withdraw the drops that wait for a file which has gone; `lying` looks which files are there.
+    """Withdraw the drops whose waiting file was removed; `lying` returns the files of the inbox.
 
-    Who takes an unfinished file out of an inbox leaves nothing there that would be announced.
+    Without it, a drop whose file a user removed would wait for ever, because nothing announces it.
     """
     with engine.begin() as connection:
         known = connection.execute(_waiting(resource)).all()
@@ -117,7 +117,7 @@ def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -
 def _enter(
     connection: Connection, resource: str, seen: FoundFile, reason: WaitReason, now: datetime
 ) -> int | None:
-    """Enter a file that waits; None where it was taken meanwhile."""
+    """Enter a file that waits; return None if another run has claimed it since."""
     return connection.execute(
         insert(dropped_file)
         .values(
@@ -144,7 +144,7 @@ def _renew(
     reason: WaitReason,
     unchanged_since: datetime,
 ) -> None:
-    """Say how the file is now; one that was as it is now before, and taken then, stays as it was."""
+    """Store the current state of the file, unless a drop with that state was claimed before."""
     other = dropped_file.alias()
     taken = exists().where(
         other.c.resource == dropped_file.c.resource,

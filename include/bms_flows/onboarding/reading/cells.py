@@ -32,7 +32,7 @@ Cell = str | bool | int | Decimal | datetime | date | time | Formatted | ReadErr
 """A cell as its file holds it: text in a CSV; in a workbook also what Excel stores, or why not."""
 
 MISSING: Final = "#MANQUE"
-"""What a reject file puts where a short row had no cell, until a person fills it in or clears it."""
+"""The text of a reject file for a cell that a short row lacks, until a user fills it in or clears it."""
 
 BOOLEANS: Final = {
     **dict.fromkeys(("oui", "o", "vrai", "true", "yes", "y", "1"), True),
@@ -66,7 +66,7 @@ class Evidence:
     def of(
         cls, field: Field, cells: Mapping[str, Cell], declared: DeclaredFormat, carried: str | None
     ) -> "Evidence":
-        """Weigh a column's `cells`, by their places; `carried`: what a reject file says of it."""
+        """Return the evidence of a column's `cells` by address; `carried` is the evidence of a reject file."""
         if field.kind == "date":
             return cls(declared, against=dates.contradicting(cells, declared.date_order))
         if field.kind != "decimal" or declared.decimal_mark is not None:
@@ -135,7 +135,7 @@ def _text(text: str, _: Evidence) -> str:
         raise ReadError("scientific_notation")
     if dates.MADE_BY_EXCEL.fullmatch(text):
         raise ReadError("not_text")
-    # One way to write é, one to break a line: nothing that a person could see.
+    # One form of é and one line break: no visible difference.
     return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text))
 
 
@@ -175,7 +175,7 @@ _READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
 
 
 def _formatted(cell: Formatted, field: Field, evidence: Evidence) -> Value:
-    """Return what Excel shows of a number, for texts with all that stands around it."""
+    """Return what Excel shows of a number, for text fields with prefix and suffix."""
     found = number_format.display(cell.code, Decimal(cell.number))
     if field.kind == "date":
         raise ReadError("bad_date")

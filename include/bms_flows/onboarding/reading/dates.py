@@ -49,7 +49,7 @@ def swappable(day: date) -> bool:
 
 
 def year_last(cell: str) -> bool:
-    """Return whether a cell is a date whose day and month are told apart by their order alone."""
+    """Return whether a cell is a date in which only the order distinguishes day and month."""
     return _YEAR_LAST.fullmatch(cell) is not None
 
 

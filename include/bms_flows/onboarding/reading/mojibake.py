@@ -24,8 +24,8 @@ _LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]+(?:[’'-][^\W\d_]+)*\?[^\W\
 def broken(text: str, *, western: bool = False) -> bool:
     """Return whether `text` shows signs of a wrong encoding.
 
-    `western`: it was read as Windows-1252, which takes almost any bytes, so that other 8-bit
-    encodings are to be told by the letters they leave.
+    `western`: the text was decoded as Windows-1252, which accepts almost any bytes, so that other 8-bit
+    encodings are recognised by the letters they leave.
     """
     if text.isascii():
         return "?" in text and _LOST.search(text) is not None
@@ -40,7 +40,7 @@ def broken(text: str, *, western: bool = False) -> bool:
 def _misread(run: str) -> bool:
     """Return whether UTF-8 read in another encoding leaves `run`."""
     for codec in _MISREAD_AS:
-        # C1 controls stand for the bytes that Windows-1252 leaves undefined.
+        # C1 controls represent the bytes that Windows-1252 leaves undefined.
         raw = b"".join(_byte(char, codec) for char in run)
         if any(_EXPECTED.match(char) for char in raw.decode("utf-8", errors="ignore")):
             return True

@@ -1,8 +1,8 @@
-"""Number formats of Excel: what a cell shows of the number that is stored in it. Pure.
+"""Number formats of Excel: the displayed text of a stored number. Pure.
 
-A file writes formats in English whatever the language of Excel. Read are digits, decimals,
-thousands, percent, texts, conditions and sections; of a fraction, a power of ten or an unknown sign
-nothing is said.
+Files contain formats in English, whatever the language of Excel. Supported are digits, decimals,
+thousands, percent, texts, conditions and sections. Fractions, powers of ten and unknown signs are
+not supported: the display of their cells is unknown.
 """
 
 import operator
@@ -35,20 +35,20 @@ _COLOUR: Final = re.compile(
     r"black|blue|cyan|green|magenta|red|white|yellow|color ?[0-9]{1,2}", re.IGNORECASE
 )
 _SILENT: Final = re.compile(r"(?:[-+()€$£¥\s]|EUR|USD|GBP|CHF)*")
-"""What may stand beside a number without changing what it is: signs, blanks, currencies."""
+"""Text around a number that does not change its meaning: signs, blanks, currencies."""
 _SECTIONS: Final = 4
 _NO_NUMBER: Final = {"unknown", "date", "duration"}
 _TOO_LONG: Final = Decimal(10) ** 15
-"""Excel keeps fifteen digits; beyond, zeros stand in the place of those that were typed."""
+"""Excel stores fifteen digits and replaces further digits by zeros."""
 
 
 @dataclass(frozen=True)
 class Display:
     """What a cell shows of a number.
 
-    `text`: as it stands there, None where it depends on the language of Excel (decimals,
-    thousands). `number`: the number that the digits show, 80 for `80%`; None where there are no
-    digits, or words beside them. `exact`: whether nothing of the stored number was rounded off.
+    `text` is the displayed text, or None if it depends on the language of Excel (decimals,
+    thousands). `number` is the number that the digits show, 80 for `80%`, or None without digits or
+    with words around them. `exact` is false if the display rounds the stored number.
     """
 
     text: str | None
@@ -116,7 +116,7 @@ def _section(code: str, number: Decimal) -> _Section | None:
     if not sections:
         return None
     if any(each.condition for each in sections):
-        # With conditions nothing is said of numbers below zero: Excel's minus is hard to foresee.
+        # Negative numbers in formats with conditions are not supported: Excel's minus is hard to predict.
         return None if number < 0 else _conditional(sections, number)
     if number < 0 and len(sections) > 1:
         return sections[1]
@@ -128,7 +128,7 @@ def _section(code: str, number: Decimal) -> _Section | None:
 def _conditional(sections: Sequence[_Section], number: Decimal) -> _Section | None:
     for place, each in enumerate(sections):
         if each.condition is None and place + 1 < len(sections):
-            continue  # without a condition of its own it is for numbers below zero
+            continue  # a section without a condition is for negative numbers
         if each.condition is None or _COMPARE[each.condition[0]](number, each.condition[1]):
             return each
     return None

@@ -1,8 +1,8 @@
-"""Texts that Excel turns into numbers or dates, noted in a reject file, so that their loss is seen.
+"""Texts that Excel changes to numbers or dates, stored in a reject file to detect the change.
 
-A user who opens a CSV in Excel and saves it turns `004217` into 4217 and `12-05-99` into
-12/05/1999: other values, and as keys other people. Each rejected row's `_original` names such
-values, as `payroll_number=004217`, which Excel leaves alone.
+A user who opens a CSV in Excel and saves it changes `004217` to 4217 and `12-05-99` to 12/05/1999.
+Changed keys would identify other records. The column `_original` of each rejected row contains
+such values in a form that Excel does not change: `payroll_number=004217`.
 """
 
 import re
@@ -22,7 +22,7 @@ _LONGEST: Final = 300
 
 
 def note(values: Mapping[str, str], noted: Mapping[str, str]) -> str:
-    """Return what `_original` says of a row's `values` by field, of which `noted` is said already."""
+    """Return the content of `_original` for a row's `values` by field; `noted` are earlier notes."""
     notes = {}
     for name, value in values.items():
         if not value[:1].isascii() or value[:1].isalpha():

@@ -25,7 +25,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 class RawCell(NamedTuple):
     """A cell as stored: its type (`n`, `str`, `b`, `e`, `d`), content and number format.
 
-    `text` is None where nothing is stored; `formula` says that Excel computes the cell.
+    `text` is None where nothing is stored; `formula` is true if Excel computes the cell.
     """
 
     kind: str
@@ -64,14 +64,14 @@ class Columns:
 
 @dataclass
 class Layout:
-    """What a sheet says beside its rows: of columns before the first row, of merged cells after the last."""
+    """The layout of a sheet: columns before its first row, merged cells after its last."""
 
     columns: list[Columns] = field(default_factory=list)
     merged: bool = False
     hidden_by_default: bool = False
 
     def look(self, column: int) -> Columns | None:
-        """Return how a column, counted from 0, is shown; None where the sheet doesn't say."""
+        """Return the layout of a column, counted from 0, or None if the sheet does not define it."""
         return next((each for each in self.columns if each.first <= column <= each.last), None)
 
     def hides(self, column: int) -> bool:

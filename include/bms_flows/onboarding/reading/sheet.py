@@ -88,7 +88,7 @@ class LastLine:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A file as read. A row with a fault of its own is refused; `refused` says that all are.
+    """The content of a file. A row with a fault is refused; `refused` is true if all rows are refused.
 
     `truncated_at` is the last line of a file whose end is missing: cells or rows may be missing too.
     """

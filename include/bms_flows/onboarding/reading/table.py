@@ -30,7 +30,7 @@ class Table:
     """The rows below a header; `hidden` are the lines that Excel doesn't show.
 
     `unnamed` are the columns without a header. `delimiters` are those that another row inside
-    of a cell would have. `carried` is what a reject file says of the file it comes from.
+    of a cell would have. `carried` is what a reject file stores about its original file.
     """
 
     form: FileFormat
@@ -47,7 +47,7 @@ class Table:
 
     @cached_property
     def carried(self) -> Mapping[str, str]:
-        """What the rows of a reject file say of their file: decimal marks by field, its encoding."""
+        """Facts about the original file, stored in the rows of a reject file: decimal marks, encoding."""
         places = self._places(HINT)
         return column_evidence.carried(
             cells.shown(record[place])
@@ -83,7 +83,7 @@ class Table:
 
 
 def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
-    """Read a file called `name`; what it holds says what it is. Raises `ReadError`."""
+    """Read the table of a file; its content decides on its format. Raises `ReadError`."""
     if len(content) > limits.bytes:
         raise ReadError("too_big", what="octets/bytes", limit=limits.bytes)
     if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):

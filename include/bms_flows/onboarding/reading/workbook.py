@@ -68,7 +68,7 @@ class Book:
         return (each.target for each in self._relations.values() if each.kind == kind)
 
     def rows(self, sheet: SheetPart, layout: Layout | None = None) -> Iterator[RawRow]:
-        """Yield the rows of a sheet that hold something; `layout` takes what stands beside them."""
+        """Yield the rows of a sheet that are not empty; `layout` receives the sheet's layout."""
         limits = self._package.limits
         part = RowsPart(self._strings, self._codes, layout or Layout(), limits)
         for _ in self._package.parse(sheet.part, part):

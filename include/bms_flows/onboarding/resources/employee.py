@@ -28,7 +28,7 @@ def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any)
 
 
 def _office(name: str, kind: Kind, *aliases: str, example: str = "") -> Field:
-    """Return one that says nothing of a person: codes, organisation, switches."""
+    """Return a field without personal data: codes, organisation, switches."""
     return _sent(name, kind, *aliases, example=example, personal=False)
 
 
