@@ -56,11 +56,11 @@ def _around(act: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
-    async def stepped(self: Any, endpoint: Any, *arguments: Any, **given: Any) -> Any:
-        if not endpoint.name.startswith("create_"):
-            return await send(self, endpoint, *arguments, **given)
+    async def stepped(self: Any, request: Any) -> Any:
+        if not request.endpoint.name.startswith("create_"):
+            return await send(self, request)
         step()
-        under_way = asyncio.ensure_future(send(self, endpoint, *arguments, **given))
+        under_way = asyncio.ensure_future(send(self, request))
         await asyncio.sleep(0.005)
         step()
         try:

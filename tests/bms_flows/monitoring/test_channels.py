@@ -133,7 +133,7 @@ def test_an_unavailable_channel_does_not_affect_the_other(caplog: pytest.LogCapt
 
     broadcast({"chat": down, "mail": taken.append})(NOTICE)
     assert taken == [NOTICE]
-    assert "chat did not take" in caplog.text
+    assert "chat did not deliver" in caplog.text
     assert "secret" not in caplog.text
     with pytest.raises(NotDelivered, match="chat: ConnectionError"):
         broadcast({"chat": down})(NOTICE)

@@ -115,13 +115,13 @@ class Steps:
         """Make a step of every create before it is sent, on its way and once it is answered."""
         send = transport.Transport.send
 
-        async def stepped(self_: Any, endpoint: Any, path: str, **given: Any) -> Any:
-            if not endpoint.name.startswith("create_"):
-                return await send(self_, endpoint, path, **given)
+        async def stepped(self_: Any, request: transport.Request) -> Any:
+            if not request.endpoint.name.startswith("create_"):
+                return await send(self_, request)
             self()
             on_its_way = asyncio.get_running_loop().call_later(0.01, self)
             try:
-                return await send(self_, endpoint, path, **given)
+                return await send(self_, request)
             finally:
                 if (
                     not on_its_way.cancelled()
