@@ -13,7 +13,7 @@ from proofs.simulation.recorder import Recorder
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 600), ("audits", 60)],
+    [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 200), ("audits", 20)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))
