@@ -173,7 +173,7 @@ def test_where_postgresql_keeps_its_tables(
             flow = Extraction(uri, str(tmp_path / f"{room}"), sandbox.url, "killed")
             ending = flows.run(flow)
             story.took(f"{room} KB", ending)
-            if not ending.well and "make room" not in ending.text:
+            if not ending.well and "free space" not in ending.text:
                 story.found(room, [f"unclear error: {ending.text[:200]}"])
             ballast.unlink()
             story.extracted(room, killing, flow)
