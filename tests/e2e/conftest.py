@@ -23,7 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 30_000.0
+PATIENCE = 60_000.0
 expect.set_options(timeout=PATIENCE)
 
 
