@@ -21,19 +21,27 @@ from __future__ import annotations
 
 from airflow.sdk import dag
 
-from bms_provider import creation_flow, policy
+from bms_provider import drop_tasks as drop
+from bms_provider import policy
+
+RESOURCE = "consultant"
 
 
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=creation_flow.params("consultants", "the id of the consultant"),
+    params=drop.params("consultants", "the id of the consultant"),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "crm"),
 )
 def consultant_creation() -> None:
-    """Plan, approve, create, report."""
-    creation_flow.steps("consultant")
+    """Plan, approve in up to two rounds, create in chunks, conclude."""
+    planned = drop.plan(RESOURCE)
+    entered = drop.approval(RESOURCE, planned)
+    created = drop.create.partial(resource=RESOURCE, entered=entered).expand(
+        chunk=drop.chunks(entered)
+    )
+    created >> drop.conclude(RESOURCE, entered)
 
 
 consultant_creation()

@@ -19,19 +19,27 @@ from __future__ import annotations
 
 from airflow.sdk import dag
 
-from bms_provider import creation_flow, policy
+from bms_provider import drop_tasks as drop
+from bms_provider import policy
+
+RESOURCE = "employee"
 
 
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=creation_flow.params("employees", "the guid of the employee"),
+    params=drop.params("employees", "the guid of the employee"),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "hr"),
 )
 def employee_onboarding() -> None:
-    """Plan, approve, create, report."""
-    creation_flow.steps("employee")
+    """Plan, approve in up to two rounds, create in chunks, conclude."""
+    planned = drop.plan(RESOURCE)
+    entered = drop.approval(RESOURCE, planned)
+    created = drop.create.partial(resource=RESOURCE, entered=entered).expand(
+        chunk=drop.chunks(entered)
+    )
+    created >> drop.conclude(RESOURCE, entered)
 
 
 employee_onboarding()

@@ -81,7 +81,7 @@ MAY_IMPORT = {
     },
     "dags": {
         "bms_flows.catalog",
-        "bms_provider.creation_flow",
+        "bms_provider.drop_tasks",
         "bms_provider.operators",
         "bms_provider.policy",
         "bms_provider.tasks",

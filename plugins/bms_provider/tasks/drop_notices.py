@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def notify(name: str, context: Mapping[str, Any]) -> None:
+def notify(context: Mapping[str, Any]) -> None:
     """Send the outcome of a drop to the recipient in `BMS_INBOX_NOTICES`, if there is one and a report."""
-    inbox = REMOTES[name].resource.inbox
-    to = InboxSettings.from_environment().inbox_notices.get(inbox)
     planned = context["ti"].xcom_pull(task_ids="plan")
-    if to is None or planned is None:
+    recipients = InboxSettings.from_environment().inbox_notices
+    if planned is None or not recipients:
         return
     with flow_context.open_context() as flow:
         drop, run = claim.get(flow.warehouse, planned["drop"]), context["dag_run"]
+        inbox = REMOTES[drop.resource].resource.inbox
+        to = recipients.get(inbox)
+        if to is None:
+            return
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
             return  # the report is from another run
         folder = flow.path(drop.report)

@@ -61,7 +61,7 @@ def context(drop: Drop) -> dict[str, Any]:
 def test_the_people_of_the_inbox_get_figures_and_a_link(
     drop: Drop, messages: Webhook, data_root: Path
 ) -> None:
-    drop_notices.notify("employee", context(drop))
+    drop_notices.notify(context(drop))
     [text] = messages.texts
     assert text.startswith(f"employees, {drop.id}: 2 created, 1 rejected\n")
     assert f"Report: file://{data_root}/{drop.report}\n" in text
@@ -73,13 +73,13 @@ def test_nobody_is_told_where_the_setting_names_nobody(
     drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_INBOX_NOTICES", '{"contacts": "rh_chat"}')
-    drop_notices.notify("employee", context(drop))
+    drop_notices.notify(context(drop))
     assert messages.texts == []
 
 
 def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages: Webhook) -> None:
     taken = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1"))
-    drop_notices.notify("employee", context(taken))
+    drop_notices.notify(context(taken))
     assert messages.texts == []
 
 
@@ -87,12 +87,12 @@ def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_ag
     drop: Drop, warehouse: Engine, messages: Webhook
 ) -> None:
     held = claim.reopen(warehouse, drop.id, "manual__1")
-    drop_notices.notify("employee", context(held))  # its report is of before
+    drop_notices.notify(context(held))  # its report is of before
     with warehouse.begin() as connection:
         closing.finish(connection, held, "applied", report=drop.report)
-    drop_notices.notify("employee", context(drop))  # its run was taken over
+    drop_notices.notify(context(drop))  # its run was taken over
     assert messages.texts == []
-    drop_notices.notify("employee", context(held))
+    drop_notices.notify(context(held))
     assert len(messages.texts) == 1
 
 
@@ -107,6 +107,6 @@ def test_a_message_that_can_not_be_sent_is_said_and_changes_nothing(
 ) -> None:
     connect("closed", conn_type="http", host="http://127.0.0.1:9")
     monkeypatch.setenv("BMS_INBOX_NOTICES", json.dumps({"employees": to}))
-    drop_notices.notify("employee", context(drop))
+    drop_notices.notify(context(drop))
     assert f"the notice of drop {drop.id} was not delivered" in caplog.text
     assert claim.get(warehouse, drop.id) == drop
