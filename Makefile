@@ -1,5 +1,5 @@
 # Each target runs one script or command.
-.PHONY: demo up test lint fix bench prove lock install
+.PHONY: demo up test lint fix bench prove lock wheel install
 .DEFAULT_GOAL := demo
 
 demo: install     ## start the local stack, run five DAG runs, print their results, stop
@@ -16,6 +16,8 @@ lint: install     ## ruff and mypy
 	@scripts/lint
 fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
+wheel: install    ## build dist/: the wheel and the constraints that a deployment installs
+	@scripts/wheel
 lock:             ## update requirements.lock from pyproject.toml
 	@scripts/lock
 install:

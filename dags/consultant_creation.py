@@ -44,4 +44,4 @@ def consultant_creation() -> None:
     created >> drop.conclude(RESOURCE, entered)
 
 
-consultant_creation()
+DAG = consultant_creation()

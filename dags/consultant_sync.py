@@ -56,4 +56,4 @@ def consultant_sync() -> None:
     sync()
 
 
-consultant_sync()
+DAG = consultant_sync()

@@ -46,4 +46,4 @@ def contact_creation() -> None:
     created >> drop.conclude(RESOURCE, entered)
 
 
-contact_creation()
+DAG = contact_creation()

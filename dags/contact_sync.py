@@ -68,4 +68,4 @@ def contact_sync() -> None:
     sync()
 
 
-contact_sync()
+DAG = contact_sync()

@@ -62,4 +62,4 @@ def employee_directory() -> None:
     sync.expand(id_entity=entities())
 
 
-employee_directory()
+DAG = employee_directory()

@@ -42,4 +42,4 @@ def employee_onboarding() -> None:
     created >> drop.conclude(RESOURCE, entered)
 
 
-employee_onboarding()
+DAG = employee_onboarding()

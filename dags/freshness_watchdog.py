@@ -53,4 +53,4 @@ def freshness_watchdog() -> None:
     slots()
 
 
-freshness_watchdog()
+DAG = freshness_watchdog()

@@ -45,4 +45,4 @@ def inbox_dispatch() -> None:
         ).expand_kwargs(take.override(task_id=f"take_{name}")(name))
 
 
-inbox_dispatch()
+DAG = inbox_dispatch()

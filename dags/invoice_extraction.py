@@ -75,4 +75,4 @@ def invoice_extraction() -> None:
     extract.expand(position=plan())
 
 
-invoice_extraction()
+DAG = invoice_extraction()

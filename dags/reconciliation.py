@@ -47,4 +47,4 @@ def reconciliation() -> None:
     audit()
 
 
-reconciliation()
+DAG = reconciliation()

@@ -32,4 +32,4 @@ def retention() -> None:
     sweep()
 
 
-retention()
+DAG = retention()

@@ -42,4 +42,4 @@ def service_contract() -> None:
     probe()
 
 
-service_contract()
+DAG = service_contract()

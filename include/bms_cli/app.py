@@ -1,5 +1,6 @@
 """Subcommands of `bms` with their options and exit codes."""
 
+import importlib.metadata
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
 from upath import UPath
 
+from bms_cli import dag_files
 from bms_cli.output import show, show_error, show_health, show_json
+from bms_flows.catalog import FLOWS
 from bms_flows.invoices.raw import ResponsesMissing
 from bms_flows.monitoring import health as checks
 from bms_flows.monitoring.channels import channels
@@ -34,7 +37,6 @@ NOTHING_FOUND = 3
 # Typer's own tracebacks would show local variables, which can contain secrets.
 app = typer.Typer(
     name="bms",
-    help="Operate the warehouse and the flows of bms-airflow.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -66,6 +68,22 @@ DataRoot = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def _show_version(given: bool) -> None:
+    if given:
+        show(importlib.metadata.version("bms-airflow"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Operate the warehouse and the flows of bms-airflow."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -234,6 +252,31 @@ def service(
         return
     name = f"{stored.host}, application {stored.application_id}" if stored else "no service yet"
     show(f"The warehouse is filled from {name}.")
+
+
+@app.command()
+def dags(
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a file for each DAG to this folder."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the DAGs, or write their files to a folder of a DAG bundle.
+
+    A file imports its DAG from the installed package, so that an upgrade of the package needs no new
+    files. Exits with 1 and writes nothing if the folder has other files of these names.
+    """
+    try:
+        files = dag_files.write(write) if write else []
+    except dag_files.ForeignFile as error:
+        show_error(f"bms dags: {error}")
+        raise typer.Exit(FAILED) from None
+    if as_json:
+        show_json({"dags": [*FLOWS], "files": [str(file) for file in files]})
+        return
+    for line in (f"{name}: {flow.title}" for name, flow in FLOWS.items()) if not write else files:
+        show(str(line))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,6 @@ SERVICES = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())["servic
 STAGES = re.split(r"^FROM (\S+) AS (\w+)$", DOCKERFILE, flags=re.MULTILINE)
 BASES = dict(zip(STAGES[2::3], STAGES[1::3], strict=True))
 BODIES = dict(zip(STAGES[2::3], STAGES[3::3], strict=True))
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The names of the files in the wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
-    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)  # noqa: S603 - our own build
-    (built,) = folder.glob("*.whl")
-    return zipfile.ZipFile(built).namelist()
-
-
-def test_the_wheel_holds_everything_but_the_sandbox(wheel: list[str]) -> None:
-    packages = {name.partition("/")[0] for name in wheel if "dist-info" not in name}
-    assert packages == {"bms", "bms_cli", "bms_flows", "bms_warehouse", "bms_provider"}
 
 
 def test_the_production_image_does_not_install_the_sandbox() -> None:
