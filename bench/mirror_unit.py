@@ -11,8 +11,8 @@ from upath import UPath
 from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
-from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -50,7 +50,7 @@ def main() -> None:
         step = Step("contact_sync", given.run, "sync")
         asked = RunOptions(details=given.details > 0)
         async with Client(client_settings, counters=counters) as client:
-            return await sync(client, flow, CONTACTS, contacts(client), asked, step)
+            return await sync(client, flow, CONTACTS, source(client, CONTACTS), asked, step)
 
     started, worked = time.perf_counter(), time.process_time()
     manifest = asyncio.run(run())

@@ -51,7 +51,7 @@ def consultant_sync() -> None:
         """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
-        return mirror.sync_consultants()
+        return mirror.sync("consultant")
 
     sync()
 

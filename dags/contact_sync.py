@@ -63,7 +63,7 @@ def contact_sync() -> None:
         """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
-        return mirror.sync_contacts()
+        return mirror.sync("contact")
 
     sync()
 

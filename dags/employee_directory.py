@@ -57,7 +57,7 @@ def employee_directory() -> None:
         """Read the lists and details of an entity, load changes, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
-        return mirror.sync_employees(id_entity)
+        return mirror.sync("employee", id_entity)
 
     sync.expand(id_entity=entities())
 

@@ -22,8 +22,8 @@ from upath import UPath
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -132,7 +132,7 @@ def played(here: WarehouseServer, sandbox: Sandbox, order: str, count: int, runs
         async with Client(settings) as client:
             step = Step("contact_sync", "churn", "sync")
             asked = RunOptions(details=False, accept_gone=True)
-            return await sync(client, flow, CONTACTS, contacts(client), asked, step)
+            return await sync(client, flow, CONTACTS, source(client, CONTACTS), asked, step)
 
     def mirrored(condition: str) -> dict[int, str | None]:
         with psycopg.connect(uri) as connection:

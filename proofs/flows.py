@@ -22,8 +22,8 @@ from upath import UPath
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices import leases
-from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -93,7 +93,7 @@ class ContactSync:
         step = Step("contact_sync", self.run, "sync")
         try:
             async with Client(service(self.url, page_size=self.page_size)) as client:
-                await sync(client, place, CONTACTS, contacts(client), RunOptions(), step)
+                await sync(client, place, CONTACTS, source(client, CONTACTS), RunOptions(), step)
         finally:
             engine.dispose()
 

@@ -18,6 +18,7 @@ from bms_cli import dag_files
 from bms_cli.output import show, show_error, show_health, show_json
 from bms_flows.catalog import FLOWS
 from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.mirror.resources import MIRRORED
 from bms_flows.monitoring import health as checks
 from bms_flows.monitoring.channels import channels
 from bms_flows.privacy import erase as erasure
@@ -189,7 +190,7 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
 
 @app.command()
 def erase(
-    resource: Annotated[str, typer.Argument(help="contact, consultant or employee.")],
+    resource: Annotated[str, typer.Argument(help="A mirrored resource, such as contact.")],
     record_id: Annotated[str, typer.Argument(metavar="ID", help="Id in the service.")],
     url: Url,
     data_root: DataRoot,
@@ -201,9 +202,9 @@ def erase(
     Erase the record in the service first, or the next sync stores it again. Exits with 1 if the
     warehouse does not answer, and with 3 if nothing was found.
     """
-    if resource not in erasure.ERASABLE:
-        raise typer.BadParameter(f"choose from {', '.join(sorted(erasure.ERASABLE))}")
-    described, root = erasure.ERASABLE[resource], storage.data_root(data_root)
+    if resource not in MIRRORED:
+        raise typer.BadParameter(f"choose from {', '.join(sorted(MIRRORED))}")
+    described, root = MIRRORED[resource], storage.data_root(data_root)
     incomplete = "The erasure is incomplete; run the command again. " if for_good else ""
     with _warehouse(url, incomplete) as engine:
         if for_good:

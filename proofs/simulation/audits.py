@@ -14,7 +14,7 @@ from bms_flows.audit.lists import ListAudit
 from bms_flows.audit.mirrors import PartAudit
 from bms_flows.audit.parts import Part
 from bms_flows.audit.warehouse import digests
-from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.resources import CONTACTS
 from proofs.simulation.clock import EPOCH, play
 from proofs.simulation.moving_list import LISTS, MovingList
 from proofs.simulation.recorder import Recorder, draws

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from bms_flows.mirror.contacts import CONTACTS
 from bms_flows.mirror.decisions import MirrorRow, exceeds_limit, missing_rows, rows_with_flag
 from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.flags import FlagList
 from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.resource import MirrorSource
+from bms_flows.mirror.resources import CONTACTS
 from bms_flows.mirror.responses import ResponseFiles
 from bms_flows.mirror.rows import ListItem
 from bms_flows.runtime.coverage import Key

@@ -18,8 +18,8 @@ from bms_flows.audit.parts import Part
 from bms_flows.audit.readings import InvoiceReadings, read, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
-from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.resources import EMPLOYEES
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step

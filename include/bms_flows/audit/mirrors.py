@@ -20,10 +20,8 @@ from bms_flows.audit.compare import (
 )
 from bms_flows.audit.lists import DetailOf, ListAudit, ListedRows, PageOf
 from bms_flows.audit.parts import Part, carried, next_part
-from bms_flows.mirror.consultants import CONSULTANTS, consultants
-from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.employees import EMPLOYEES, employees
-from bms_flows.mirror.resource import MirroredResource, MirrorSource
+from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.resources import MIRRORED, source
 from bms_flows.runtime import quarantine
 
 
@@ -40,17 +38,16 @@ class AuditedList:
 
 def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
     """Return every list that an audit of `entities` compares."""
-
-    def audited(
-        resource: MirroredResource, source: MirrorSource, id_entity: int = 0
-    ) -> AuditedList:
-        return AuditedList(resource, source.rows, source.detail, id_entity)
-
     return [
-        audited(CONTACTS, contacts(client)),
-        audited(CONSULTANTS, consultants(client)),
-        *(audited(EMPLOYEES, employees(client, id_entity=each), each) for each in entities),
+        _audited(client, resource, id_entity)
+        for resource in MIRRORED.values()
+        for id_entity in (entities if resource.described.per_entity else [None])
     ]
+
+
+def _audited(client: Client, resource: MirroredResource, id_entity: int | None) -> AuditedList:
+    lists = source(client, resource, id_entity=id_entity)
+    return AuditedList(resource, lists.rows, lists.detail, id_entity or 0)
 
 
 class StoredRows(Protocol):

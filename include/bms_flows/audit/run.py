@@ -14,7 +14,7 @@ from bms_flows.audit.planning import InvoiceHistory
 from bms_flows.audit.readings import requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES
-from bms_flows.mirror.employees import EMPLOYEES
+from bms_flows.mirror.resources import EMPLOYEES
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.step_log import RowCounts, Step

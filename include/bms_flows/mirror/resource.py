@@ -12,12 +12,14 @@ from bms.records import Record
 from bms.responses import Detail
 from bms_flows.mirror.responses import only, without
 from bms_flows.runtime.list_reader import FetchPage
+from bms_warehouse.resources import ResourceDescription
 
 
 @dataclass(frozen=True, kw_only=True)
 class MirroredResource:
     """A resource that is mirrored from a list and from details."""
 
+    described: ResourceDescription
     table: Table
     versions: Table
     item: type[Record]

@@ -18,10 +18,8 @@ from sqlalchemy.types import Text
 from upath import UPath
 
 from bms_flows.invoices.raw import SUFFIX
-from bms_flows.mirror.consultants import CONSULTANTS
-from bms_flows.mirror.contacts import CONTACTS
-from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.resources import CONTACTS, EMPLOYEES
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
@@ -38,9 +36,6 @@ from bms_warehouse.tables import (
     quarantine,
 )
 
-ERASABLE: Final[Mapping[str, MirroredResource]] = {
-    each.name: each for each in (CONTACTS, CONSULTANTS, EMPLOYEES)
-}
 BLOCK: Final = 1 << 20
 SMALL_BLOCK: Final = 1 << 12
 OVERLAP: Final = 1 << 10
@@ -201,6 +196,8 @@ def _drop_files(
     data_root: UPath, resource: MirroredResource, drops: Sequence[Drop]
 ) -> Iterator[UPath]:
     """Yield originals and reports of drops except receipts, which contain no personal data."""
+    if not drops:
+        return
     inbox = REMOTES[resource.name].resource.inbox
     for each in drops:
         for kind in ("archive", "reports"):

@@ -14,16 +14,18 @@ from sqlalchemy import Connection, Engine, exists, func, insert, or_, select, te
 
 from bms.settings import is_loopback
 from bms_warehouse.tables import (
+    MIRROR_TABLES,
     client_invoice_version,
-    consultant,
-    contact,
     creation,
-    employee,
     service_identity,
 )
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-FILLED_TABLES = (client_invoice_version, contact, consultant, employee, creation)
+FILLED_TABLES = (
+    client_invoice_version,
+    *(tables.current for tables in MIRROR_TABLES.values()),
+    creation,
+)
 """Tables that hold rows of the service, or of records to create in it."""
 
 

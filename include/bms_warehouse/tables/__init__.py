@@ -1,8 +1,6 @@
 """Tables of the warehouse, declared with SQLAlchemy."""
 
 from bms_warehouse.tables.alarms import alarm
-from bms_warehouse.tables.consultants import consultant, consultant_version
-from bms_warehouse.tables.contacts import contact, contact_version
 from bms_warehouse.tables.contract import contract
 from bms_warehouse.tables.creation import (
     creation,
@@ -14,14 +12,6 @@ from bms_warehouse.tables.creation import (
 )
 from bms_warehouse.tables.differences import contact_agreement, contact_difference
 from bms_warehouse.tables.drops import dropped_file
-from bms_warehouse.tables.employees import (
-    EMPLOYEE_PRIVATE_FIELDS,
-    PRIVATE_METADATA,
-    employee,
-    employee_private,
-    employee_private_version,
-    employee_version,
-)
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
@@ -29,16 +19,21 @@ from bms_warehouse.tables.invoices import (
     client_invoice_lease,
     client_invoice_version,
 )
+from bms_warehouse.tables.mirror import MIRROR_TABLES
 from bms_warehouse.tables.names import code_name
 from bms_warehouse.tables.reconciliation import reconciliation
-from bms_warehouse.tables.schema import METADATA
+from bms_warehouse.tables.schema import METADATA, PRIVATE_METADATA
 from bms_warehouse.tables.service import service_identity
 from bms_warehouse.tables.step_runs import control_total, quarantine, step_run
 
+contact, contact_version = MIRROR_TABLES["contact"].current, MIRROR_TABLES["contact"].versions
+consultant = MIRROR_TABLES["consultant"].current
+employee, employee_version = MIRROR_TABLES["employee"].current, MIRROR_TABLES["employee"].versions
+
 __all__ = [
     "CLIENT_INVOICE_FIELDS",
-    "EMPLOYEE_PRIVATE_FIELDS",
     "METADATA",
+    "MIRROR_TABLES",
     "PRIVATE_METADATA",
     "alarm",
     "client_invoice",
@@ -47,7 +42,6 @@ __all__ = [
     "client_invoice_version",
     "code_name",
     "consultant",
-    "consultant_version",
     "contact",
     "contact_agreement",
     "contact_difference",
@@ -62,8 +56,6 @@ __all__ = [
     "creation_snapshot",
     "dropped_file",
     "employee",
-    "employee_private",
-    "employee_private_version",
     "employee_version",
     "quarantine",
     "reconciliation",

@@ -1,23 +1,109 @@
-"""Columns of our own in mirrored resources, and their version tables."""
+"""Tables of mirrored resources, made from their descriptions."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
+    Index,
     LargeBinary,
     MetaData,
+    Numeric,
     PrimaryKeyConstraint,
     Table,
 )
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
 
-from bms_warehouse.tables.schema import TEXT, audit_columns, observed_at
+from bms_warehouse import resources
+from bms_warehouse.resources import Kind, ResourceDescription
+from bms_warehouse.tables.schema import (
+    BIGINT,
+    METADATA,
+    PRIVATE_METADATA,
+    TEXT,
+    TIMESTAMP,
+    audit_columns,
+    field,
+    observed_at,
+)
+
+TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
+    "bigint": BIGINT,
+    "boolean": Boolean(),
+    "date": Date(),
+    "json": JSONB(),
+    "numeric": Numeric(),
+    "text": TEXT,
+    "time": TIMESTAMP,
+}
 
 
-def mirror_columns() -> list[Column[Any]]:
-    """Return our columns of a resource that is mirrored from a list and details."""
+@dataclass(frozen=True)
+class MirrorTables:
+    """Tables of a mirrored resource; `private` and its versions only if it has private columns."""
+
+    current: Table
+    versions: Table
+    private: Table | None = None
+    private_versions: Table | None = None
+
+
+def mirror_tables(resource: ResourceDescription) -> MirrorTables:
+    """Declare the tables of a mirrored resource."""
+    without = ", without restricted data" if resource.private_columns else ""
+    current = Table(
+        resource.name,
+        METADATA,
+        *_fields(resource.columns),
+        *_own_columns(resource),
+        *_removal_checks(),
+        *([Index(f"ix_{resource.name}_entity", "_entity")] if resource.per_entity else []),
+        comment=f"Latest state of every {resource.name} that a read returned{without}; rows are "
+        "never deleted.",
+    )
+    history = f"History of {resource.name} rows, from _version 1."
+    versions = versions_of(current, METADATA, history)
+    if not resource.private_columns:
+        return MirrorTables(current, versions)
+    private = Table(
+        f"{resource.name}_private",
+        PRIVATE_METADATA,
+        *_fields([resource.columns[0], *resource.private_columns]),
+        *audit_columns(),
+        comment=f"Restricted data of {resource.plural}; filled with {resource.name}_details=full only.",
+    )
+    history = "History of the restricted data, from _version 1."
+    return MirrorTables(current, versions, private, versions_of(private, PRIVATE_METADATA, history))
+
+
+def _fields(columns: Sequence[resources.Column]) -> list[Column[Any]]:
+    """Return the columns of the fields; the first is the key."""
     return [
+        field(name, TYPES[kind], meaning, key=name == columns[0][0])
+        for name, kind, meaning in columns
+    ]
+
+
+def _own_columns(resource: ResourceDescription) -> list[Column[Any]]:
+    """Return our columns of a resource that is mirrored from a list and details."""
+    entity = Column(
+        "_entity",
+        BIGINT,
+        nullable=False,
+        comment=f"Entity whose list returned the {resource.name} last (query parameter).",
+    )
+    return [
+        Column(
+            "deleted",
+            Boolean,
+            nullable=False,
+            comment=f"Whether the {resource.name} is removed; _removal_reason gives the reason.",
+        ),
         *audit_columns(),
         Column(
             "_list_hash",
@@ -37,10 +123,15 @@ def mirror_columns() -> list[Column[Any]]:
             nullable=True,
             comment="flagged: deleted by the service's flag; missing: no longer in the service; null: present.",
         ),
+        *([entity] if resource.per_entity else []),
+        *(
+            Column(flag.name, Boolean, nullable=flag.nullable, comment=flag.meaning)
+            for flag in resource.flags
+        ),
     ]
 
 
-def removal_checks() -> list[CheckConstraint]:
+def _removal_checks() -> list[CheckConstraint]:
     """Return the constraints between `deleted` and `_removal_reason`."""
     return [
         CheckConstraint("_removal_reason in ('flagged', 'missing')", name="removal_reason"),
@@ -59,3 +150,7 @@ def versions_of(table: Table, metadata: MetaData, comment: str) -> Table:
         PrimaryKeyConstraint(*key, "_version"),
         comment=comment,
     )
+
+
+MIRROR_TABLES: Final = {each.name: mirror_tables(each) for each in resources.RESOURCES}
+"""Tables of each mirrored resource, by its name."""

@@ -27,6 +27,9 @@ METADATA = MetaData(
     },
 )
 
+PRIVATE_METADATA = MetaData(schema="bms_private", naming_convention=METADATA.naming_convention)
+"""Separate metadata: the restricted schema has other grants and no shared queries."""
+
 TIMESTAMP = DateTime(timezone=True)
 """All times have a time zone and are UTC."""
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,15 @@ from upath import UPath
 from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
-from bms_flows.mirror.consultants import CONSULTANTS, consultants
-from bms_flows.mirror.contacts import CONTACTS, contacts
-from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import MirroredResource, MirrorSource, RunOptions
+from bms_flows.mirror.resources import MIRRORED, source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 
 KINDS: dict[str, tuple[MirroredResource, Callable[..., MirrorSource]]] = {
-    "contact": (CONTACTS, contacts),
-    "consultant": (CONSULTANTS, consultants),
-    "employee": (EMPLOYEES, employees),
+    name: (resource, partial(source, resource=resource)) for name, resource in MIRRORED.items()
 }
 
 NEVER = 10_000_000
@@ -52,7 +49,7 @@ class Mirror:
         **given: Any,
     ) -> dict[str, Any]:
         """Run once; `given` restricts the list. Returns the manifest."""
-        resource, source = KINDS[name]
+        resource, source_of = KINDS[name]
         self.runs += 1
         self.counters = Counters()
 
@@ -62,7 +59,7 @@ class Mirror:
             step = Step(f"{name}_sync", f"run {self.runs}", "sync", given.get("id_entity"))
             async with Client(settings, counters=self.counters) as client:
                 return await sync(
-                    client, flow, resource, source(client, **given), asked or RunOptions(), step
+                    client, flow, resource, source_of(client, **given), asked or RunOptions(), step
                 )
 
         return asyncio.run(once())

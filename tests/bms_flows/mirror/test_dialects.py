@@ -7,8 +7,8 @@ import pytest
 
 from bms.client import Client
 from bms.errors import Refused
-from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import MirrorSource, RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
@@ -88,8 +88,8 @@ def test_a_service_that_ignores_the_filter_causes_no_removals(
     """A service may ignore `filter`; the row's own `deleted` precedes its list."""
 
     def unfiltered(client: Client) -> MirrorSource:
-        source = contacts(client)
-        return replace(source, deleted=source.rows)
+        usual = source(client, CONTACTS)
+        return replace(usual, deleted=usual.rows)
 
     monkeypatch.setitem(KINDS, "contact", (CONTACTS, unfiltered))
     sandbox.fill(contacts=30)

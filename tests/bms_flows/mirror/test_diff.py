@@ -10,8 +10,8 @@ from bms.endpoints import BY_NAME
 from bms.records import EmployeeItem
 from bms.responses import Page
 from bms_flows.mirror.diff import ListDiff
-from bms_flows.mirror.employees import EMPLOYEES
 from bms_flows.mirror.resource import MirrorSource
+from bms_flows.mirror.resources import EMPLOYEES
 from bms_flows.mirror.rows import ListItem
 
 ENDPOINT = BY_NAME["list_employees"]

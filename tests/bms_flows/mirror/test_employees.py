@@ -13,16 +13,17 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.mirror.employees import EMPLOYEES, employees
 from bms_flows.mirror.resource import MirrorSource, RunOptions
+from bms_flows.mirror.resources import EMPLOYEES, source
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.tables import EMPLOYEE_PRIVATE_FIELDS, PRIVATE_METADATA
+from bms_warehouse.resources import EMPLOYEE
+from bms_warehouse.tables import PRIVATE_METADATA
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 
 OFF = RunOptions(details=False)
 FULL = RunOptions(private=True)
-SECRETS = {name: f"secret-{name}" for name in EMPLOYEE_PRIVATE_FIELDS} | {
+SECRETS = {name: f"secret-{name}" for name, _, _ in EMPLOYEE.private_columns} | {
     "resident_permit_expiration_date": "2031-03-07"
 }
 
@@ -98,13 +99,13 @@ def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each detail request of entity 1 triggers a whole run of entity 2."""
 
     def slower(client: Client, *, id_entity: int) -> MirrorSource:
-        source = employees(client, id_entity=id_entity)
+        usual = source(client, EMPLOYEES, id_entity=id_entity)
 
         async def detail(key: Any) -> Any:
             await asyncio.to_thread(mirror.run, "employee", id_entity=2)
-            return await source.detail(key)
+            return await usual.detail(key)
 
-        return replace(source, detail=detail) if id_entity == 1 else source
+        return replace(usual, detail=detail) if id_entity == 1 else usual
 
     monkeypatch.setitem(KINDS, "employee", (EMPLOYEES, slower))
 

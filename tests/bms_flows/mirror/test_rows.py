@@ -1,7 +1,7 @@
 """Alternative field names, and digests of rows."""
 
 from bms.records import Contact, ContactItem
-from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.resources import CONTACTS
 from bms_flows.mirror.rows import digest_of, rename
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from bms.records import Contact, ContactItem
-from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.resources import CONTACTS
 from bms_flows.mirror.rows import DetailItem, ListItem
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_warehouse.errors import WarehouseError

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows.mirror.contacts import CONTACTS
+from bms_flows.mirror.resources import CONTACTS
 from bms_flows.mirror.store import locked
 from bms_warehouse.locks import Busy
 

@@ -7,8 +7,8 @@ import pytest
 
 from bms.client import Client
 from bms.responses import Page
-from bms_flows.mirror.contacts import CONTACTS, contacts
 from bms_flows.mirror.resource import MirrorSource, RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
@@ -21,13 +21,13 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     hidden: set[int] = set()
 
     def without_archived(client: Client) -> MirrorSource:
-        source = contacts(client)
+        usual = source(client, CONTACTS)
 
         async def rows(number: int, size: int) -> Page[Any]:
-            page = await source.rows(number, size)
+            page = await usual.rows(number, size)
             return replace(page, records=[row for row in page.records if row.id not in hidden])
 
-        return replace(source, rows=rows)
+        return replace(usual, rows=rows)
 
     monkeypatch.setitem(KINDS, "contact", (CONTACTS, without_archived))
     return hidden

@@ -13,7 +13,8 @@ from upath import UPath
 from bms.settings import ClientSettings
 from bms_cli.app import main
 from bms_flows.mirror.resource import RunOptions
-from bms_flows.privacy.erase import ERASABLE, erase, find
+from bms_flows.mirror.resources import MIRRORED
+from bms_flows.privacy.erase import erase, find
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 
@@ -86,7 +87,7 @@ def test_a_contact_is_erased_everywhere_without_affecting_others(
     assert CANARY in everything(warehouse, tmp_path)
     with warehouse.connect() as connection:
         before = connection.scalar(text("select count(*) from bms.contact"))
-    erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
+    erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
     assert "another person" in left
@@ -95,7 +96,7 @@ def test_a_contact_is_erased_everywhere_without_affecting_others(
         assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
         ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
     assert ledger == [("created", contact)], "it keeps a second record from being created"
-    again = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
+    again = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert not any(again.rows.values())
     assert not again.files
 
@@ -124,7 +125,7 @@ def test_repeated_and_undecided_drops_are_erased_too(
         folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
         folder.mkdir(parents=True)
         (folder / "a.csv").write_text(MAIL)
-    found = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
+    found = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert found.drops == [1, 3, 4, 5]
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
@@ -139,7 +140,7 @@ def test_private_fields_of_an_employee_are_erased_too(
     sandbox.edit("employees", one, last_name=CANARY, social_security_number=CANARY)
     mirror.run("employee", id_entity=1, asked=RunOptions(full=True, private=True))
     assert CANARY in everything(warehouse, tmp_path)
-    erase(warehouse, UPath(tmp_path), ERASABLE["employee"], one)
+    erase(warehouse, UPath(tmp_path), MIRRORED["employee"], one)
     assert CANARY not in everything(warehouse, tmp_path)
 
 
@@ -174,7 +175,7 @@ def test_an_employee_is_found_in_either_case_of_the_guid(
     (folder / "a.csv").write_text(CANARY)
     assert CANARY in everything(warehouse, tmp_path)
     asked = one if stored == "upper" else one.upper()
-    assert erase(warehouse, UPath(tmp_path), ERASABLE["employee"], asked).drops == [1]
+    assert erase(warehouse, UPath(tmp_path), MIRRORED["employee"], asked).drops == [1]
     assert CANARY not in everything(warehouse, tmp_path)
 
 
@@ -196,7 +197,7 @@ def test_incomplete_files_of_a_killed_process_are_erased_too(
     os.utime(raw / "broken.json.zst.cd.part", (old, old))
     report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv.gh.part"
     report.write_text(MAIL)
-    found = erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
+    found = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert {"pages.json.zst.ab.part", "created.csv.gh.part"} <= {each.name for each in found.files}
     assert [each.name for each in found.unreadable] == ["broken.json.zst.cd.part"]
     assert sorted(each.name for each in raw.iterdir()) == ["living.json.zst.ef.part"]
@@ -210,7 +211,7 @@ def test_files_behind_a_symbolic_link_stay(warehouse: Engine, tmp_path: Path, co
     folder = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}"
     folder.rename(folder.with_name("moved"))
     folder.symlink_to(elsewhere)
-    erase(warehouse, UPath(tmp_path), ERASABLE["contact"], contact)
+    erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert (elsewhere / "victim").exists()
 
 
@@ -246,13 +247,13 @@ def test_a_quarantined_row_with_an_unrelated_nested_id_stays(
                 '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
             )
         )
-    found = erase(warehouse, UPath(tmp_path), ERASABLE["consultant"], "12")
+    found = erase(warehouse, UPath(tmp_path), MIRRORED["consultant"], "12")
     assert not any(found.rows.values())
 
 
 def test_erasure_raises_the_idle_timeout_of_its_session(warehouse: Engine, tmp_path: Path) -> None:
     with warehouse.begin() as connection:
-        find(connection, UPath(tmp_path), ERASABLE["contact"], "1")
+        find(connection, UPath(tmp_path), MIRRORED["contact"], "1")
         may = connection.scalar(text("show idle_in_transaction_session_timeout"))
     assert may == "2h"
 

@@ -55,7 +55,7 @@ def filled(
     """Fill the warehouse from the sandbox, plan invoices, drop a file, reset the request counters."""
     connected(entities="1")
     with run(**CONTACTS):
-        mirror.sync_contacts()
+        mirror.sync("contact")
     with run(**DAY, entities=[1]):
         invoices.plan()
     inbox = data_root / "inbox" / "employees"
@@ -87,10 +87,13 @@ def everything(warehouse: Engine) -> str:
 
 
 WRITING = {
-    "contact_sync": (mirror.sync_contacts, CONTACTS),
-    "consultant_sync": (mirror.sync_consultants, {**MIRROR, "type": "ALL", "id_client": None}),
+    "contact_sync": (lambda: mirror.sync("contact"), CONTACTS),
+    "consultant_sync": (
+        lambda: mirror.sync("consultant"),
+        {**MIRROR, "type": "ALL", "id_client": None},
+    ),
     "employee_directory": (
-        lambda: mirror.sync_employees(1),
+        lambda: mirror.sync("employee", 1),
         {**MIRROR, "employee_details": "off"},
     ),
     "plan of invoice_extraction": (invoices.plan, {**DAY, "entities": [1]}),

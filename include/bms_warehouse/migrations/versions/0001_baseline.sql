@@ -242,7 +242,7 @@ create table bms.consultant ( -- Latest state of every consultant that a read re
     created_by bigint, -- User who created the record.
     modified_on timestamptz, -- Time of the latest modification.
     modified_by bigint, -- User of the latest modification.
-    deleted boolean not null, -- Whether the consultant is missing; ours, the interface has no such flag.
+    deleted boolean not null, -- Whether the consultant is removed; _removal_reason gives the reason.
     _extra jsonb, -- Fields beyond the service's interface.
     _row_hash bytea not null, -- Digest of the fields, without code labels.
     _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
@@ -320,7 +320,7 @@ create table bms.employee ( -- Latest state of every employee that a read return
     modified_by bigint, -- User of the latest modification.
     validated_on timestamptz, -- Time of validation.
     validated_by bigint, -- User who validated the record.
-    deleted boolean not null, -- Whether the employee is missing; ours: a leaver has a departure_date.
+    deleted boolean not null, -- Whether the employee is removed; _removal_reason gives the reason.
     _extra jsonb, -- Fields beyond the service's interface.
     _row_hash bytea not null, -- Digest of the fields, without code labels.
     _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.

@@ -1,0 +1,87 @@
+"""Mirrored resources with their tables and records, and the lists from which a run reads them."""
+
+from typing import Any, Final
+
+from bms.client import Client
+from bms.endpoints import BY_NAME
+from bms.records import BY_OPERATION
+from bms.responses import Page
+from bms_flows.mirror.resource import MirroredResource, MirrorSource, PrivateFields
+from bms_flows.runtime.list_reader import FetchPage
+from bms_warehouse.resources import RESOURCES, ResourceDescription
+from bms_warehouse.tables import MIRROR_TABLES
+
+
+def _mirrored(described: ResourceDescription) -> MirroredResource:
+    tables = MIRROR_TABLES[described.name]
+    private = None
+    if tables.private is not None and tables.private_versions is not None:
+        fields = frozenset(name for name, _, _ in described.private_columns)
+        private = PrivateFields(
+            table=tables.private, versions=tables.private_versions, fields=fields
+        )
+    return MirroredResource(
+        described=described,
+        table=tables.current,
+        versions=tables.versions,
+        item=BY_OPERATION[described.list_operation],
+        detail=BY_OPERATION[described.read_operation],
+        aliases=dict(described.aliases),
+        flags=tuple(flag.name for flag in described.flags),
+        constants=("_entity", "id_entity") if described.per_entity else (),
+        private=private,
+    )
+
+
+MIRRORED: Final = {each.name: _mirrored(each) for each in RESOURCES}
+"""Every mirrored resource, by its name."""
+
+CONTACTS: Final = MIRRORED["contact"]
+EMPLOYEES: Final = MIRRORED["employee"]
+
+
+def source(
+    client: Client,
+    resource: MirroredResource,
+    *,
+    id_entity: int | None = None,
+    filter: str | None = None,  # noqa: A002 - the interface's own name
+    **restrictions: Any,
+) -> MirrorSource:
+    """Return the lists and details from which a run reads a resource.
+
+    `filter` is by default the resource's own, which requests every row. `restrictions` are query
+    parameters of the list; None restricts nothing. A run with another filter or with a restriction
+    leaves all other rows unchanged.
+    """
+    described = resource.described
+    endpoint = BY_NAME[described.list_operation]
+    request = getattr(client, endpoint.name)
+    restricted = {name: value for name, value in restrictions.items() if value is not None}
+    entity = {} if id_entity is None else {"id_entity": id_entity}
+    everything = filter is None or filter == described.filter
+
+    def listed(state: str | None) -> FetchPage:
+        query = {**entity, **restricted, **({"filter": state} if state else {})}
+
+        async def rows(number: int, size: int) -> Page[Any]:
+            if endpoint.paged:
+                page: Page[Any] = await request(page_number=number, page_size=size, **query)
+                return page
+            return (await request(**query)).as_page(number, size)  # type: ignore[no-any-return]  # a list without pages
+
+        return rows
+
+    filtered = {flag.name: flag.filter for flag in described.flags}
+    deleted = described.deleted_filter
+    states = filtered | ({"deleted": deleted} if deleted else {})
+    return MirrorSource(
+        rows=listed(filter or described.filter),
+        members={name: listed(state) for name, state in filtered.items()} if everything else {},
+        deleted=listed(deleted) if everything and deleted else None,
+        detail=getattr(client, described.read_operation),
+        page_size=client.settings.page_size,
+        implied={} if everything else {n: True for n, state in states.items() if state == filter},
+        constants=dict.fromkeys(resource.constants, id_entity),
+        whole=everything and not restricted,
+    )
