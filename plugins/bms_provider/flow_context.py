@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow.configuration import AIRFLOW_HOME
+from airflow.configuration import AIRFLOW_HOME, conf
 from airflow.sdk import BaseHook, ObjectStoragePath, get_current_context
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bms.counters import Counters
     from bms.settings import ClientSettings
     from bms_flows.runtime.context import FlowContext
+    from bms_flows.runtime.settings import FlowSettings
     from bms_flows.runtime.step_log import Step
     from bms_flows.runtime.windows import Window
 
@@ -33,11 +35,10 @@ def open_context() -> Iterator[FlowContext]:
     """Yield the flow context of the current task; close its warehouse afterwards."""
     from bms_flows.runtime import storage  # noqa: PLC0415 - operators import this module
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
-    from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
-    flow = FlowContext(database.connect(uri), data_root(), FlowSettings.from_environment())
+    flow = FlowContext(database.connect(uri), data_root(), flow_settings())
     try:
         with storage.explain_refusal(flow.data_root):
             yield flow
@@ -54,6 +55,15 @@ def open_for_service(settings: ClientSettings) -> Iterator[FlowContext]:
     with open_context() as flow:
         require_service(flow, settings)
         yield flow
+
+
+def flow_settings() -> FlowSettings:
+    """Return the flow settings; Airflow's `[api] base_url` replaces ``BMS_AIRFLOW_URL``."""
+    from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415 - as above
+
+    settings = FlowSettings.from_environment()
+    address = conf.get("api", "base_url", fallback="")
+    return replace(settings, airflow_url=address) if address else settings
 
 
 def require_service(flow: FlowContext, settings: ClientSettings) -> None:

@@ -12,7 +12,6 @@ import logging
 from smtplib import SMTPNotSupportedError
 from typing import TYPE_CHECKING, Any
 
-from airflow.configuration import conf
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
@@ -34,11 +33,6 @@ WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
 log = logging.getLogger(__name__)
 
 
-def links(settings: FlowSettings) -> Links:
-    """Return the links to this Airflow that messages contain."""
-    return Links.of(settings, conf.get("api", "base_url", fallback=""))
-
-
 def deliver(flow: FlowContext) -> int:
     """Send the alarms and recoveries that are not sent yet; return the number of messages.
 
@@ -48,7 +42,7 @@ def deliver(flow: FlowContext) -> int:
     if not found:
         log.warning("Alarms not sent: configure %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
-    return alarms.deliver(flow.warehouse, broadcast(found), links(flow.settings))
+    return alarms.deliver(flow.warehouse, broadcast(found), Links.of(flow.settings))
 
 
 def send_to(to: str, notice: Notice) -> None:

@@ -19,6 +19,7 @@ from bms_flows.runtime import storage
 from bms_flows.runtime.storage import NotRegularFile
 
 VICTIM = b"a file of Airflow's user\n"
+PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 CONTENT = b"Nom;Ville\r\nA;B\r\n"
 
 
@@ -61,7 +62,7 @@ PREDICTABLE = [*OURS, *(f"{name}.part" for name in OURS)]
 @pytest.mark.parametrize("name", PREDICTABLE)
 def test_templates_are_not_written_through_a_link(shared: Path, victim: Path, name: str) -> None:
     (shared / name).symlink_to(victim)
-    templates.provide(UPath(shared), EMPLOYEE)
+    templates.provide(UPath(shared), EMPLOYEE, page=PAGE)
     assert victim.read_bytes() == VICTIM
     assert all((shared / each).is_file() and not (shared / each).is_symlink() for each in OURS)
 
@@ -70,20 +71,20 @@ def test_templates_are_not_written_through_a_link(shared: Path, victim: Path, na
 def test_templates_are_not_held_up_by_a_pipe(shared: Path, name: str) -> None:
     os.mkfifo(shared / name)
     with at_most(5):
-        templates.provide(UPath(shared), EMPLOYEE)
+        templates.provide(UPath(shared), EMPLOYEE, page=PAGE)
     assert all((shared / each).is_file() for each in OURS)
 
 
 def test_a_folder_in_the_place_of_the_instructions_does_not_close_the_inbox(shared: Path) -> None:
     (shared / "_LISEZMOI.txt" / "x").mkdir(parents=True)
-    templates.provide(UPath(shared), EMPLOYEE)
+    templates.provide(UPath(shared), EMPLOYEE, page=PAGE)
     assert (shared / "_modele_employees.csv").is_file()
 
 
 def test_a_huge_file_in_the_place_of_the_instructions_is_not_read_whole(shared: Path) -> None:
     with (shared / "_LISEZMOI.txt").open("wb") as stream:
         stream.truncate(1 << 42)
-    templates.provide(UPath(shared), EMPLOYEE)
+    templates.provide(UPath(shared), EMPLOYEE, page=PAGE)
     assert (shared / "_LISEZMOI.txt").stat().st_size < 1 << 20
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bms_flows.runtime.notice import BOARD
+from bms_provider import addresses
+
 LOAD = """
 import json
 from airflow.plugins_manager import _get_plugins
@@ -42,3 +45,7 @@ def test_the_entry_point_names_the_plugin() -> None:
 
     [entry] = importlib.metadata.entry_points(group="airflow.plugins", name="bms")
     assert entry.load() is BmsPlugin
+
+
+def test_messages_link_to_the_address_at_which_airflow_mounts_the_board() -> None:
+    assert addresses.BOARD == BOARD

@@ -9,6 +9,7 @@ from typing import Any
 
 from upath import UPath
 
+from bms_flows.catalog import CREATED_BY
 from bms_flows.onboarding.inbox import (
     archive,
     claim,
@@ -27,6 +28,7 @@ from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_flows.runtime.notice import Links
 from bms_warehouse import database
 from bms_warehouse.locks import Busy
 
@@ -76,7 +78,8 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
 def provide(flow: FlowContext, name: str) -> UPath:
     """Create an inbox with its templates if needed; return the folder."""
     folder = _folder(flow, name)
-    templates.provide(folder, REMOTES[name].resource, declared(name))
+    page = Links.of(flow.settings).drops(CREATED_BY[name].dag_id)
+    templates.provide(folder, REMOTES[name].resource, declared(name), page=page)
     return folder
 
 

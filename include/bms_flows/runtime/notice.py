@@ -11,6 +11,9 @@ from bms_flows.runtime.settings import FlowSettings
 
 log = logging.getLogger(__name__)
 
+BOARD = "/bms"
+"""Path of the board below Airflow's address; `bms_provider.addresses` mounts it there."""
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -75,16 +78,22 @@ class Links:
     zone: ZoneInfo
 
     @classmethod
-    def of(cls, settings: FlowSettings, airflow: str = "") -> "Links":
-        """Return the links of the settings; a given Airflow address takes precedence."""
-        return cls(
-            (airflow or settings.airflow_url).rstrip("/"), settings.runbook_url, settings.time_zone
-        )
+    def of(cls, settings: FlowSettings) -> "Links":
+        """Return the links of the settings."""
+        return cls(settings.airflow_url.rstrip("/"), settings.runbook_url, settings.time_zone)
 
     def run(self, flow: str, dag_run_id: str | None) -> str:
         """Return the address of a run's page, or of its DAG's page."""
         page = f"{self.airflow}/dags/{quote(flow, safe='')}"
         return f"{page}/runs/{quote(dag_run_id, safe='')}" if dag_run_id else page
+
+    def drop(self, number: int) -> str:
+        """Return the address of a drop's page on the board, with its report."""
+        return f"{self.airflow}{BOARD}/drops/{number}"
+
+    def drops(self, flow: str) -> str:
+        """Return the address of a flow's page on the board, which lists its drops."""
+        return f"{self.airflow}{BOARD}/flows/{quote(flow, safe='')}"
 
     def section(self, code: str) -> str:
         """Return the address of a code's section in the runbook."""

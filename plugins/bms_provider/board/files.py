@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from posixpath import commonpath, dirname
 from typing import Any
 
 from upath import UPath
 
+from bms_flows.runtime import storage
+
 REPORTS = "reports"
+
+
+MEDIA_TYPES = {
+    ".csv": "text/csv",  # without a charset: a reject file has the encoding of the dropped file
+    ".json": "application/json",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ def listed(root: UPath, folders: Iterable[str | None]) -> dict[str, list[ReportF
     Ignores folders outside the reports. Sends one request per parent folder, since the reports of a
     run's steps are in the same folder of the day.
     """
-    inside = sorted({each for each in folders if each and _inside(each)}, key=dirname)
+    inside = sorted({each for each in folders if each and _inside(root, each)}, key=dirname)
     found: dict[str, list[ReportFile]] = {each: [] for each in inside}
     for _, group in groupby(inside, key=dirname):
         siblings = {*group}
@@ -54,19 +63,29 @@ def content(root: UPath, folder: str | None, name: str) -> bytes | None:
         return None
     if name not in {each.name for each in listed(root, [folder]).get(folder, [])}:
         return None
-    path = root / folder / name
-    found: bytes = path.fs.cat_file(path.path)
-    return found
+    return storage.read_file(root / folder / name)
+
+
+def without_links(root: UPath, relative: str) -> bool:
+    """Return whether no part of a path below the data root is a link; object stores have none."""
+    if root.protocol not in storage.LOCAL:
+        return True
+    return Path(root.path).resolve() / relative == (Path(root.path) / relative).resolve()
 
 
 def _files(folder: UPath) -> list[tuple[str, int]]:
     """Return the path and size of every file below a folder, sorted by path."""
     folder.fs.invalidate_cache()  # the file system of an object store caches listings
     found = folder.fs.find(folder.path, detail=True).items()
-    return sorted((path, info["size"]) for path, info in found if info.get("type") == "file")
+    return sorted(
+        (path, info["size"])
+        for path, info in found
+        if info.get("type") == "file" and not info.get("islink")
+    )
 
 
-def _inside(folder: str) -> bool:
+def _inside(root: UPath, folder: str) -> bool:
     """Return whether a folder name from the warehouse is below the reports folder."""
     parts = PurePosixPath(folder).parts
-    return len(parts) > 1 and parts[0] == REPORTS and ".." not in parts
+    below = len(parts) > 1 and parts[0] == REPORTS and ".." not in parts
+    return below and without_links(root, folder)

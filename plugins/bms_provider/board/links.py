@@ -52,6 +52,10 @@ class Links:
         """Return a report file of the step or drop with this page."""
         return f"{page}/files/{_part(name)}"
 
+    def sign_in(self, address: str) -> str:
+        """Return Airflow's sign-in, which leads back to `address`."""
+        return f"{self.airflow}/api/v2/auth/login?next={_part(address)}"
+
     def dag(self, dag: str) -> str:
         """Return Airflow's page of a DAG."""
         return f"{self.airflow}/dags/{_part(dag)}"

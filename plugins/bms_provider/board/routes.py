@@ -10,7 +10,7 @@ import logging
 import mimetypes
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
@@ -203,7 +203,7 @@ def not_found(path: str) -> None:  # noqa: ARG001
 def _error_page(
     request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    page = render(request, "error.html", settings(), code=code, why=why)
+    page = render(request, "error.html", settings(), code=code, why=why, address=str(request.url))
     return HTMLResponse(page, code, headers=headers)
 
 
@@ -229,9 +229,11 @@ def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Respons
     content = files.content(data_root(), folder, name)
     if content is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "The report has no file of this name.")
-    log.info("%s downloads %s of %s", who.user.get_name(), name, owner)
+    # The id of the user, since some auth managers return a person's name as the user's name.
+    log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)
     headers = {
         "Content-Disposition": f'attachment; filename="{owner}-{name}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
-    return Response(content, media_type="application/octet-stream", headers=headers)
+    kind = files.MEDIA_TYPES.get(PurePath(name).suffix, "application/octet-stream")
+    return Response(content, headers={**headers, "Content-Type": kind})

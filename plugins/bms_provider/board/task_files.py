@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from upath import UPath
 
 from bms_provider.board.access import UserDep, may_edit
+from bms_provider.board.files import without_links
 from bms_provider.files import OPERATOR_FILES
 from bms_provider.flow_context import data_root
 
@@ -36,12 +37,14 @@ def task_file(dag_id: str, path: str, user: UserDep) -> StreamingResponse:
             "The file holds personal data. Only users who may edit the DAG can download it.",
         )
     parts = PurePosixPath(path).parts
-    file = data_root() / OPERATOR_FILES / dag_id / path
-    if not parts or ".." in (dag_id, *parts) or "\0" in path or not file.is_file():
+    root, relative = data_root(), f"{OPERATOR_FILES}/{dag_id}/{path}"
+    file = root / relative
+    outside = not parts or ".." in (dag_id, *parts) or "\0" in path
+    if outside or not without_links(root, relative) or not file.is_file():
         raise HTTPException(
             status.HTTP_404_NOT_FOUND, "The file does not exist. It may be past its retention."
         )
-    log.info("%s downloads a file of the DAG %s", user.get_name(), dag_id)
+    log.info("User %s downloads a file of the DAG %s", user.get_id(), dag_id)
     disposition = f'attachment; filename="{_ascii(file.name)}"'
     return StreamingResponse(
         _chunks(file),

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from bms_flows.monitoring import alarms, drop_alarms
 from bms_flows.monitoring.alarms import span
 from bms_flows.monitoring.freshness import read_freshness
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.notice import Links
 from bms_provider import flow_context, notices
 from bms_warehouse import database
 from bms_warehouse.tables import step_run
@@ -79,7 +79,7 @@ def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     run = context["dag_run"]
     if run["state"] not in ("queued", "running"):
         return
-    settings = FlowSettings.from_environment()
+    settings = flow_context.flow_settings()
     queued = datetime.fromisoformat(run["queued_at"])
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
     if run["run_type"] == "backfill" and _waited(run, queued) > BACKFILL_WAIT * (due - queued):
@@ -91,7 +91,7 @@ def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
                 transaction,
                 "overdue",
                 run["dag_id"],
-                detail=f"The run was queued {notices.links(settings).time(queued)} "
+                detail=f"The run was queued {Links.of(settings).time(queued)} "
                 f"and has not ended within {span(due - queued)}.",
                 flow=run["dag_id"],
                 dag_run_id=run["dag_run_id"],

@@ -16,7 +16,7 @@ from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reporting.report import RECEIPT
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
-from bms_flows.runtime.notice import NotDelivered
+from bms_flows.runtime.notice import Links, NotDelivered
 from bms_provider import flow_context, notices
 
 if TYPE_CHECKING:
@@ -41,13 +41,14 @@ def notify(context: Mapping[str, Any]) -> None:
             return  # the report is from another run
         folder = flow.path(drop.report)
         receipt = msgspec.json.decode(storage.read_file(folder / RECEIPT))
+        links = Links.of(flow.settings)
         message = notice(
             drop,
             inbox,
             receipt["counts"],
             plan=receipt["plan"]["id"],
-            report=str(folder),
-            run=notices.links(flow.settings).run(run.dag_id, run.run_id),
+            report=links.drop(drop.id),
+            run=links.run(run.dag_id, run.run_id),
         )
     try:
         notices.send_to(to, message)

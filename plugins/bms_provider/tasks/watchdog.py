@@ -8,6 +8,7 @@ from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.onboarding import dispatch
 from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime.notice import Links
 from bms_provider import flow_context, notices
 
 
@@ -19,7 +20,7 @@ def check() -> dict[str, str]:
     """
     with flow_context.open_context() as flow:
         with flow.warehouse.begin() as connection:
-            found = check_targets(connection, flow.settings, notices.links(flow.settings))
+            found = check_targets(connection, flow.settings, Links.of(flow.settings))
             for name, value, tags in gauges(connection, found):
                 stats.gauge(name, value, tags=tags)
         notices.deliver(flow)

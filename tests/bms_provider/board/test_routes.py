@@ -4,6 +4,7 @@ import re
 import socket
 from contextlib import ExitStack, contextmanager
 from itertools import product
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -77,6 +78,23 @@ def test_only_listed_report_files_are_served(visit: Visit, report: int) -> None:
         assert answer.status_code == 404, name
 
 
+def test_a_link_below_the_data_root_is_not_followed(
+    visit: Visit, report: int, warehouse: Engine, data_root: Path
+) -> None:
+    reports = data_root / "reports" / "employees"
+    (reports / "000001" / "created.csv").symlink_to(data_root / "secret.csv")
+    (reports / "linked").symlink_to(data_root, target_is_directory=True)
+    client, page = visit("user"), f"/bms/drops/{report}"
+    assert "created.csv" not in client.get(page).text
+    assert client.get(f"{page}/files/created.csv").status_code == 404
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""update bms.dropped_file set report = 'reports/employees/linked'""")
+        )
+    assert "secret.csv" not in client.get(page).text
+    assert client.get(f"{page}/files/secret.csv").status_code == 404
+
+
 def test_a_folder_outside_the_reports_is_not_served(
     visit: Visit, report: int, warehouse: Engine
 ) -> None:
@@ -97,12 +115,40 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
     assert WITHDRAWN["changed"].remedy in page
 
 
-def test_a_report_file_is_a_download(visit: Visit, report: int) -> None:
-    answer = visit("user").get(f"/bms/drops/{report}/files/rejected.csv")
-    assert answer.text == "rejected.csv of employees/000001"
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="drop-1-rejected.csv"'
-    assert answer.headers["Content-Type"] == "application/octet-stream"
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("rejected.csv", "text/csv"),
+        ("receipt.json", "application/json"),
+        ("rejected.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("page.html", "application/octet-stream"),
+    ],
+)
+def test_a_report_file_is_a_download(
+    visit: Visit, report: int, data_root: Path, name: str, kind: str
+) -> None:
+    (data_root / "reports" / "employees" / "000001" / name).write_text("content")
+    answer = visit("user").get(f"/bms/drops/{report}/files/{name}")
+    assert answer.text == "content"
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="drop-1-{name}"'
+    assert answer.headers["Content-Type"] == kind
     assert answer.headers["Content-Security-Policy"].startswith("sandbox")
+
+
+def test_a_download_is_logged_without_the_name_of_the_dropped_file(
+    visit: Visit, report: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="bms_provider.board")
+    assert visit("recruiter").get(f"/bms/drops/{report}/files/rejected.csv").status_code == 200
+    assert "User recruiter downloads rejected.csv of drop-1" in caplog.messages
+    assert "Canari" not in caplog.text
+
+
+def test_signing_in_leads_back_to_the_page(visit: Visit, report: int) -> None:
+    answer = visit().get(f"/bms/drops/{report}")
+    assert answer.status_code == 401
+    back = quote(f"http://testserver/airflow/bms/drops/{report}", safe="")
+    assert f'href="/airflow/api/v2/auth/login?next={back}"' in answer.text
 
 
 def test_every_response_has_security_headers(visit: Visit) -> None:

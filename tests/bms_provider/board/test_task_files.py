@@ -66,5 +66,13 @@ def test_nothing_else_is_served(visit: Visit, path: str) -> None:
     assert "personal data in" not in response.text
 
 
+def test_a_link_is_not_followed(visit: Visit, data_root: Path) -> None:
+    folder = data_root / "operators" / "employee_onboarding"
+    (folder / "file.json").symlink_to(data_root / "secret.json")
+    (folder / "folder").symlink_to(data_root, target_is_directory=True)
+    for path in ("file.json", "folder/secret.json"):
+        assert visit("admin").get(f"/bms-files/employee_onboarding/{path}").status_code == 404
+
+
 def test_a_dag_that_airflow_does_not_know_has_no_files(visit: Visit) -> None:
     assert visit("admin").get("/bms-files/other/x.json").status_code == 403

@@ -59,12 +59,13 @@ def context(drop: Drop) -> dict[str, Any]:
 
 
 def test_the_people_of_the_inbox_get_figures_and_a_link(
-    drop: Drop, messages: Webhook, data_root: Path
+    drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
     drop_notices.notify(context(drop))
     [text] = messages.texts
     assert text.startswith(f"employees, {drop.id}: 2 created, 1 rejected\n")
-    assert f"Report: file://{data_root}/{drop.report}\n" in text
+    assert f"Report: https://airflow.example.com/bms/drops/{drop.id}\n" in text
     assert f"/dags/employee_onboarding/runs/{drop.dag_run_id}" in text
     assert "Dupré" not in text
 

@@ -59,8 +59,12 @@ Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
   Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
   What Excel shows is what is read; hidden rows and hidden filled columns are refused.
 {advice}
-Réponse / Answer : reports/{inbox}/<numéro>/ : created.csv, rejected.xlsx, rejected.csv,
-needs_review.csv, receipt.json. Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
+Réponse : sur la page {page}
+ouvrez le dépôt, puis son rapport. Les mêmes fichiers sont dans reports/{inbox}/<numéro>-<date>/ :
+created.csv, rejected.xlsx, rejected.csv, needs_review.csv, receipt.json.
+Answer: open the drop on the page above, then its report; the folder has the same files.
+
+Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
 texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
 disent ce que le fichier contenait.
 Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here. Leave its columns
@@ -85,8 +89,12 @@ def xlsx_name(resource: Resource) -> str:
     return f"_modele_{resource.inbox}.xlsx"
 
 
-def provide(inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED) -> None:
+def provide(
+    inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: str
+) -> None:
     """Create the inbox and write its files where they are missing or differ; safe to repeat.
+
+    `page` is the address of the page that lists the drops of the inbox.
 
     A folder is group-writable whatever the umask is; its files contain no personal data and are
     readable by all users.
@@ -96,7 +104,7 @@ def provide(inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLA
         here.mkdir(parents=True, exist_ok=True)
         here.chmod(0o770)
     for name, content in (
-        (READ_ME, read_me(resource, declared)),
+        (READ_ME, read_me(resource, declared, page=page)),
         (csv_name(resource), csv_template(resource, declared)),
         (xlsx_name(resource), xlsx_template(resource, declared)),
     ):
@@ -130,12 +138,13 @@ def _example(field: Field, declared: DeclaredFormat) -> str:
     return field.example
 
 
-def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> bytes:
+def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: str) -> bytes:
     """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
     head = _INTRODUCTION.format(
         title=resource.title,
         underline="=" * len(resource.title),
         inbox=resource.inbox,
+        page=page,
         csv=csv_name(resource),
         xlsx=xlsx_name(resource),
         formats=_formats(declared),

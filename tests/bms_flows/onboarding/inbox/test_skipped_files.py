@@ -18,6 +18,7 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
 NOW = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
 OURS = templates.names(EMPLOYEE)
+PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 
 
 def found(inbox: UPath, now: datetime | None = None) -> dict[str, str]:
@@ -38,7 +39,7 @@ def test_every_reason_has_a_french_text() -> None:
 
 
 def test_folders_and_names_of_our_own_are_explained(inbox: UPath) -> None:
-    templates.provide(inbox, EMPLOYEE)
+    templates.provide(inbox, EMPLOYEE, page=PAGE)
     (inbox / "mars").mkdir(exist_ok=True)
     (inbox / "mars" / "a.csv").write_bytes(b"x")
     for name in ("_liste.csv", "a.csv", ".DS_Store", "~$a.xlsx"):

@@ -18,6 +18,8 @@ from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
+PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
+
 
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -61,7 +63,7 @@ def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: 
 
 
 def test_the_instructions_name_every_column_with_its_aliases() -> None:
-    text = templates.read_me(EMPLOYEE).decode("utf-8-sig")
+    text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
     for field in EMPLOYEE.fields:
         line = next(line for line in text.split("\r\n") if f"[{field.name}]" in line)
         assert line.startswith("*") == (field.name in EMPLOYEE.required)
@@ -88,16 +90,22 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
 def test_the_instructions_state_what_the_inbox_declares(
     declared: DeclaredFormat, told: list[str], untold: list[str]
 ) -> None:
-    text = templates.read_me(EMPLOYEE, declared).decode("utf-8-sig")
+    text = templates.read_me(EMPLOYEE, declared, page=PAGE).decode("utf-8-sig")
     assert [each for each in told if each not in text] == []
     assert [each for each in untold if each in text] == []
+
+
+def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
+    text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
+    assert f"Réponse : sur la page {PAGE}\r\n" in text
+    assert "reports/employees/<numéro>-<date>/" in text
 
 
 def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
     """Files with people in them are their owner's alone; these hold nobody."""
     before = os.umask(0o027)
     try:
-        templates.provide(UPath(tmp_path / "inbox"), EMPLOYEE)
+        templates.provide(UPath(tmp_path / "inbox"), EMPLOYEE, page=PAGE)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "inbox").stat().st_mode) == 0o770
@@ -106,14 +114,14 @@ def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
 
 
 def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
-    templates.provide(inbox, EMPLOYEE)
+    templates.provide(inbox, EMPLOYEE, page=PAGE)
     found = {path.name: path.read_bytes() for path in inbox.iterdir()}
     assert set(found) == {"_LISEZMOI.txt", "_modele_employees.csv", "_modele_employees.xlsx"}
-    templates.provide(inbox, EMPLOYEE)
+    templates.provide(inbox, EMPLOYEE, page=PAGE)
     assert {path.name: path.read_bytes() for path in inbox.iterdir()} == found
     (inbox / "_modele_employees.csv").write_bytes(b"old")
     (inbox / "_LISEZMOI.txt").unlink()
-    templates.provide(inbox, EMPLOYEE)
+    templates.provide(inbox, EMPLOYEE, page=PAGE)
     assert (inbox / "_modele_employees.csv").read_bytes() == found["_modele_employees.csv"]
     assert (inbox / "_LISEZMOI.txt").read_bytes() == found["_LISEZMOI.txt"]
     assert list_files(inbox) == {}
