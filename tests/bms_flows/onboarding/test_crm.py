@@ -21,8 +21,8 @@ ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
 
 def run(this: Run, **settings: Any) -> list[RowOutcome]:
-    patient = replace(this.settings, create_timeout_s=20, lease_s=20, **settings)
-    return onboard(replace(this, settings=patient))
+    patient = {"create_timeout_s": 20, "lease_s": 20} | settings
+    return onboard(replace(this, settings=replace(this.settings, **patient)))
 
 
 def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
@@ -61,7 +61,8 @@ def test_an_answer_without_a_readable_id_is_settled_by_listing(
 ) -> None:
     sandbox.set_clock(datetime.now(UTC), frozen=False)
     sandbox.set_dialect(created_id="empty")
-    assert ended(run(drop(TWO["contact"], "contact"))) == {"adopted": 2}
+    outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=3)  # settles after that time
+    assert ended(outcomes) == {"adopted": 2}
     assert made(sandbox) == 2
 
 
