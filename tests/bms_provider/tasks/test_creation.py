@@ -537,24 +537,21 @@ def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
         assert carry_through(creation.plan("employee"))["created"] == 4
 
 
-@pytest.mark.usefixtures("warehouse", "unanswered")
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+@pytest.mark.usefixtures("unanswered")
+def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.Subtests) -> None:
+    for given, message in (
         ({"line": "3, 77"}, "line 77 of drop 1 is not waiting"),
         ({"line": "70-77"}, "no such line of drop 1 is not waiting"),
         ({"line": "all", "decision": "0f0f"}, "a record belongs to one line"),
         ({"line": "3;4"}, "4 or 3-7, 9 or all"),
-    ],
-)
-def test_a_decision_for_lines_that_do_not_wait_moves_none(
-    warehouse: Engine, given: dict[str, str], said: str
-) -> None:
-    with (
-        run("manual__2", **{"drop": 1, "decision": "create", **given}),
-        pytest.raises(InvalidDecision, match=said),
     ):
-        creation.plan("employee")
+        params = {"drop": 1, "decision": "create", **given}
+        with (
+            subtests.test(**given),
+            run("manual__2", **params),
+            pytest.raises(InvalidDecision, match=message),
+        ):
+            creation.plan("employee")
     with warehouse.connect() as connection:
         states = connection.scalars(text("select distinct state from bms.creation")).all()
     assert states == ["review"]
