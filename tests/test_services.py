@@ -18,7 +18,7 @@ def test_the_redis_of_the_tests_answers() -> None:
 @pytest.mark.parametrize(
     ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
 )
-def test_what_lacks_is_a_skip_and_a_failure_under_ci(
+def test_a_missing_service_is_a_skip_and_a_failure_under_ci(
     ask: Callable[[], str],
     required: str,
     outcome: type[BaseException],

@@ -88,7 +88,7 @@ def flow(
     return flows.Creation(Run(warehouse_uri, told, number, FILE))
 
 
-def test_a_flow_opens_no_file_but_those_beside_what_it_keeps(
+def test_a_flow_opens_only_files_beside_its_data(
     flow: flows.Flow, played: Played, temporary: Path, data: Path
 ) -> None:
     ending, opened = played(flow)

@@ -23,7 +23,7 @@ def test_help_explains_every_dialect_field_fault_and_shows_examples(
         assert word in text
 
 
-def test_environment_gives_credentials_and_help_keeps_the_secret(
+def test_the_environment_sets_credentials_and_help_hides_the_secret(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BMS_SANDBOX_CLIENT_ID", "from-env")
@@ -55,7 +55,7 @@ def test_wrong_option_exits_2(wrong: list[str]) -> None:
         settings_of(wrong)
 
 
-def test_taken_port_is_said_clearly(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["--port", str(port)]) == 1

@@ -5,14 +5,14 @@ from bms_sandbox.clock import Clock
 START = datetime(2026, 3, 31, 9, tzinfo=UTC)
 
 
-def test_frozen_clock_moves_only_when_told() -> None:
+def test_a_frozen_clock_moves_only_on_request() -> None:
     clock = Clock(START, frozen=True)
     assert clock.now() == clock.now() == START
     clock.advance(86_400)
     assert clock.now() == START + timedelta(days=1)
 
 
-def test_running_clock_goes_on_from_where_it_was_set() -> None:
+def test_a_running_clock_continues_from_its_set_time() -> None:
     clock = Clock(START)
     first = clock.now()
     assert START <= first < START + timedelta(minutes=1)

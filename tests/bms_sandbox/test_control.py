@@ -23,7 +23,7 @@ def test_reset_returns_to_the_start(caller: Caller) -> None:
     assert truth["now"].startswith("2026-03-31T18:00:00")
 
 
-def test_control_counts_as_no_request_and_suffers_no_fault(sandbox: Sandbox) -> None:
+def test_control_requests_are_not_counted_and_get_no_fault(sandbox: Sandbox) -> None:
     sandbox.set_fault("503")
     sandbox.set_fault("reset_before_read")
     sandbox.rows("contacts")
@@ -31,7 +31,7 @@ def test_control_counts_as_no_request_and_suffers_no_fault(sandbox: Sandbox) -> 
     assert sandbox.truth()["faults"] == {}
 
 
-def test_forget_starts_counting_anew_and_keeps_the_rest(caller: Caller) -> None:
+def test_forget_resets_only_the_counters(caller: Caller) -> None:
     caller.sandbox.set_fault("503", count=1)
     assert [caller.get("/v1/CRM/contacts/1001").status for _ in range(2)] == [503, 200]
     caller.sandbox.reset_counts()
@@ -43,7 +43,7 @@ def test_forget_starts_counting_anew_and_keeps_the_rest(caller: Caller) -> None:
     )
 
 
-def test_fill_replaces_all_rows_by_a_volume_of_its_own(caller: Caller) -> None:
+def test_fill_replaces_all_rows(caller: Caller) -> None:
     counts = caller.sandbox.fill(
         contacts=3000, consultants=5, employees=2, entities=[7], invoices_per_day=30, flat=True
     )

@@ -40,7 +40,7 @@ def test_totals_agree_to_the_cent_at_every_rate() -> None:
     assert rates == {Decimal(rate) for rate in ("0.200", "0.100", "0.055", "0.000")}
 
 
-def test_every_life_is_lived() -> None:
+def test_every_invoice_life_cycle_occurs() -> None:
     states = {row.as_of(LATE, "EN")["status"] for row in ROWS}
     assert states == {"SENT", "PAID", "CANCELED"}
     partly = datetime(2026, 4, 1, tzinfo=UTC)

@@ -45,7 +45,7 @@ def test_options_and_json_values_read_the_same() -> None:
         ("no_such_field", "x"),
     ],
 )
-def test_refused_reading_names_the_field(name: str, value: Any) -> None:
+def test_a_refused_dialect_value_names_its_field(name: str, value: Any) -> None:
     with pytest.raises(InvalidDialectError, match=name):
         Dialect().changed({name: value})
 
@@ -62,5 +62,5 @@ def test_every_field_is_described_with_its_default() -> None:
         assert field.metadata["text"] in text
 
 
-def test_change_keeps_the_other_readings() -> None:
+def test_a_change_preserves_the_other_fields() -> None:
     assert Dialect().changed({"nulls": "absent"}).granted_scopes == SCOPES

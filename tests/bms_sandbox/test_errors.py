@@ -43,7 +43,7 @@ def test_validation_names_the_fields_at_fault(caller: Caller) -> None:
     assert {error["field"] for error in answer.json()["errors"]} == {"filter", "page_number"}
 
 
-def test_no_error_repeats_what_was_sent(caller: Caller) -> None:
+def test_no_error_contains_the_request(caller: Caller) -> None:
     body = {"first_name": ["Zoé-Anaïs"], "last_name": 12, "email": {"x": "zoe@noel.example"}}
     answer = caller.post("/v1/CRM/contacts", body)
     assert answer.status == 422

@@ -3,7 +3,7 @@ import pytest
 from bms_sandbox.faults import KINDS, Fault, Faults, InvalidFaultError, describe
 
 
-def test_count_is_the_next_requests_that_match_the_operation() -> None:
+def test_count_limits_a_fault_to_the_next_matching_requests() -> None:
     faults = Faults([Fault("503", "list_*", count=2)])
     asked = ["read_contact", "list_contacts", "list_employees", "list_contacts"]
     assert [bool(faults.take("503", name)) for name in asked] == [False, True, True, False]
@@ -15,7 +15,7 @@ def test_after_lets_the_first_matches_through() -> None:
     assert [bool(faults.take("429", "token")) for _ in range(4)] == [False, False, True, False]
 
 
-def test_probability_draws_the_same_again_from_the_same_seed() -> None:
+def test_a_probability_is_reproducible_by_its_seed() -> None:
     def draws(seed: int) -> list[bool]:
         faults = Faults([Fault("503", probability=0.3)], seed)
         return [bool(faults.take("503", "token")) for _ in range(1000)]
@@ -44,12 +44,12 @@ def test_option_and_json_read_the_same() -> None:
     assert option == Fault.from_json(content)
 
 
-def test_a_fault_lasts_for_its_seconds() -> None:
+def test_a_fault_lasts_its_duration() -> None:
     assert Faults([Fault("503", lasts=60)]).take("503", "token")
     assert not Faults([Fault("503", lasts=0)]).take("503", "token")
 
 
-def test_a_rate_limit_strikes_beyond_its_requests_a_second() -> None:
+def test_a_rate_limit_refuses_requests_above_its_rate() -> None:
     faults = Faults([Fault("rate_limit", per_second=3)])
     struck = [bool(faults.take("rate_limit", "token")) for _ in range(10)]
     assert struck[:3] == [False] * 3

@@ -59,7 +59,7 @@ def test_a_field_can_be_absent_or_renamed() -> None:
     assert forms.changed("list_contacts", {"a": 1, "b": 2, "d": 3}) == {"c": 2, "d": 3}
 
 
-def test_a_rule_may_name_operations_and_fields_by_pattern() -> None:
+def test_a_rule_accepts_patterns_of_operations_and_fields() -> None:
     forms = Forms(["list_*.*_on=null"])
     row = {"created_on": "x", "city": "y"}
     assert forms.changed("list_contacts", row) == {"created_on": None, "city": "y"}
@@ -132,7 +132,7 @@ def test_lists_show_changed_types_and_names(caller: Caller) -> None:
     assert isinstance(detail["is_lead"], bool)
 
 
-def test_a_rule_without_an_operation_applies_to_every_answer(caller: Caller) -> None:
+def test_a_rule_without_an_operation_applies_to_every_response(caller: Caller) -> None:
     caller.sandbox.set_dialect(shown_forms=["id_employee=text", "total_pages=text"])
     made = caller.post("/v1/HR/employees", EMPLOYEE).json()
     detail = caller.get(f"/v1/HR/employees/{made['guid_employee']}").json()

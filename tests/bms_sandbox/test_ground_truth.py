@@ -22,7 +22,7 @@ def test_equal_natural_fields_are_shown_as_duplicates() -> None:
     ]
 
 
-def test_highest_number_in_flight_is_kept() -> None:
+def test_the_maximum_in_flight_is_recorded() -> None:
     truth = GroundTruth()
     with truth.request("token") as one, truth.request("token"):
         one.outcome = "200"

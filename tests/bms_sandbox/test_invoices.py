@@ -45,7 +45,7 @@ def test_life_from_draft_to_paid() -> None:
     assert [row["sent_on"] for row in seen] == [None, at(1), at(1), at(1)]
 
 
-def test_canceled_invoice_is_due_no_more_and_names_its_credit() -> None:
+def test_a_canceled_invoice_is_not_due_and_names_its_credit_note() -> None:
     invoice = INVOICE.canceled(at(3), id_credit=8)
     before, after = invoice.as_of(at(2), "EN"), invoice.as_of(at(3), "EN")
     assert (before["canceled"], before["id_credit"], before["canceled_by"]) == (False, None, None)
@@ -53,12 +53,12 @@ def test_canceled_invoice_is_due_no_more_and_names_its_credit() -> None:
     assert after["total_due"] == Decimal("0.00")
 
 
-def test_next_change_is_the_next_instant_of_its_life() -> None:
+def test_the_next_change_is_the_next_instant_of_the_life_cycle() -> None:
     invoice = INVOICE.sent(at(1)).paid(at(10))
     assert [invoice.next_change(at(day)) for day in (-1, 0, 1, 10)] == [at(0), at(1), at(10), FAR]
 
 
-def test_book_keeps_what_was_put_changed_and_removed() -> None:
+def test_stored_rows_can_be_inserted_changed_and_removed() -> None:
     book = InvoiceBook(DemoInvoices(per_day=5, flat=True))
     first, second, *_ = book.day(1, DAY)
     before = book.stamp(1, DAY)
@@ -75,7 +75,7 @@ def test_book_keeps_what_was_put_changed_and_removed() -> None:
     assert len(book.day(2, DAY)) == 5
 
 
-def test_range_by_another_date_finds_what_a_full_look_finds() -> None:
+def test_a_range_by_another_date_equals_a_full_scan() -> None:
     book = InvoiceBook(DemoInvoices(per_day=5))
     now = datetime(2026, 6, 30, 12, tzinfo=UTC)
     everything = list(book.dated(1, date(2025, 10, 1), now.date()))

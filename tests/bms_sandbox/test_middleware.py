@@ -71,7 +71,7 @@ def test_reset_after_read_waits_for_the_body_and_executes_nothing(caller: Caller
     assert sandbox.truth()["faults"] == {"reset_after_read": 1}
 
 
-def test_lost_reply_leaves_the_row_behind(caller: Caller) -> None:
+def test_a_lost_response_leaves_the_created_row(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("commit_then_lose_reply", "create_*", count=1)
     with pytest.raises(ConnectionResetError):
@@ -99,7 +99,7 @@ def test_creating_twice_shows_as_a_duplicate(caller: Caller) -> None:
     assert (twice["email"], len(twice["keys"])) == (CONTACT["email"], 2)
 
 
-def test_truncated_body_announces_more_than_comes(caller: Caller) -> None:
+def test_a_truncated_body_is_shorter_than_its_content_length(caller: Caller) -> None:
     caller.sandbox.set_fault("truncated_body", count=1)
     head, _, body = raw(caller.sandbox, caller.token, LIST).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200")
@@ -118,7 +118,7 @@ def test_malformed_json_is_whole_for_http_and_broken_for_json(caller: Caller) ->
 
 
 @pytest.mark.parametrize("kind", ["slow_body", "latency"])
-def test_slowness_takes_its_seconds_and_changes_nothing(caller: Caller, kind: str) -> None:
+def test_a_delay_changes_only_the_duration(caller: Caller, kind: str) -> None:
     whole = caller.get("/v1/CRM/contacts", filter="ALL").body
     caller.sandbox.set_fault(kind, count=1, seconds=0.3)
     started = time.monotonic()
@@ -128,7 +128,7 @@ def test_slowness_takes_its_seconds_and_changes_nothing(caller: Caller, kind: st
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_refusals_say_when_to_come_back_as_the_dialect_says(caller: Caller, status: int) -> None:
+def test_refusals_have_the_retry_after_of_the_dialect(caller: Caller, status: int) -> None:
     sandbox = caller.sandbox
     said = {}
     for form in ("seconds", "date", "absent"):
@@ -173,7 +173,7 @@ def test_commit_lag_and_list_lag_end_with_time(caller: Caller) -> None:
     assert sandbox.truth()["faults"] == {"commit_lag": 1, "list_lag": 1}
 
 
-def test_detail_lag_lets_lists_show_a_row_whose_detail_is_not_there_yet(caller: Caller) -> None:
+def test_with_detail_lag_a_listed_row_has_no_detail_yet(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("detail_lag", "create_contact", count=1, seconds=5)
     number = caller.post("/v1/CRM/contacts", CONTACT).json()["id"]
@@ -211,14 +211,14 @@ def test_page_shifts_repeat_or_skip_a_row(caller: Caller, order: str) -> None:
     assert sandbox.truth()["faults"] == {"page_insert": 1, "page_delete": 1}
 
 
-def test_rate_limit_refuses_what_comes_too_fast(caller: Caller) -> None:
+def test_a_rate_limit_refuses_excess_requests(caller: Caller) -> None:
     caller.sandbox.set_dialect(rate_limit=5)
     statuses = [caller.get("/v1/CRM/contacts/1001").status for _ in range(20)]
     assert statuses.count(200) >= 1
     assert statuses.count(429) >= 10
 
 
-def test_a_rate_limit_may_hold_for_some_operations_only(caller: Caller) -> None:
+def test_a_rate_limit_can_apply_to_single_operations(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("rate_limit", "create_*", per_second=5, retry_after=3)
     answers = [caller.post("/v1/CRM/contacts", CONTACT) for _ in range(20)]
@@ -231,7 +231,7 @@ def test_a_rate_limit_may_hold_for_some_operations_only(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("status", [None, 403, 405])
-def test_read_only_periods_refuse_creates_alone_and_end(caller: Caller, status: int | None) -> None:
+def test_read_only_periods_refuse_only_creates(caller: Caller, status: int | None) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("read_only", status=status, lasts=0.5)
     assert caller.get("/v1/CRM/contacts/1001").status == 200
@@ -243,9 +243,7 @@ def test_read_only_periods_refuse_creates_alone_and_end(caller: Caller, status: 
 
 
 @pytest.mark.parametrize("status", [429, 502, 504])
-def test_a_gateway_answers_while_the_service_goes_on_and_creates(
-    caller: Caller, status: int
-) -> None:
+def test_a_gateway_responds_while_the_service_still_creates(caller: Caller, status: int) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault(
         "gateway", "create_*", count=1, status=status, seconds=0.1, origin_seconds=0.6
@@ -259,13 +257,13 @@ def test_a_gateway_answers_while_the_service_goes_on_and_creates(
     assert sandbox.truth()["requests"]["create_contact"] == {str(status): 1}
 
 
-def test_a_gateway_passes_on_what_comes_in_time(caller: Caller) -> None:
+def test_a_gateway_forwards_a_timely_response(caller: Caller) -> None:
     caller.sandbox.set_fault("gateway", seconds=10, origin_seconds=0)
     assert caller.post("/v1/CRM/contacts", CONTACT).status == 201
     assert caller.post("/v1/CRM/contacts", {}).status == 422
 
 
-def test_a_reset_ends_what_is_behind_the_gateway(caller: Caller) -> None:
+def test_a_reset_cancels_requests_behind_the_gateway(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("gateway", "create_*", seconds=0, origin_seconds=0.3)
     assert caller.post("/v1/CRM/contacts", CONTACT).status == 504
@@ -274,7 +272,7 @@ def test_a_reset_ends_what_is_behind_the_gateway(caller: Caller) -> None:
     assert CONTACT["email"] not in emails(sandbox)
 
 
-def test_connections_can_be_delayed_while_open_ones_go_on(caller: Caller) -> None:
+def test_new_connections_can_be_delayed_without_delaying_open_ones(caller: Caller) -> None:
     address = urlsplit(caller.sandbox.url)
     request = f"GET /v1/CRM/contacts/1001 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {caller.token}\r\n\r\n"
     with socket.create_connection((address.hostname, address.port), timeout=10) as before:
@@ -306,7 +304,7 @@ def test_requests_in_flight_are_counted(caller: Caller) -> None:
     assert truth["latency_ms"]["read_contact"]["p50"] >= 300
 
 
-def test_client_that_goes_away_is_no_error(caller: Caller) -> None:
+def test_a_disconnected_client_is_not_an_error(caller: Caller) -> None:
     address = urlsplit(caller.sandbox.url)
     caller.sandbox.set_fault("slow_body", count=1, seconds=0.2)
     with socket.create_connection((address.hostname, address.port), timeout=10) as peer:
@@ -353,7 +351,7 @@ def test_paths_and_methods_are_exact(caller: Caller, method: str, path: str, sta
         ("/v1/CRM/contacts/1001", "GET"),
     ],
 )
-def test_a_method_that_is_not_there_is_told_which_are(
+def test_an_unsupported_method_gets_the_allowed_methods(
     caller: Caller, path: str, methods: str
 ) -> None:
     assert caller.call("PATCH", path).headers["allow"] == methods

@@ -23,7 +23,7 @@ def fast() -> Iterator[Caller]:
         yield caller
 
 
-def test_fast_answers_follow_every_change(fast: Caller) -> None:
+def test_cached_responses_follow_every_change(fast: Caller) -> None:
     sandbox = fast.sandbox
     seen = [fast.get(INVOICES, **DAY).body for _ in range(2)]
     assert seen[0] == seen[1]
@@ -43,7 +43,7 @@ def test_fast_answers_follow_every_change(fast: Caller) -> None:
         seen.append(now)
 
 
-def test_fast_answers_follow_contacts_and_still_want_a_token(fast: Caller) -> None:
+def test_cached_responses_follow_changed_contacts_and_require_a_token(fast: Caller) -> None:
     before = fast.get("/v1/CRM/contacts", filter="ALL").json()
     fast.sandbox.delete("contacts", 1001)
     after = fast.get("/v1/CRM/contacts", filter="ALL").json()
@@ -51,7 +51,7 @@ def test_fast_answers_follow_contacts_and_still_want_a_token(fast: Caller) -> No
     assert Caller(fast.sandbox).get("/v1/CRM/contacts", filter="ALL").status == 401
 
 
-def test_answers_are_kept_while_there_is_room() -> None:
+def test_responses_are_cached_up_to_the_limit() -> None:
     answers = ResponseCache(limit=10)
     small, large = Reply(200, (), (b"12345",)), Reply(200, (), (b"123456",))
     answers.put(("a", b""), small)

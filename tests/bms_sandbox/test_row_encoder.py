@@ -63,7 +63,7 @@ def test_nulls_within_a_list_are_written_or_left_out_too() -> None:
         assert json.loads(encoder.row(row, ("skills",))) == expected
 
 
-def test_extra_fields_come_beside_the_known_ones() -> None:
+def test_extra_fields_are_added_to_known_ones() -> None:
     fields = json.loads(written(("id",), extra_fields=True))
     assert fields["id"] == 1
     assert len(fields) > 1

@@ -32,7 +32,7 @@ def test_running_takes_dialect_faults_options_and_credentials() -> None:
     assert process.returncode == 0
 
 
-def test_answers_on_a_kept_connection_wait_for_no_acknowledgement() -> None:
+def test_responses_on_a_persistent_connection_have_no_delayed_ack() -> None:
     """A kernel that gathers small chunks keeps every answer back for 40 ms."""
     with running() as sandbox:
         connection = HTTPConnection(sandbox.url.removeprefix("http://"), timeout=5)
@@ -46,13 +46,13 @@ def test_answers_on_a_kept_connection_wait_for_no_acknowledgement() -> None:
     assert median(seconds) < 0.03
 
 
-def test_wrong_option_says_why_it_did_not_start(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_option_is_reported_with_its_reason(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError, match="exit status 2"), running(dialect={"nulls": "blank"}):
         pytest.fail("it must not start")
     assert "nulls can't be 'blank'" in capfd.readouterr().err
 
 
-def test_end_of_the_parent_is_the_end_of_the_sandbox() -> None:
+def test_the_sandbox_ends_with_its_parent_process() -> None:
     script = (
         "import time\nfrom bms_sandbox.serve import running\n"
         "with running() as s:\n    print(s.process.pid, flush=True)\n    time.sleep(60)\n"

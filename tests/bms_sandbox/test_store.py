@@ -41,7 +41,7 @@ def test_commit_lag_hides_a_row_and_list_lag_hides_it_longer_from_lists() -> Non
     assert [listed(table, now=at) for at in instants] == [[], [], [], [1]]
 
 
-def test_numbers_are_never_given_twice() -> None:
+def test_numbers_are_never_reused() -> None:
     table = Table("id", "id")
     table.add(row(5))
     assert table.remove(5)
@@ -49,7 +49,7 @@ def test_numbers_are_never_given_twice() -> None:
     assert table.next_number() == 6
 
 
-def test_kept_lists_follow_every_change() -> None:
+def test_cached_lists_follow_every_change() -> None:
     table = Table("id", "id")
     table.add(row(1))
     assert listed(table) == [1]

@@ -36,7 +36,7 @@ def ask(caller: Caller, scope: str) -> int:
     return caller.call(method, path, BODY if method == "POST" else None).status
 
 
-def test_answer_has_the_four_fields(caller: Caller) -> None:
+def test_a_response_has_four_fields(caller: Caller) -> None:
     answer = caller.login().json()
     assert set(answer) == {"access_token", "token_type", "expires_in", "scope"}
     assert (answer["token_type"], answer["expires_in"]) == ("Bearer", 3600)
@@ -51,7 +51,7 @@ def test_wrong_credential_is_401_and_missing_one_422(caller: Caller, field: str)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_each_operation_wants_exactly_its_scope(caller: Caller, scope: str) -> None:
+def test_each_operation_requires_exactly_its_scope(caller: Caller, scope: str) -> None:
     caller.sandbox.set_dialect(granted_scopes=[scope])
     caller.login()
     statuses = {other: ask(caller, other) for other in NEEDS}
@@ -67,7 +67,7 @@ def test_no_bearer_is_401_with_a_challenge(sandbox: Sandbox, header: dict[str, s
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
-def test_token_dies_with_its_lifetime(caller: Caller) -> None:
+def test_a_token_expires_after_its_lifetime(caller: Caller) -> None:
     caller.sandbox.set_dialect(token_lifetime=0)
     caller.login()
     assert ask(caller, "read:contact") == 401
@@ -108,14 +108,14 @@ def test_shape_of_scope(caller: Caller, shape: str, expected: Any) -> None:
         ("secret", "demo-secret", 200),
     ],
 )
-def test_bearer_of_the_token_operation(
+def test_the_token_operation_returns_a_bearer_token(
     sandbox: Sandbox, wanted: str, bearer: str, status: int
 ) -> None:
     sandbox.set_dialect(token_bearer=wanted)
     assert Caller(sandbox, token=bearer).login().status == status
 
 
-def test_one_live_token_ends_the_one_before(caller: Caller) -> None:
+def test_a_new_token_revokes_the_previous_one(caller: Caller) -> None:
     caller.sandbox.set_dialect(one_live_token=True)
     caller.login()
     before = Caller(caller.sandbox, token=caller.token)
@@ -123,7 +123,7 @@ def test_one_live_token_ends_the_one_before(caller: Caller) -> None:
     assert [ask(before, "read:contact"), ask(caller, "read:contact")] == [401, 200]
 
 
-def test_other_readings(caller: Caller) -> None:
+def test_other_dialect_values(caller: Caller) -> None:
     caller.sandbox.set_dialect(exp_claim=False, token_type="JWT", token_status=201)
     answer = caller.login()
     assert answer.status == 201
@@ -131,6 +131,6 @@ def test_other_readings(caller: Caller) -> None:
     assert "exp" not in claims(answer.json()["access_token"])
 
 
-def test_secret_shows_in_no_repr(sandbox: Sandbox) -> None:
+def test_no_repr_contains_the_secret(sandbox: Sandbox) -> None:
     assert "demo-secret" not in repr(sandbox.credentials)
     assert "demo-secret" not in repr(sandbox)

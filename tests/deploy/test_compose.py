@@ -41,7 +41,7 @@ ADDRESSES = {
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::([?-])([^}]*))?\}")
 
 
-def test_the_topology_is_whole() -> None:
+def test_the_topology_is_complete() -> None:
     assert SERVICES.keys() == AIRFLOW | MONITORING | {"postgres", "redis", "sandbox", "alarms"}
     profiles = {
         name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service
@@ -67,7 +67,7 @@ def test_it_is_valid_by_the_specification_s_schema(file: str, drawn: dict[str, s
     jsonschema.validate(yaml.safe_load((PROJECT / file).read_text()), schema)
 
 
-def test_without_its_secrets_it_says_what_to_run(drawn: dict[str, str]) -> None:
+def test_without_secrets_compose_names_the_command_to_run(drawn: dict[str, str]) -> None:
     with pytest.raises(Unset, match="run scripts/secrets"):
         compose({**drawn, "REDIS_PASSWORD": ""})
 
@@ -78,7 +78,7 @@ def test_every_image_is_pinned(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_nobody_is_root_or_becomes_it(name: str) -> None:
+def test_no_container_runs_as_root(name: str) -> None:
     service = SERVICES[name]
     assert service["user"] not in {"root", "0", 0}
     assert service["cap_drop"] == ["ALL"]
@@ -86,7 +86,7 @@ def test_nobody_is_root_or_becomes_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_every_lasting_service_is_watched_restarted_and_limited(name: str) -> None:
+def test_every_long_running_service_has_health_check_restart_and_limits(name: str) -> None:
     service = SERVICES[name]
     assert service["restart"] == "unless-stopped"
     assert service["healthcheck"]["test"]
@@ -112,7 +112,7 @@ def test_no_code_is_mounted(name: str) -> None:
     assert not binds or name in MONITORING | {"postgres"}
 
 
-def test_only_pages_are_published_and_on_loopback() -> None:
+def test_only_web_ports_are_published_on_loopback() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert published == {
         "api-server": ["127.0.0.1:${AIRFLOW_PORT:-8080}:8080"],
@@ -121,7 +121,7 @@ def test_only_pages_are_published_and_on_loopback() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_no_secret_stands_in_the_file_or_has_a_default(name: str) -> None:
+def test_no_secret_is_in_the_file_or_has_a_default(name: str) -> None:
     for variable, value in SERVICES[name].get("environment", {}).items():
         if SECRET.search(variable) and variable not in ADDRESSES and value:
             held = VARIABLE.findall(str(value))
@@ -129,7 +129,7 @@ def test_no_secret_stands_in_the_file_or_has_a_default(name: str) -> None:
             assert all(kind == "?" for _, kind, _ in held), f"{variable} has a default"
 
 
-def test_every_required_variable_is_drawn_by_the_script(drawn: dict[str, str]) -> None:
+def test_the_script_generates_every_required_variable(drawn: dict[str, str]) -> None:
     required = {
         variable
         for variable, kind, _ in VARIABLE.findall((PROJECT / "docker-compose.yaml").read_text())
@@ -144,7 +144,7 @@ def test_settings_in_the_env_file_reach_every_component(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(AIRFLOW - {"setup"}))
-def test_what_the_env_file_holds_for_others_does_not(name: str) -> None:
+def test_variables_of_other_programs_are_ignored(name: str) -> None:
     environment = SERVICES[name]["environment"]
     for variable in ("POSTGRES_PASSWORD", "AIRFLOW_ADMIN_PASSWORD", "GRAFANA_ADMIN_PASSWORD"):
         assert environment[variable] == ""
@@ -160,7 +160,7 @@ def test_all_components_share_the_same_secrets() -> None:
         assert len({SERVICES[name]["environment"][variable] for name in AIRFLOW}) == 1
 
 
-def test_the_commands_of_airflow_s_components_are_its_own(drawn: dict[str, str]) -> None:
+def test_the_commands_are_those_of_airflow(drawn: dict[str, str]) -> None:
     from airflow.cli.cli_parser import get_parser
 
     services = compose(drawn)["services"]
@@ -174,7 +174,7 @@ def test_the_commands_of_airflow_s_components_are_its_own(drawn: dict[str, str])
     assert os.access(PROJECT / "deploy/setup", os.X_OK)
 
 
-def test_a_worker_finds_what_it_imports() -> None:
+def test_a_worker_finds_its_imports() -> None:
     """Celery 5.7 no longer had what the provider takes from it: no worker started."""
     importlib.import_module("airflow.providers.celery.executors.celery_executor_utils")
 
@@ -185,7 +185,7 @@ def test_the_command_of_the_sandbox_is_its_own(drawn: dict[str, str]) -> None:
     parser().parse_args(arguments)
 
 
-def test_the_watch_over_alarms_looks_at_once_and_is_healthy_while_it_can_tell(
+def test_the_health_service_checks_at_once_and_is_healthy_while_it_can_send(
     drawn: dict[str, str], warehouse_uri: str, tmp_path: Path
 ) -> None:
     service = compose(drawn)["services"]["alarms"]
@@ -214,13 +214,13 @@ def first_look(service: Mapping[str, Any], environment: Mapping[str, str]) -> tu
     return json.loads(said)["state"], healthy
 
 
-def test_the_pool_of_the_alarms_is_the_one_that_setup_makes() -> None:
+def test_the_pool_of_the_alarms_is_created_by_setup() -> None:
     rules = (PROJECT / "deploy/monitoring/rules.yaml").read_text()
     assert " ".join(rules.split()).count(f"airflow pools set {pool.NAME} {pool.SLOTS}") == 1
     assert set(re.findall(r'pool_name="(\w+)"', rules)) == {pool.NAME}
 
 
-def test_what_monitoring_mounts_names_what_is_there() -> None:
+def test_monitoring_mounts_exist() -> None:
     prometheus = yaml.safe_load((PROJECT / "deploy/monitoring/prometheus.yaml").read_text())
     targets = [
         target
@@ -275,7 +275,7 @@ class TestDockerfile:
         }
         assert targets <= stages
 
-    def test_what_is_copied_is_there_and_not_ignored(self) -> None:
+    def test_copied_paths_exist_and_are_not_ignored(self) -> None:
         admitted = (PROJECT / ".dockerignore").read_text().splitlines()
         for line in re.findall(r"^COPY (?!--from)(.+)$", self.TEXT, re.MULTILINE):
             for source in line.split()[:-1]:

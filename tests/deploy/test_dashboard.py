@@ -9,7 +9,7 @@ DASHBOARD = PROJECT / "deploy/monitoring/grafana/dashboards/bms.json"
 SENDERS = [*PROJECT.glob("plugins/**/*.py"), PROJECT / "include/bms_flows/monitoring/gauges.py"]
 
 
-def test_it_shows_what_is_sent_and_nothing_else() -> None:
+def test_the_dashboard_shows_only_emitted_metrics() -> None:
     shown = set()
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:

@@ -66,7 +66,7 @@ def test_the_sandbox_imports_nothing_of_the_project_or_of_airflow() -> None:
         ".env",
     ],
 )
-def test_what_to_change_for_production_is_listed_in_one_place(named: str) -> None:
+def test_production_changes_are_listed_in_one_place(named: str) -> None:
     text = Path(PROJECT / "docs/security.md").read_text()
     section = text.partition("\n## Change before production\n")[2].partition("\n## ")[0]
     assert named in section

@@ -12,7 +12,7 @@ VALUES: dict[str, Any] = yaml.safe_load(FILE.read_text())
 COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
 
 
-def test_airflow_is_the_image_s() -> None:
+def test_airflow_comes_from_the_image() -> None:
     (version,) = re.findall(
         r"^ARG AIRFLOW=(.+)$", (PROJECT / "Dockerfile").read_text(), re.MULTILINE
     )
@@ -21,13 +21,13 @@ def test_airflow_is_the_image_s() -> None:
     assert VALUES["images"]["airflow"]["tag"] == image.partition(":")[2]
 
 
-def test_no_secret_stands_in_it() -> None:
+def test_the_manifest_contains_no_secret() -> None:
     assert re.findall(r"(?i)password|://\w+:\w+@", FILE.read_text()) == []
     for each in VALUES["secret"]:
         assert each.keys() == {"envName", "secretName", "secretKey"}
 
 
-def test_paths_are_the_image_s_and_setup_makes_the_schemas_and_the_pool() -> None:
+def test_paths_exist_in_the_image_and_setup_creates_schemas_and_pool() -> None:
     text = (PROJECT / "Dockerfile").read_text()
     given = {each["name"]: each["value"] for each in VALUES["env"]}
     for name in ("AIRFLOW__CORE__DAGS_FOLDER", "AIRFLOW__CORE__PLUGINS_FOLDER"):

@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 from tests.deploy.compose import draw_secrets
 
 
-def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+def test_the_file_is_private_to_its_owner(tmp_path: Path) -> None:
     draw_secrets(tmp_path)
     assert stat.S_IMODE((tmp_path / ".env").stat().st_mode) == 0o600
 
@@ -18,7 +18,7 @@ def test_two_checkouts_share_no_secret(tmp_path: Path) -> None:
     assert not one & other
 
 
-def test_a_second_run_changes_nothing_and_adds_what_is_new(tmp_path: Path) -> None:
+def test_a_second_run_adds_only_missing_values(tmp_path: Path) -> None:
     first = draw_secrets(tmp_path)
     assert draw_secrets(tmp_path) == first
     kept = [line for line in first.splitlines() if not line.startswith("REDIS_PASSWORD=")]
@@ -35,7 +35,7 @@ def test_a_last_line_without_its_end_stays_a_line_of_its_own(tmp_path: Path) -> 
     assert drawn[1].startswith("AIRFLOW_ADMIN_PASSWORD=")
 
 
-def test_every_secret_is_long_and_the_key_is_one(drawn: dict[str, str]) -> None:
+def test_every_secret_is_long_and_the_key_is_a_fernet_key(drawn: dict[str, str]) -> None:
     assert min(map(len, drawn.values())) >= 32
     Fernet(drawn["AIRFLOW_FERNET_KEY"])
     assert drawn["BMS_WAREHOUSE_PASSWORD"] in drawn["AIRFLOW_CONN_BMS_WAREHOUSE"]

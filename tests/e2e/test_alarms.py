@@ -54,7 +54,7 @@ def run(airflow: Airflow, dag: str) -> str:
     return airflow.runs(dag)[name]
 
 
-def test_a_red_task_is_one_message_and_its_end_another(
+def test_a_failed_task_sends_one_alarm_and_one_recovery(
     stack: Running, airflow: Airflow, messages: Webhook, grant: Callable[..., None]
 ) -> None:
     def told() -> list[str]:

@@ -181,7 +181,7 @@ def fresh(stand: Stand) -> None:
     assert stand.sql("select subject from bms.alarm where recovered_at is null") == []
 
 
-def test_metrics_arrive_and_lineage_has_row_counts(stand: Stand) -> None:
+def test_metrics_are_received_and_lineage_has_row_counts(stand: Stand) -> None:
     fresh(stand)
 
     def sent() -> set[tuple[str, ...]]:
@@ -224,7 +224,7 @@ def test_a_run_that_fails(stand: Stand, figure: Figure) -> None:
     figure(trouble.is_over())
 
 
-def test_a_try_that_is_followed_by_another_tells_nothing(stand: Stand) -> None:
+def test_a_retried_attempt_sends_no_alarm(stand: Stand) -> None:
     fresh(stand)
     before = len(stand.messages.taken)
     fault = {"kind": "503", "operation": "list_contacts", "retry_after": 0.0}
@@ -243,7 +243,7 @@ def test_a_try_that_is_followed_by_another_tells_nothing(stand: Stand) -> None:
     assert "(failed)" not in "".join(stand.messages.titles[before:])
 
 
-def test_an_empty_answer(stand: Stand, figure: Figure) -> None:
+def test_an_empty_response(stand: Stand, figure: Figure) -> None:
     fresh(stand)
     trouble = Trouble(stand, "The service answers with nothing", "the task's callback", stand.look)
     stand.sandbox("POST", "/faults", {"kind": "empty_list", "operation": "list_contacts"})
@@ -282,7 +282,7 @@ def test_a_dag_that_is_paused(stand: Stand, figure: Figure) -> None:
     figure(trouble.is_over())
 
 
-def test_a_run_that_can_not_begin(stand: Stand, figure: Figure) -> None:
+def test_a_run_that_cannot_start(stand: Stand, figure: Figure) -> None:
     fresh(stand)
     trouble = Trouble(stand, "The tasks' pool is missing", "Airflow's deadline", stand.look)
     run = stand.airflow.trigger(STUCK)
@@ -297,7 +297,7 @@ def test_a_run_that_can_not_begin(stand: Stand, figure: Figure) -> None:
     figure(trouble.is_over())
 
 
-def test_a_scheduler_that_is_dead(stand: Stand, figure: Figure, tmp_path: Path) -> None:
+def test_a_scheduler_that_stopped(stand: Stand, figure: Figure, tmp_path: Path) -> None:
     """The health command checks instead of Airflow, as cron would run it."""
     codes: list[int] = []
 

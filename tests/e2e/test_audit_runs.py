@@ -38,7 +38,7 @@ def query(stack: Running, statement: str) -> list[tuple[Any, ...]]:
         return connection.execute(statement.encode()).fetchall()
 
 
-def test_the_probe_keeps_what_it_was_told(stack: Running, airflow: Airflow) -> None:
+def test_the_probe_stores_its_findings(stack: Running, airflow: Airflow) -> None:
     run = ran(airflow, "service_contract")
     told = airflow.result("service_contract", run, "probe")
     kept = dict(query(stack, "select finding, value from bms.contract where state = 'known'"))
@@ -54,7 +54,7 @@ def test_the_probe_keeps_what_it_was_told(stack: Running, airflow: Airflow) -> N
     assert requests < 80
 
 
-def test_the_audit_says_a_word_on_each_day(stack: Running, airflow: Airflow) -> None:
+def test_the_audit_reports_on_each_day(stack: Running, airflow: Airflow) -> None:
     last = datetime.now(ZoneInfo("Europe/Paris")).date() - timedelta(days=1)
     days = {"start_date": str(last - timedelta(days=6)), "end_date": str(last), "entities": [1]}
     ran(airflow, "invoice_extraction", **days)

@@ -113,7 +113,7 @@ def test_a_reject_file_is_downloaded_from_the_frame(board: Page, drop: int) -> N
     assert "710001" not in content
 
 
-def test_the_board_is_used_by_keyboard(board: Page) -> None:
+def test_the_board_works_by_keyboard(board: Page) -> None:
     board.goto("/bms/")
     board.keyboard.press("Tab")
     expect(board.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -164,9 +164,7 @@ def test_the_board_follows_airflow_s_own_theme(board: Page) -> None:
     assert (light, dark) == ("rgb(255, 255, 255)", "rgb(17, 17, 19)")
 
 
-def test_nobody_is_shown_anything_before_signing_in(
-    browser: Browser, stack: Running, drop: int
-) -> None:
+def test_every_page_requires_sign_in(browser: Browser, stack: Running, drop: int) -> None:
     context = browser.new_context(base_url=stack.url)
     places = (
         "/",

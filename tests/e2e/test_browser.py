@@ -31,7 +31,7 @@ def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:
     context.close()
 
 
-def test_the_connection_stands_on_the_connections_page(page: Page) -> None:
+def test_the_connections_page_lists_the_connection(page: Page) -> None:
     row = connection_row(page)
     expect(row).to_contain_text("bms_default")
     expect(row).to_contain_text("http://127.0.0.1:")
@@ -71,7 +71,9 @@ def test_the_form_of_the_stored_connection_shows_its_extras_and_not_its_secret(
         expect_field(form, name)
 
 
-def test_test_says_which_scopes_are_granted(page: Page, picture: Callable[[str], None]) -> None:
+def test_the_connection_test_lists_the_granted_scopes(
+    page: Page, picture: Callable[[str], None]
+) -> None:
     connection_row(page).get_by_label("Test Connection").click()
     result = page.get_by_text("Token received, valid for 3600 seconds. Granted: read:consultant")
     expect(result).to_be_visible()
@@ -115,7 +117,7 @@ def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
     picture("grid")
 
 
-def test_the_dag_tells_what_it_does(page: Page) -> None:
+def test_the_dag_page_shows_its_documentation(page: Page) -> None:
     page.goto("/dags/invoice_extraction")
     page.get_by_role("button", name="Dag Docs").click()
     text = page.get_by_role("dialog")

@@ -172,7 +172,7 @@ def watching(watched: Watched) -> Iterator[None]:
     watched.look()
 
 
-def test_no_metric_shows_anything_planted(played: Played, figure: Callable[[str], None]) -> None:
+def test_no_metric_contains_a_canary(played: Played, figure: Callable[[str], None]) -> None:
     lines = list(played.metrics.lines)
     assert any("bms.rows" in line and "resource=employee" in line for line in lines)
     assert any("airflow" in line and "employee_onboarding" in line for line in lines)
@@ -180,7 +180,7 @@ def test_no_metric_shows_anything_planted(played: Played, figure: Callable[[str]
     figure(f"{len(lines)} metrics")
 
 
-def test_no_lineage_shows_anything_planted(played: Played, figure: Callable[[str], None]) -> None:
+def test_no_lineage_event_contains_a_canary(played: Played, figure: Callable[[str], None]) -> None:
     events = played.lineage.read_text().splitlines()
     assert {json.loads(event)["eventType"] for event in events} >= {"START", "COMPLETE", "FAIL"}
     assert any("employee_onboarding" in event for event in events)
@@ -188,9 +188,7 @@ def test_no_lineage_shows_anything_planted(played: Played, figure: Callable[[str
     figure(f"{len(events)} lineage events")
 
 
-def test_no_asset_event_shows_anything_planted(
-    played: Played, figure: Callable[[str], None]
-) -> None:
+def test_no_asset_event_contains_a_canary(played: Played, figure: Callable[[str], None]) -> None:
     metadata = played.stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
     with psycopg.connect(metadata.replace("+psycopg2", "")) as connection:
         extras = [str(row[0]) for row in connection.execute("select extra from asset_event")]
@@ -200,9 +198,7 @@ def test_no_asset_event_shows_anything_planted(
     figure(f"{len(extras)} asset events with their extra")
 
 
-def test_no_temporary_file_shows_anything_planted(
-    played: Played, figure: Callable[[str], None]
-) -> None:
+def test_no_temporary_file_contains_a_canary(played: Played, figure: Callable[[str], None]) -> None:
     watched = played.watched
     assert watched.looks > 100
     shown = {str(path): seen(each, played.planted) for path, each in watched.contents.items()}
@@ -210,7 +206,7 @@ def test_no_temporary_file_shows_anything_planted(
     figure(f"{len(watched.contents)} temporary files, looked at {watched.looks:,} times")
 
 
-def test_a_half_written_file_is_its_owners_alone_and_none_is_left(
+def test_temporary_files_are_private_and_removed(
     played: Played, figure: Callable[[str], None]
 ) -> None:
     watched = played.watched
@@ -219,7 +215,7 @@ def test_a_half_written_file_is_its_owners_alone_and_none_is_left(
     figure(f"{len(watched.modes)} half-written files seen, each 0600")
 
 
-def test_no_file_of_the_data_root_has_a_secret_or_is_anybodys(played: Played) -> None:
+def test_no_data_file_contains_a_secret_or_is_world_readable(played: Played) -> None:
     secrets = {what: played.planted[what] for what in ("secret", "token")}
     files = [path for path in played.watched.data.rglob("*") if path.is_file()]
     people = [path for path in files if seen(path.read_bytes(), PLANTED)]

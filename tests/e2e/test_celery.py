@@ -129,7 +129,7 @@ def warehouse(topology: Topology) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_the_pool_stands_before_anything_runs(airflow: Airflow) -> None:
+def test_the_pool_exists_before_the_first_run(airflow: Airflow) -> None:
     stands = airflow.call("GET", f"/pools/{pool.NAME}")
     found = {
         "pool": stands["name"],
@@ -139,7 +139,7 @@ def test_the_pool_stands_before_anything_runs(airflow: Airflow) -> None:
     airflow.call("PATCH", f"/pools/{pool.NAME}?update_mask=slots", {**found, "slots": SLOTS})
 
 
-def test_a_killed_worker_costs_nothing(
+def test_a_killed_worker_loses_nothing(
     topology: Topology,
     airflow: Airflow,
     sandbox: Sandbox,
@@ -201,7 +201,7 @@ def made(sandbox: Sandbox) -> int:
     return len(sandbox.truth()["created"]["employees"])
 
 
-def test_no_invoice_is_lost_and_none_is_there_twice(
+def test_no_invoice_is_lost_or_duplicated(
     sandbox: Sandbox, warehouse: psycopg.Connection[Any]
 ) -> None:
     """Scheduled runs read other days meanwhile; the query ignores these days."""
@@ -249,7 +249,7 @@ def test_every_row_of_the_drop_is_created_once(
     assert [each for each in listed["Contents"] if "receipt" in each["Key"]]
 
 
-def test_every_dag_runs_to_a_good_end(airflow: Airflow) -> None:
+def test_every_dag_succeeds(airflow: Airflow) -> None:
     others = dags(airflow) - STARTED_BY_DROPS - {"invoice_extraction", "inbox_dispatch"}
     triggered = {dag: airflow.trigger(dag) for dag in sorted(others)}
 
@@ -263,7 +263,7 @@ def test_every_dag_runs_to_a_good_end(airflow: Airflow) -> None:
     assert set(dispatches.values()) == {"success"}, dispatches
 
 
-def test_both_workers_worked_each_on_its_own_disk(topology: Topology) -> None:
+def test_both_workers_used_their_own_disks(topology: Topology) -> None:
     ran = {
         worker: {path.parts for path in (topology.home(worker) / "airflow/logs").rglob("task_id=*")}
         for worker in WORKERS

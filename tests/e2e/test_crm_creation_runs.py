@@ -82,7 +82,7 @@ def drops(stack: Running, airflow: Airflow) -> Drops:
 
 
 @pytest.mark.parametrize("inbox", FLOWS)
-def test_a_file_gets_into_the_crm(inbox: str, drops: Drops) -> None:
+def test_a_file_is_created_in_the_crm(inbox: str, drops: Drops) -> None:
     outcome = drops.drop(inbox, f"{inbox}.csv", ROWS[inbox])
     assert outcome["created"] == 1
     assert outcome["rejected"] == ROWS[inbox].count("\r\n") - 1
@@ -92,7 +92,7 @@ def test_a_file_gets_into_the_crm(inbox: str, drops: Drops) -> None:
     assert templates == {"_LISEZMOI.txt", f"_modele_{inbox}.csv", f"_modele_{inbox}.xlsx"}
 
 
-def test_a_changed_contact_is_told_field_by_field_and_once(drops: Drops) -> None:
+def test_a_changed_contact_is_reported_once_by_field(drops: Drops) -> None:
     """Continues with the file above, whose values are the agreed base."""
     changed = ROWS["contacts"].partition("\r\n")[0].replace("Lyon", "Nantes") + "\r\n"
     outcome = drops.drop("contacts", "moved.csv", changed)

@@ -91,7 +91,7 @@ def test_no_logical_date_means_yesterday(windows: dict[str, list[str]]) -> None:
     assert windows["12"] == day(f"{yesterday():%Y-%m-%d}")
 
 
-def test_given_days_are_read_and_no_other(windows: dict[str, list[str]]) -> None:
+def test_only_the_given_days_are_read(windows: dict[str, list[str]]) -> None:
     assert windows["13"] == ["2026-02-01/2026-02-28"]
 
 

@@ -251,7 +251,7 @@ def test_every_durable_step_is_seen(steps: dict[str, int], figure: Callable[[str
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_killed_tasks_go_on_without_a_double_or_a_loss(
+def test_killed_tasks_resume_without_duplicates_or_losses(
     fault: str, play: Play, steps: dict[str, int], figure: Callable[[str], None]
 ) -> None:
     wave = cells(steps, Random(4))[fault]

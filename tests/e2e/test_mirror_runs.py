@@ -131,7 +131,9 @@ def test_employees_of_one_entity_without_details(
     assert [(entity, read, told["details_read"]) for entity, read, told in runs] == [(1, 40, 0)]
 
 
-def test_a_whole_run_has_all_that_the_service_has(mirrors: Mirrors, whole: dict[str, str]) -> None:
+def test_a_complete_run_has_every_row_of_the_service(
+    mirrors: Mirrors, whole: dict[str, str]
+) -> None:
     assert whole
     for table, resource, key in (
         ("contact", "contacts", "id"),
@@ -144,9 +146,7 @@ def test_a_whole_run_has_all_that_the_service_has(mirrors: Mirrors, whole: dict[
         assert all(detailed for _, detailed in rows)
 
 
-def test_private_fields_are_in_their_own_schema_alone(
-    mirrors: Mirrors, whole: dict[str, str]
-) -> None:
+def test_private_fields_are_only_in_their_schema(mirrors: Mirrors, whole: dict[str, str]) -> None:
     """They are absent from other tables and files, and from Airflow's database and logs."""
     assert whole
     apart = "select count(*) from bms_private.employee_private where address = %s"
@@ -204,16 +204,14 @@ def test_a_second_run_writes_nothing_and_a_change_is_one_version(
     assert mirrors.query(versions) == [(stood + 2,)]
 
 
-def test_in_full_every_detail_is_read_again(mirrors: Mirrors, whole: dict[str, str]) -> None:
+def test_a_full_run_reads_every_detail_again(mirrors: Mirrors, whole: dict[str, str]) -> None:
     assert whole
     [run] = mirrors.run((CONSULTANTS, {"full": True}))
     manifest = mirrors.manifest(CONSULTANTS, run)
     assert manifest["details_read"] == manifest["rows_read"] == manifest["unchanged"]
 
 
-def test_the_log_tells_of_each_pass_and_of_the_details(
-    mirrors: Mirrors, whole: dict[str, str]
-) -> None:
+def test_the_log_reports_each_pass_and_the_details(mirrors: Mirrors, whole: dict[str, str]) -> None:
     run = whole[CONTACTS]
     path = f"/dags/{CONTACTS}/dagRuns/{run}/taskInstances/sync/logs/1"
     told = json.dumps(mirrors.airflow.call("GET", path), ensure_ascii=False)

@@ -102,11 +102,11 @@ def planted(sandbox: Sandbox) -> Mapping[str, tuple[str, ...]]:
     return {**PLANTED, **secrets_of(sandbox)}
 
 
-def test_the_runs_asked_before_they_created(played: Playing) -> None:
+def test_the_runs_waited_for_approval_before_creating(played: Playing) -> None:
     assert len(played.shown) >= 2
 
 
-def test_nothing_planted_is_in_the_metadata_database(
+def test_the_metadata_database_contains_no_canary(
     played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
 ) -> None:
     """Covers every table and column: XCom, rendered fields, approval requests, asset events, connections."""
@@ -133,7 +133,7 @@ def found(connection: psycopg.Connection[Any], table: str, text: str) -> int:
     return int(hits[0]) if hits else 0
 
 
-def test_nothing_planted_is_in_a_log(
+def test_no_log_contains_a_canary(
     played: Playing, planted: Mapping[str, tuple[str, ...]], stack: Running
 ) -> None:
     assert played.shown
@@ -146,7 +146,7 @@ def test_nothing_planted_is_in_a_log(
                 assert text not in content, f"{what} in {path.relative_to(stack.paths.logs)}"
 
 
-def test_nothing_planted_is_in_a_question_that_was_asked(
+def test_no_approval_request_contains_a_canary(
     played: Playing, planted: Mapping[str, tuple[str, ...]]
 ) -> None:
     for shown in played.shown:

@@ -104,7 +104,7 @@ def drops(stack: Running, airflow: Airflow, inbox: Path) -> Drops:
     return played
 
 
-def test_every_file_has_one_run_and_ends_well(drops: Drops) -> None:
+def test_every_file_has_one_successful_run(drops: Drops) -> None:
     states = drops.airflow.runs(DAG)
     runs = drops.named()
     assert len(set(runs.values())) == len(DROPS)
@@ -112,22 +112,24 @@ def test_every_file_has_one_run_and_ends_well(drops: Drops) -> None:
     assert len(states) == len(DROPS)
 
 
-def test_an_approved_plan_is_applied_and_its_bad_row_comes_back(drops: Drops) -> None:
+def test_an_approved_plan_is_applied_and_its_invalid_row_is_rejected(drops: Drops) -> None:
     outcome = drops.outcome("approved")
     assert (outcome["created"], outcome["rejected"], outcome["waiting"]) == (3, 1, 0)
 
 
 @pytest.mark.parametrize("kind", ["rejected", "unanswered"])
-def test_without_a_yes_nothing_is_created_and_all_is_reported(drops: Drops, kind: str) -> None:
+def test_without_approval_nothing_is_created_and_all_rows_are_reported(
+    drops: Drops, kind: str
+) -> None:
     outcome = drops.outcome(kind)
     assert (outcome["created"], outcome["waiting"]) == (0, 3)
 
 
-def test_nobody_is_asked_about_a_small_plan(drops: Drops) -> None:
+def test_a_small_plan_needs_no_approval(drops: Drops) -> None:
     assert drops.outcome("few")["created"] == 1
 
 
-def test_the_reports_lie_there_and_the_inbox_is_empty(drops: Drops, inbox: Path) -> None:
+def test_the_reports_exist_and_the_inbox_is_empty(drops: Drops, inbox: Path) -> None:
     for kind in DROPS:
         folder = inbox.parent.parent / drops.outcome(kind)["report"]
         names = {path.name for path in folder.iterdir()}
@@ -172,7 +174,7 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
         assert SECRET_NAME not in log.read_text(errors="replace"), log
 
 
-def test_a_line_in_doubt_is_decided_in_airflow(
+def test_a_row_in_review_is_decided_in_airflow(
     drops: Drops, airflow: Airflow, stack: Running, inbox: Path
 ) -> None:
     """Equal names and start dates with different payroll numbers need a reviewer's decision."""

@@ -142,7 +142,7 @@ def test_a_drop_being_created(
     assert story.wrong == []
 
 
-def test_days_that_are_held_are_not_another_s_by_its_clock(
+def test_leased_days_are_not_taken_over_by_a_fast_clock(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     uri, root = here.warehouse(killing.before), str(tmp_path / "held")
@@ -152,7 +152,7 @@ def test_days_that_are_held_are_not_another_s_by_its_clock(
         assert flows.run(Ahead(other, JUMPS[0]), context=SPAWN).kind == "Busy"
 
 
-def test_who_dies_with_its_clock_ahead_holds_days_no_longer_than_others(
+def test_a_dead_worker_with_a_fast_clock_holds_days_no_longer(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     uri = here.warehouse(killing.before)
@@ -162,7 +162,7 @@ def test_who_dies_with_its_clock_ahead_holds_days_no_longer_than_others(
     assert 0 < scalar(uri, left) <= leases.LIFE.total_seconds()
 
 
-def test_a_file_that_is_held_is_not_another_s_by_its_clock(here: WarehouseServer) -> None:
+def test_a_claimed_file_is_not_taken_over_by_a_fast_clock(here: WarehouseServer) -> None:
     uri, seen = here.warehouse(), FoundFile("a.csv", 1, "1")
     engine = database.connect(uri)
     claim.claim_file(engine, "employee", seen)

@@ -16,7 +16,7 @@ GOOD = Outcome(
 )
 
 
-def test_what_a_new_record_may_leave_out_may_be_null_however_deep() -> None:
+def test_optional_fields_of_a_new_record_can_be_null_at_any_depth() -> None:
     skill: dict[str, Any] = {"type": "object", "properties": {"level": {"type": "integer"}}}
     schema: dict[str, Any] = {
         "properties": {"skills": {"items": {"$ref": "#/components/schemas/Skill"}}}
@@ -36,7 +36,7 @@ def test_what_a_new_record_may_leave_out_may_be_null_however_deep() -> None:
         (replace(GOOD, unanswered=["read_contact"]), False),
     ],
 )
-def test_an_operation_that_was_never_reached_is_no_proof(found: Outcome, *, good: bool) -> None:
+def test_a_fault_that_was_never_reached_is_no_proof(found: Outcome, *, good: bool) -> None:
     assert found.good is good
 
 

@@ -68,7 +68,7 @@ def half_written(root: Path) -> Iterator[Path]:
             yield each  # of an extraction
 
 
-def test_where_an_extraction_lands(
+def test_extraction_without_disk_space(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
     """At the beginning of each file: raw answers, Parquet, the reports of finance."""
@@ -85,7 +85,7 @@ def test_where_an_extraction_lands(
     assert story.wrong == []
 
 
-def test_where_a_sync_lands(
+def test_sync_without_disk_space(
     here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
     story = Story("a disk full where a sync lands its answers")
@@ -100,7 +100,7 @@ def test_where_a_sync_lands(
     assert story.wrong == []
 
 
-def test_where_reports_are_written(drop: Drop, tmp_path: Path, figure: Figure) -> None:
+def test_reports_without_disk_space(drop: Drop, tmp_path: Path, figure: Figure) -> None:
     """created.csv, needs_review.csv, the rejected rows, the receipt: it is there last or not at all."""
     story = Story("a disk full where a drop's report is written")
     run, undisturbed = drop(), tmp_path / "undisturbed"
@@ -158,7 +158,7 @@ def test_a_disk_that_is_really_full(
     assert any("DiskFull" in each for each in story.endings)
 
 
-def test_where_postgresql_keeps_its_tables(
+def test_postgresql_without_space_for_its_tables(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
     """The tables of this warehouse are on a separate disk, on which a load finds less and less room."""
@@ -218,7 +218,7 @@ def number(segment: Path) -> int:
     return int(segment.name[8:16], 16) * 256 + int(segment.name[16:], 16)
 
 
-def test_where_postgresql_keeps_its_log(
+def test_postgresql_without_space_for_its_log(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
     """There is room for a part of the log that a load needs: PostgreSQL ends in disorder, in mid-load."""

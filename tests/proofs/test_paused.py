@@ -45,7 +45,7 @@ def run_out(uri: str) -> None:
     engine.dispose()
 
 
-def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
+def test_an_extraction_publishes_nothing_after_its_lease_was_taken_over(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
     story = Story("an extraction that paused past its lease")
@@ -73,7 +73,7 @@ def test_an_extraction_publishes_nothing_once_its_days_are_another_s(
     assert story.wrong == []
 
 
-def test_a_creation_creates_nobody_twice(
+def test_a_creation_creates_no_duplicate(
     here: WarehouseServer, sandbox: Sandbox, drop: Drop, figure: Figure
 ) -> None:
     """Before, in and after each POST and each commit."""

@@ -145,7 +145,7 @@ def test_many_redated_invoices_are_no_loss(march: Company, warehouse: Engine) ->
         assert state(warehouse, 1000 + n)[:3] == (date(2026, 3, 17), "first", False)
 
 
-def test_nothing_is_asked_for_where_nothing_is_missing(march: Company) -> None:
+def test_no_request_is_sent_where_nothing_is_missing(march: Company) -> None:
     march.service.asked.clear()
     march.read(date(2026, 3, 10))
     assert march.service.asked == [Window(date(2026, 3, 10), date(2026, 3, 10))]

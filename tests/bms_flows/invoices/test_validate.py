@@ -76,7 +76,7 @@ def test_a_loss_is_a_violation_of_its_days(
     assert (violation.code, violation.days) == (code, days)
 
 
-def test_a_currency_that_is_gone_is_a_violation_of_the_days_that_had_it() -> None:
+def test_a_missing_currency_is_a_violation_of_its_days() -> None:
     stored = {"EUR": dict.fromkeys(WEEK, 18), "USD": {MONDAY: 2, MONDAY + DAY: 3}}
     history = replace(HISTORY, stored_currencies=stored)
     [violation] = violations(replace(GOOD, currencies={"EUR": {*WEEK}}), history)

@@ -124,7 +124,7 @@ def test_a_row_typed_in_by_hand_after_a_failed_send_is_not_created(
 
 
 @pytest.mark.parametrize("resource", FILES)
-def test_a_record_that_may_be_the_row_s_is_asked_about_before_sending(
+def test_a_possible_match_found_before_sending_goes_to_review(
     resource: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     this = drop(FILES[resource], resource)
@@ -156,7 +156,7 @@ def test_differences_to_a_record_typed_in_by_hand_are_shown(
     ]
 
 
-def test_a_ledger_restored_to_before_the_send_creates_nobody_twice(
+def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
     sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     this = drop(FILES["contact"], "contact")

@@ -43,7 +43,7 @@ def made(sandbox: Sandbox, resource: str = "contacts") -> int:
 
 
 @pytest.mark.parametrize("resource", TWO)
-def test_a_file_gets_into_the_crm_once(resource: str, sandbox: Sandbox, drop: Drop) -> None:
+def test_a_file_is_created_in_the_crm_once(resource: str, sandbox: Sandbox, drop: Drop) -> None:
     first = run(drop(TWO[resource], resource))
     assert ended(first) == {"created": 2}
     assert ended(run(drop(TWO[resource] + b"\n", resource))) == {"already_there": 2}
@@ -56,7 +56,7 @@ def test_a_file_gets_into_the_crm_once(resource: str, sandbox: Sandbox, drop: Dr
     assert {"last_name", "first_name", "email"} <= set(first[0].verified)
 
 
-def test_an_answer_without_a_readable_id_is_settled_by_listing(
+def test_a_response_without_a_readable_id_is_settled_by_the_list(
     sandbox: Sandbox, drop: Drop
 ) -> None:
     sandbox.set_clock(datetime.now(UTC), frozen=False)
@@ -75,7 +75,7 @@ def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Dr
 
 @pytest.mark.parametrize("ours", [True, False], ids=["created by us", "matched"])
 @pytest.mark.parametrize("listed", [True, False], ids=["listed as deleted", "not listed"])
-def test_a_record_that_is_gone_gives_way_to_one_that_lives(
+def test_a_live_record_replaces_a_deleted_match(
     ours: bool, listed: bool, sandbox: Sandbox, drop: Drop
 ) -> None:
     """Two contacts merged in the CRM: one is deleted, the other has its address and name."""
@@ -100,7 +100,7 @@ def test_a_record_that_is_gone_gives_way_to_one_that_lives(
     assert made(sandbox) == ours
 
 
-def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop: Drop) -> None:
+def test_a_changed_address_is_a_difference_not_a_new_contact(sandbox: Sandbox, drop: Drop) -> None:
     """Found by the mobile; and after the first match, by that match alone."""
     known = inserted(sandbox, email="old@depot.example", phone_mobile_number="+33600000003")
     [outcome] = run(drop(people("contact", ALICE), "contact"))
@@ -123,7 +123,7 @@ def test_a_changed_address_is_a_change_and_no_new_contact(sandbox: Sandbox, drop
     ],
     ids=["e-mail", "phone", "name and company", "deleted", "deleted and not listed"],
 )
-def test_what_may_be_another_person_is_for_a_person(
+def test_a_possible_namesake_goes_to_review(
     given: dict[str, Any], code: str, listed: bool, sandbox: Sandbox, drop: Drop
 ) -> None:
     sandbox.set_dialect(all_includes_deleted=listed)
@@ -134,7 +134,7 @@ def test_what_may_be_another_person_is_for_a_person(
     assert made(sandbox) == 0
 
 
-def test_rows_that_may_be_one_person_are_not_both_created(sandbox: Sandbox, drop: Drop) -> None:
+def test_possibly_equal_rows_are_not_both_created(sandbox: Sandbox, drop: Drop) -> None:
     rows = (
         "Girard;Alice;alice@depot.example;06 00 00 00 03;;",
         "Girard;Alice;a.girard@depot.example;0600000003;;",
@@ -151,13 +151,13 @@ def test_rows_that_may_be_one_person_are_not_both_created(sandbox: Sandbox, drop
     assert made(sandbox) == 1
 
 
-def test_a_row_that_nothing_tells_from_others_is_refused(drop: Drop) -> None:
+def test_a_row_without_a_distinguishing_field_is_refused(drop: Drop) -> None:
     rows = ("Girard;Alice;;01 42 68 53 00;;", "Girard;Alice;alice at depot;;;")
     outcomes = run(drop(people("contact", *rows), "contact"))
     assert codes(outcomes) == ["no_key", "bad_email"]
 
 
-def test_a_list_that_moves_hides_no_contact(sandbox: Sandbox, drop: Drop) -> None:
+def test_a_list_that_shifts_between_pages_hides_no_contact(sandbox: Sandbox, drop: Drop) -> None:
     """A row inserted in front of the list between two pages pushes others to pages already read."""
     known = inserted(sandbox, email="alice@depot.example")
     sandbox.set_fault("page_insert", "list_contacts", count=3)
@@ -224,7 +224,7 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     ],
 )
 @pytest.mark.parametrize("resource", TWO)
-def test_an_address_in_another_form_is_asked_about(
+def test_an_address_in_another_form_goes_to_review(
     resource: str, address: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     given = {"last_name": "Girard", "first_name": "Alice", "email": address}

@@ -71,7 +71,7 @@ def test_every_durable_step_is_seen(
 
 
 @pytest.mark.parametrize(("resource", "shape", "cell"), chosen(), ids=str)
-def test_a_killed_run_goes_on_without_a_double_or_a_loss(
+def test_a_killed_run_resumes_without_duplicates_or_losses(
     resource: str, shape: str, cell: grid.Cell, sandbox: Sandbox, drop: Drop
 ) -> None:
     result = grid.play(cell, sandbox, lambda: drop(TWO[resource], resource), KEYS, created_id=shape)

@@ -48,7 +48,7 @@ def test_every_durable_step_is_seen(drop: Drop, figure: Callable[[str], None]) -
 
 
 @pytest.mark.parametrize("cell", chosen(), ids=str)
-def test_a_killed_run_goes_on_without_a_double_or_a_loss(
+def test_a_killed_run_resumes_without_duplicates_or_losses(
     cell: grid.Cell, sandbox: Sandbox, drop: Drop
 ) -> None:
     result = grid.play(cell, sandbox, lambda: drop(PEOPLE), KEYS)

@@ -83,7 +83,9 @@ def test_a_manager_number_listed_as_text_is_read_as_a_number(sandbox: Sandbox, d
     assert created["id_manager"] == manager["id_employee"]
 
 
-def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, drop: Drop) -> None:
+def test_a_created_employee_missing_since_is_reported_as_missing(
+    sandbox: Sandbox, drop: Drop
+) -> None:
     two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
     first, other = run(drop(two))
     sandbox.edit("employees", other.guid, id_entity=2)  # no longer in the list, and there
@@ -95,7 +97,7 @@ def test_an_employee_created_and_gone_since_is_told_as_gone(sandbox: Sandbox, dr
     assert [fault.code for fault in outcomes[0].faults] == ["record_deleted"]
 
 
-def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(
+def test_a_revoked_permission_stops_the_drop_until_it_is_restored(
     sandbox: Sandbox, drop: Drop
 ) -> None:
     this = drop(PEOPLE)
@@ -107,13 +109,13 @@ def test_a_right_taken_away_stops_the_drop_which_goes_on_once_it_is_given_back(
     assert set(made(sandbox).values()) == {1}
 
 
-def test_the_same_file_again_creates_nobody(sandbox: Sandbox, drop: Drop) -> None:
+def test_the_same_file_again_creates_no_record(sandbox: Sandbox, drop: Drop) -> None:
     run(drop(PEOPLE))
     assert ended(run(drop(PEOPLE))) == {"already_there": 3}
     assert sum(made(sandbox).values()) == 3
 
 
-def test_other_data_under_a_known_key_is_told_field_by_field(drop: Drop) -> None:
+def test_other_data_under_a_known_key_is_reported_by_field(drop: Drop) -> None:
     run(drop(PEOPLE))
     [outcome] = run(drop(csv("900001;Lefebvre;Aurélie;2026-05-01;")))
     assert outcome.state == "needs_review"
@@ -122,7 +124,7 @@ def test_other_data_under_a_known_key_is_told_field_by_field(drop: Drop) -> None
     ]
 
 
-def test_the_same_person_under_another_number_is_for_a_person(sandbox: Sandbox, drop: Drop) -> None:
+def test_the_same_person_under_another_number_goes_to_review(sandbox: Sandbox, drop: Drop) -> None:
     first = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-15;")))
     [outcome] = run(drop(csv("900009;LEFÈVRE;Aurélie;15/05/2026;")))
     assert outcome.state == "needs_review"
@@ -158,7 +160,7 @@ def test_every_fault_of_a_create_ends_with_one_record_each(
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])
-def test_a_gateway_s_answer_says_nothing_about_when_the_service_has_finished(
+def test_a_gateway_response_does_not_shorten_the_settle_time(
     sandbox: Sandbox, drop: Drop, status: int
 ) -> None:
     """The gateway times out after 0.1 s, the service finishes after 1.4 s, a lookup is due every 0.2 s."""
@@ -174,7 +176,7 @@ def test_a_gateway_s_answer_says_nothing_about_when_the_service_has_finished(
     assert ended(outcomes) == {"adopted": 1}
 
 
-def test_a_create_that_waited_too_long_for_its_turn_is_not_sent(
+def test_a_create_queued_beyond_its_limit_is_not_sent(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     """It leaves within half of what a create may take or never: settling counts on that."""
@@ -213,7 +215,7 @@ def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_recor
 
 
 @pytest.mark.parametrize("number", ["4217", "00004217", "EMP-4217"])
-def test_a_number_in_another_form_is_asked_about(number: str, sandbox: Sandbox, drop: Drop) -> None:
+def test_a_number_in_another_form_goes_to_review(number: str, sandbox: Sandbox, drop: Drop) -> None:
     there = sandbox.insert("employees", id_entity=1, payroll_number=number, last_name="Autre")
     ours = "emp 04217" if number.startswith("E") else "004217"
     [outcome] = run(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
@@ -223,7 +225,7 @@ def test_a_number_in_another_form_is_asked_about(number: str, sandbox: Sandbox, 
 
 
 @pytest.mark.parametrize("number", ["4217", "04217"])
-def test_the_next_audit_names_a_double_under_another_form_of_its_number(
+def test_the_next_audit_names_a_duplicate_under_another_form_of_its_number(
     number: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     sandbox.set_dialect(stored_forms=["create_employee.payroll_number=without_zeros"])
@@ -251,7 +253,7 @@ PERSON = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026
     ],
     ids=["start date", "number"],
 )
-def test_a_person_of_another_entity_is_asked_about(
+def test_a_match_in_another_entity_goes_to_review(
     given: dict[str, str], code: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     there = sandbox.insert("employees", id_entity=2, **PERSON | given)

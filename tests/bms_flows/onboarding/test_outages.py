@@ -92,7 +92,7 @@ def test_a_rate_limit_leaves_no_row_to_a_reviewer(per_second: float) -> None:
     play(main())
 
 
-def test_a_rate_limit_of_20_a_second_costs_a_handful_of_refusals() -> None:
+def test_a_rate_limit_of_20_a_second_causes_few_refusals() -> None:
     async def main() -> None:
         ledger, service = ledger_of(200), SimulatedService(rate_limit(20))
         await retried(ledger, service)
@@ -103,7 +103,7 @@ def test_a_rate_limit_of_20_a_second_costs_a_handful_of_refusals() -> None:
 
 
 @pytest.mark.parametrize("fate", ["unavailable", "throttled", "gateway", "no_connection"])
-def test_no_other_row_is_sent_once_the_service_takes_none(fate: str) -> None:
+def test_no_row_is_sent_while_the_service_refuses_creates(fate: str) -> None:
     async def main() -> None:
         ledger = ledger_of(200)
         service = SimulatedService(lambda: fate, retry_after=3600)
@@ -116,7 +116,7 @@ def test_no_other_row_is_sent_once_the_service_takes_none(fate: str) -> None:
     play(main())
 
 
-def test_the_wait_asked_for_is_kept_to_the_retry_of_the_task() -> None:
+def test_the_retry_after_of_the_service_delays_the_retry_of_the_task() -> None:
     async def main() -> None:
         ledger = ledger_of(20)
         service = SimulatedService(outage(3000), retry_after=3600)
@@ -132,7 +132,7 @@ def test_the_wait_asked_for_is_kept_to_the_retry_of_the_task() -> None:
     play(main())
 
 
-def test_a_retry_that_meets_the_outage_still_sends_one_probe() -> None:
+def test_a_retry_during_the_outage_sends_one_probe() -> None:
     async def main() -> None:
         ledger, service = ledger_of(200), SimulatedService(outage(1e9), retry_after=3600)
         for sent in (SETTINGS.create_concurrency, 1, 1):
@@ -145,7 +145,7 @@ def test_a_retry_that_meets_the_outage_still_sends_one_probe() -> None:
     play(main())
 
 
-def test_a_row_that_is_refused_so_for_ever_comes_to_a_reviewer_in_the_end() -> None:
+def test_a_row_refused_repeatedly_goes_to_review() -> None:
     async def main() -> None:
         ledger, service = ledger_of(1), SimulatedService(lambda: "unavailable")
         for _ in range(100):

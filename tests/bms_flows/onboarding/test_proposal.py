@@ -72,7 +72,7 @@ def hired(sandbox: Sandbox) -> dict[str, Any]:
     )
 
 
-async def test_nothing_is_sent_before_somebody_agreed(
+async def test_nothing_is_sent_before_approval(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -97,7 +97,7 @@ async def test_nothing_is_sent_before_somebody_agreed(
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
-async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
+async def test_a_larger_plan_requires_another_approval_with_the_difference(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     there = hired(sandbox)
@@ -116,7 +116,7 @@ async def test_a_plan_that_would_create_more_goes_back_with_the_difference(
 
 
 @pytest.mark.parametrize(("approval", "asked"), [("never", False), (2, False), (1, True)])
-async def test_a_plan_that_the_setting_let_pass_goes_on_while_the_setting_does(
+async def test_a_plan_that_needs_no_approval_continues_while_the_setting_allows_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
 ) -> None:
     there = hired(sandbox)
@@ -155,7 +155,7 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     assert not more.decision.ask, "approved rows don't count"
 
 
-async def test_rows_that_were_created_unasked_yesterday_do_not_count(
+async def test_rows_created_without_approval_yesterday_do_not_count(
     warehouse: Engine, drop: Drop
 ) -> None:
     await asked(drop(newcomers(900000, 20)), warehouse, approval=20)
@@ -166,7 +166,7 @@ async def test_rows_that_were_created_unasked_yesterday_do_not_count(
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 
-async def test_a_dry_run_uses_up_nothing(warehouse: Engine, drop: Drop) -> None:
+async def test_a_dry_run_uses_no_quota(warehouse: Engine, drop: Drop) -> None:
     run = drop(newcomers(900000, 20))
     async with onboarding(run, warehouse, approval=20) as (place, sheet):
         day = datetime.now(UTC).date()
@@ -174,15 +174,13 @@ async def test_a_dry_run_uses_up_nothing(warehouse: Engine, drop: Drop) -> None:
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 
-async def test_two_drops_planned_at_once_do_not_both_use_up_the_day(
-    warehouse: Engine, drop: Drop
-) -> None:
+async def test_two_concurrent_plans_share_the_daily_limit(warehouse: Engine, drop: Drop) -> None:
     runs = [drop(newcomers(900000 + 100 * n, 15)) for n in range(4)]
     plans = await asyncio.gather(*(asked(run, warehouse, approval=20) for run in runs))
     assert sorted(each.decision.ask for each in plans) == [False, True, True, True]
 
 
-async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
+async def test_an_unapproved_plan_approves_no_smaller_plan(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     """One of the two was hired in between: the smaller plan is not approved either."""
@@ -196,7 +194,7 @@ async def test_a_plan_nobody_agreed_to_brings_no_smaller_one_with_it(
     assert sandbox.truth()["created"]["employees"] == []
 
 
-async def test_a_plan_that_would_create_less_goes_on_by_itself(
+async def test_a_smaller_plan_continues_without_another_approval(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
@@ -235,7 +233,7 @@ def waits(engine: Engine) -> list[int]:
 
 
 @pytest.mark.parametrize("said", [approval.approve, approval.refuse])
-async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
+async def test_a_plan_submitted_again_waits_again_for_approval(
     said: Callable[..., None], warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -254,7 +252,7 @@ async def test_a_plan_asked_about_again_waits_again_whatever_was_said_of_it(
         assert said_of(place, run, plan_id) == ("refused", "bob")
 
 
-async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
+async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(
     warehouse: Engine, drop: Drop
 ) -> None:
     """The approval's task was cleared; the plan is unchanged."""
@@ -270,7 +268,7 @@ async def test_a_no_after_a_yes_counts_until_the_plan_is_entered(
         assert said_of(place, run, plan_id) == ("applied", "ada")
 
 
-async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_new_one(
+async def test_the_board_shows_the_plan_awaiting_approval_not_the_latest_plan(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -285,7 +283,7 @@ async def test_the_board_shows_the_plan_that_is_asked_about_and_not_the_latest_n
         assert waits(warehouse) == [2]
 
 
-async def test_a_plan_refused_once_waits_again_where_another_one_came_to_it(
+async def test_a_rejected_plan_waits_again_after_another_plan_replaced_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -327,9 +325,7 @@ class StandsStill:
         return found
 
 
-async def test_a_planning_that_stood_still_takes_no_answer_back(
-    warehouse: Engine, drop: Drop
-) -> None:
+async def test_a_delayed_planning_step_withdraws_no_approval(warehouse: Engine, drop: Drop) -> None:
     run = drop(TWO)
     async with onboarding(run, warehouse, approval="always") as (place, sheet):
         still = StandsStill(place.remote)
@@ -344,7 +340,7 @@ async def test_a_planning_that_stood_still_takes_no_answer_back(
         assert said_of(place, run, plan_id) == ("approved", "ada")
 
 
-async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_entered(
+async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entered(
     warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -364,7 +360,7 @@ async def test_a_plan_whose_approval_is_taken_back_while_it_is_looked_at_is_not_
             assert connection.scalar(text("select count(*) from bms.creation")) == 0
 
 
-async def test_a_plan_falls_into_no_more_chunks_than_airflow_maps(
+async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(
     warehouse: Engine, drop: Drop
 ) -> None:
     rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAX_MAPPED_TASKS + 1))
@@ -396,7 +392,7 @@ async def in_review(
 
 
 @pytest.mark.parametrize("choice", ["create", "give_up", "candidate"])
-async def test_a_person_decides_once_and_is_named(
+async def test_a_reviewer_decides_once_and_is_recorded(
     choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -511,7 +507,7 @@ async def test_a_listed_candidate_may_be_chosen_whatever_differs(
         assert (entry.state, entry.remote_id) == (State.ADOPTED, there["guid_employee"])
 
 
-async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
+async def test_an_abandoned_row_is_sent_only_by_a_reviewer_s_decision(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -552,7 +548,7 @@ async def test_what_a_person_gave_up_is_sent_only_by_a_person_s_word(
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
-async def test_one_word_for_a_creation_is_one_more_attempt(
+async def test_a_create_decision_grants_one_more_attempt(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
@@ -571,7 +567,9 @@ async def test_one_word_for_a_creation_is_one_more_attempt(
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
 
-async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, drop: Drop) -> None:
+async def test_a_receipt_counts_every_row_without_personal_data(
+    warehouse: Engine, drop: Drop
+) -> None:
     run = drop(TWO)
     async with onboarding(run, warehouse) as (place, sheet):
         planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
@@ -591,9 +589,7 @@ async def test_a_receipt_counts_every_row_and_shows_nobody(warehouse: Engine, dr
         assert secret not in written.decode()
 
 
-def test_only_bodies_hold_personal_data_and_they_are_forgotten(
-    warehouse: Engine, drop: Drop
-) -> None:
+def test_only_bodies_hold_personal_data_and_are_deleted(warehouse: Engine, drop: Drop) -> None:
     onboard(drop(TWO))
     with warehouse.connect() as connection:
         for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
@@ -631,7 +627,7 @@ async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
         assert ended.snapshot_id is None
 
 
-async def test_the_audit_of_the_next_run_finds_a_double_once(
+async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     await asyncio.to_thread(onboard, drop(TWO))

@@ -46,7 +46,7 @@ def test_every_column_has_a_french_header_and_the_interface_s(name: str) -> None
 
 
 @pytest.mark.parametrize("name", REMOTES)
-def test_no_header_means_two_columns(name: str) -> None:
+def test_no_header_maps_to_two_columns(name: str) -> None:
     resource = REMOTES[name].resource
     headers = [
         (normalize_header(header), field.name)
@@ -81,7 +81,7 @@ def test_an_english_file_of_contacts_is_read_with_its_domains() -> None:
     assert row.values["is_lead"] is False
 
 
-def test_a_part_of_an_array_s_object_without_what_names_it_is_refused() -> None:
+def test_an_array_object_without_its_id_is_refused() -> None:
     row = Row(2, {"last_name": "A", "first_name": "B", "skill2_level": 3}, ())
     faults = rules.validate(row, rules.read(CONSULTANT))
     assert [(fault.code, fault.field) for fault in faults] == [("missing_value", "skill2_id")]
@@ -97,7 +97,7 @@ def test_objects_of_an_array_are_compared_by_what_names_them() -> None:
     assert set(found.equal) == {"skill1_id", "skill2_id", "language1_code"}
 
 
-def test_an_address_and_a_number_are_the_same_however_they_are_written() -> None:
+def test_spellings_of_an_address_or_number_are_equal() -> None:
     body = {"email": "a@MÜNCHEN.example", "phone_number": "01 42 68 53 00", "city": "Lyon"}
     record = SimpleNamespace(
         email="a@xn--mnchen-3ya.example", phone_number="+33142685300", city="LYON", country=None
@@ -105,6 +105,6 @@ def test_an_address_and_a_number_are_the_same_however_they_are_written() -> None
     assert compare(CONTACT, body, record).different == ()
 
 
-def test_what_the_detail_never_gives_back_is_named() -> None:
+def test_fields_missing_from_the_detail_are_listed() -> None:
     found = compare(CONTACT, {"phone_other_number": "06 00 00 00 09"}, SimpleNamespace())
     assert found.unreadable == ("phone_other_number",)

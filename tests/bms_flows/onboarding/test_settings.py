@@ -4,13 +4,13 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting
 
 
-def test_the_defaults_are_what_the_issue_says() -> None:
+def test_the_defaults_are_as_documented() -> None:
     settings = OnboardingSettings.from_environment({})
     assert (settings.approval, settings.settle_s, settings.create_attempts) == (20, 30, 5)
 
 
 @pytest.mark.parametrize(("text", "value"), [("always", "always"), ("never", "never"), ("0", 0)])
-def test_approval_is_a_word_or_a_number_of_rows(text: str, value: object) -> None:
+def test_approval_is_always_never_or_a_number_of_rows(text: str, value: object) -> None:
     assert OnboardingSettings.from_environment({"BMS_APPROVAL": text}).approval == value
 
 
@@ -39,6 +39,6 @@ def test_variables_are_read_beside_those_of_all_flows() -> None:
         ("BMS_CREATE_STOPPED_BY", "500"),
     ],
 )
-def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
+def test_unreadable_cells_are_reported(variable: str, text: str) -> None:
     with pytest.raises(InvalidSetting, match=variable):
         OnboardingSettings.from_environment({variable: text})

@@ -90,7 +90,7 @@ async def taking(run: Run, engine: Engine) -> AsyncIterator[Taking]:
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
-async def test_two_that_have_looked_before_either_entered_make_one_record(
+async def test_two_plans_made_before_either_entered_create_one_record(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     runs = [drop(content, resource) for content in ONE_PERSON[resource]]
@@ -116,7 +116,7 @@ async def test_two_that_have_looked_before_either_entered_make_one_record(
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
-def test_a_record_that_the_lists_do_not_show_yet_is_not_made_again(
+def test_a_record_not_listed_yet_is_not_created_again(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     """Created and without a receipt yet: neither the lists nor a match lead to it."""

@@ -68,7 +68,7 @@ def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]
         yield context
 
 
-def test_each_step_puts_on_record_how_the_service_answered_it(
+def test_each_step_logs_its_service_statistics(
     warehouse: Engine, dropped: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="bms_flows.onboarding.run")
@@ -111,7 +111,7 @@ def test_each_step_puts_on_record_how_the_service_answered_it(
     ],
 )
 @pytest.mark.usefixtures("dropped", "warehouse")
-def test_a_run_for_nothing_says_what_to_give_and_is_not_tried_again(
+def test_a_run_without_a_file_names_the_param_and_is_not_retried(
     given: dict[str, Any], said: str
 ) -> None:
     with run(**given), pytest.raises((LookupError, ValueError), match=said) as raised:
@@ -141,9 +141,7 @@ def drop_row(warehouse: Engine, number: int = 1) -> Any:
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_file_set_aside_for_a_drop_that_nobody_knows_is_taken(
-    dropped: str, data_root: Path
-) -> None:
+def test_an_orphaned_file_of_an_unknown_drop_is_claimed(dropped: str, data_root: Path) -> None:
     """The warehouse is a new one, the inbox is not."""
     file = data_root / "inbox" / "employees" / dropped
     file.rename(file.with_name(f"{archive.TAKEN}41-ab-{dropped}"))
@@ -151,7 +149,7 @@ def test_a_file_set_aside_for_a_drop_that_nobody_knows_is_taken(
     assert file.exists()
 
 
-def test_the_very_same_file_dropped_again_is_answered(
+def test_the_same_file_dropped_again_gets_a_report(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
     file = data_root / "inbox" / "employees" / dropped
@@ -268,7 +266,7 @@ def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_folder_in_the_inbox_is_explained_until_it_has_gone(data_root: Path) -> None:
+def test_a_folder_in_the_inbox_is_explained_until_it_is_removed(data_root: Path) -> None:
     folder = data_root / "inbox" / "employees"
     (folder / "mars").mkdir(parents=True)
     with run(), flow_context.open_context() as flow:
@@ -280,7 +278,7 @@ def test_a_folder_in_the_inbox_is_explained_until_it_has_gone(data_root: Path) -
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_file_dropped_again_is_worked_on_anew_once_its_cause_is_mended(
+def test_a_file_dropped_again_is_processed_again_once_its_cause_is_corrected(
     sandbox: Sandbox, data_root: Path
 ) -> None:
     """The manager was missing in the service, not in the file."""
@@ -313,7 +311,7 @@ def test_a_file_dropped_again_is_worked_on_anew_once_its_cause_is_mended(
         ("BMS_RULES", "", "[employee.lengths]\nlast_name = 3\n", "rejected"),
     ],
 )
-def test_the_same_content_is_read_anew_once_other_rules_hold(
+def test_the_same_content_is_read_again_after_the_rules_changed(
     variable: str,
     before: str,
     after: str,
@@ -442,7 +440,7 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_line_that_an_earlier_drop_has_entered_can_be_decided_where_it_came_again(
+def test_a_row_of_an_earlier_drop_can_be_decided_in_a_later_drop(
     doubtful: str, data_root: Path
 ) -> None:
     with run("manual__1", path="mars.csv"):
@@ -507,7 +505,7 @@ def unanswered(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
-def test_one_decision_is_for_many_lines(sandbox: Sandbox) -> None:
+def test_one_decision_applies_to_many_lines(sandbox: Sandbox) -> None:
     with run("manual__2", drop=1, line="2-3, 5", decision="create"):
         proposed = creation.plan("employee")
         assert proposed["text"].startswith("lines 2-3, 5, 3 rows: create, decided by")
@@ -520,7 +518,7 @@ def test_one_decision_is_for_many_lines(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
-def test_a_decision_for_all_lines_goes_on_where_its_run_was_killed(
+def test_a_decision_for_all_lines_resumes_after_a_kill(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Killed(BaseException):
@@ -557,7 +555,7 @@ def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.
     assert states == ["review"]
 
 
-def test_lines_that_wait_for_different_reasons_are_not_created_as_one(
+def test_a_decision_applies_to_rows_with_one_reason(
     sandbox: Sandbox, warehouse: Engine, unanswered: None, data_root: Path
 ) -> None:
     del unanswered
@@ -639,7 +637,9 @@ def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_
     assert told() == ([], "bob")
 
 
-def test_a_cleared_run_tells_what_has_become_of_its_rows(warehouse: Engine, dropped: str) -> None:
+def test_a_cleared_run_reports_the_current_state_of_its_rows(
+    warehouse: Engine, dropped: str
+) -> None:
     with run(path=dropped):
         entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
         with pytest.raises(RowsWaiting):  # its chunk has failed
@@ -650,7 +650,7 @@ def test_a_cleared_run_tells_what_has_become_of_its_rows(warehouse: Engine, drop
         assert drop_row(warehouse).state == "applied"
 
 
-def test_a_run_cleared_as_a_whole_goes_on_with_its_rows(warehouse: Engine, dropped: str) -> None:
+def test_a_completely_cleared_run_resumes_its_rows(warehouse: Engine, dropped: str) -> None:
     with run(path=dropped):
         entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
         with pytest.raises(RowsWaiting):

@@ -70,7 +70,7 @@ def test_the_people_of_the_inbox_get_figures_and_a_link(
     assert "Dupré" not in text
 
 
-def test_nobody_is_told_where_the_setting_names_nobody(
+def test_without_recipients_no_mail_is_sent(
     drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_INBOX_NOTICES", '{"contacts": "rh_chat"}')
@@ -78,13 +78,13 @@ def test_nobody_is_told_where_the_setting_names_nobody(
     assert messages.texts == []
 
 
-def test_nothing_is_told_of_a_drop_without_a_report(warehouse: Engine, messages: Webhook) -> None:
+def test_a_drop_without_a_report_sends_no_message(warehouse: Engine, messages: Webhook) -> None:
     taken = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1"))
     drop_notices.notify(context(taken))
     assert messages.texts == []
 
 
-def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_again(
+def test_a_run_notifies_only_of_its_own_finished_drop(
     drop: Drop, warehouse: Engine, messages: Webhook
 ) -> None:
     held = claim.reopen(warehouse, drop.id, "manual__1")
@@ -98,7 +98,7 @@ def test_a_run_tells_nothing_of_a_drop_that_another_has_or_that_has_not_ended_ag
 
 
 @pytest.mark.parametrize("to", ["nowhere", "closed", "rh@example.com"])
-def test_a_message_that_can_not_be_sent_is_said_and_changes_nothing(
+def test_a_failed_message_is_logged_and_changes_nothing(
     to: str,
     drop: Drop,
     warehouse: Engine,

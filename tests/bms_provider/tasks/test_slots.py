@@ -77,6 +77,6 @@ def test_a_look_counts_the_tasks_of_every_dag_that_uses_the_pool() -> None:
     assert pool_usage(Task()) == PoolUsage(len(POOL_USERS), 2 * len(POOL_USERS))
 
 
-def test_what_waits_in_a_paused_dag_waits_for_whoever_paused_it() -> None:
+def test_runs_of_a_paused_dag_use_no_slot() -> None:
     seen = pool_usage(Task("invoice_extraction"))
     assert seen == PoolUsage(len(POOL_USERS) - 1, 2 * len(POOL_USERS))

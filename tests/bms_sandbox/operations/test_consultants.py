@@ -19,7 +19,7 @@ GIVEN = {
 }
 
 
-def test_created_consultant_comes_back_with_a_currency_of_the_service(caller: Caller) -> None:
+def test_a_created_consultant_has_the_currency_of_the_service(caller: Caller) -> None:
     number = caller.post(PATH, GIVEN | {"currency": "USD"}).json()["id"]
     detail = caller.get(f"{PATH}/{number}").json()
     assert {name: detail[name] for name in GIVEN} == GIVEN

@@ -24,7 +24,7 @@ def page(caller: Caller, **query: Any) -> dict[str, Any]:
     return content
 
 
-def test_created_contact_comes_back_as_the_tables_say(caller: Caller) -> None:
+def test_a_created_contact_is_returned_as_specified(caller: Caller) -> None:
     number = caller.post(PATH, GIVEN).json()["id"]
     detail = caller.get(f"{PATH}/{number}").json()
     assert detail["domains"] == [3, 5]
@@ -51,7 +51,7 @@ def test_created_contact_comes_back_as_the_tables_say(caller: Caller) -> None:
     ],
 )
 @pytest.mark.parametrize("status", [200, 201])
-def test_creation_answers_the_id_in_the_shape_of_the_dialect(
+def test_a_creation_returns_the_id_in_the_shape_of_the_dialect(
     caller: Caller, shape: str, read: Any, status: int
 ) -> None:
     caller.sandbox.set_dialect(created_id=shape, create_status=status)
@@ -60,7 +60,7 @@ def test_creation_answers_the_id_in_the_shape_of_the_dialect(
     assert caller.get(f"{PATH}/{read(answer.json())}").json()["email"] == GIVEN["email"]
 
 
-def test_creation_may_answer_nothing(caller: Caller) -> None:
+def test_a_creation_can_return_an_empty_body(caller: Caller) -> None:
     caller.sandbox.set_dialect(created_id="empty")
     answer = caller.post(PATH, GIVEN)
     assert (answer.status, answer.body) == (201, b"")
@@ -87,7 +87,7 @@ def test_required_fields_are_a_dialect(caller: Caller) -> None:
     assert caller.post(PATH, {}).status == 201
 
 
-def test_filters_say_what_they_mean(caller: Caller) -> None:
+def test_filters_select_as_specified(caller: Caller) -> None:
     rows = {
         state: page(caller, filter=state, page_size=1000)["data"]
         for state in ("ALL", "ACTIVE", "ASSIGNED", "DELETED")
@@ -177,13 +177,13 @@ def test_unknown_and_impossible_ids(caller: Caller, number: Any, status: int) ->
     assert caller.get(f"{PATH}/{number}").status == status
 
 
-def test_extra_fields_come_in_every_object(caller: Caller) -> None:
+def test_extra_fields_are_added_to_every_object(caller: Caller) -> None:
     caller.sandbox.set_dialect(extra_fields=True)
     content = caller.get(PATH, filter="ALL").json()
     assert {"x_revision", "x_labels"} <= set(content) & set(content["data"][0])
 
 
-def test_rows_changed_by_others_show(caller: Caller) -> None:
+def test_rows_changed_by_other_users_are_visible(caller: Caller) -> None:
     sandbox = caller.sandbox
     made = sandbox.insert("contacts", last_name="Ajouté")["id"]
     sandbox.edit(

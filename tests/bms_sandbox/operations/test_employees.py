@@ -30,7 +30,7 @@ def ids(caller: Caller, **query: Any) -> list[int]:
     return [row["id_employee"] for row in answer.json()]
 
 
-def test_created_employee_comes_back_flat_and_without_salary(caller: Caller) -> None:
+def test_a_created_employee_is_returned_flat_and_without_salary(caller: Caller) -> None:
     created = caller.post(PATH, GIVEN)
     assert created.status == 201
     assert set(created.json()) == {"guid_employee", "id_employee", "is_standby"}

@@ -21,7 +21,7 @@ def days(rows: list[dict[str, Any]]) -> set[str]:
     return {row["invoice_date"] for row in rows}
 
 
-def test_month_is_what_the_truth_holds(caller: Caller) -> None:
+def test_a_month_equals_the_ground_truth(caller: Caller) -> None:
     rows = listed(caller, "2026-03-01", "2026-03-31")
     truth = caller.sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31))
     money = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
@@ -58,7 +58,7 @@ def test_later_day_sees_invoices_paid_sent_and_canceled(caller: Caller) -> None:
     assert any(before[n]["total_due"] and not after[n]["total_due"] for n in before)
 
 
-def test_hand_made_changes_show_at_once(caller: Caller) -> None:
+def test_manual_changes_are_visible_at_once(caller: Caller) -> None:
     sandbox = caller.sandbox
     rows = [r for r in listed(caller, "2026-03-30", "2026-03-30") if r["status"] == "SENT"]
     paid, canceled, gone, edited, *_ = (row["id_invoice"] for row in rows)

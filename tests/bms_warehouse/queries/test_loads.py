@@ -108,7 +108,7 @@ def test_a_load_ended_as_its_worst_step(
     assert [load["state"] for load in latest(warehouse)] == [worst]
 
 
-def test_totals_stand_beside_those_of_the_last_load_of_as_many_days(warehouse: Engine) -> None:
+def test_totals_are_compared_with_the_last_load_of_equal_length(warehouse: Engine) -> None:
     """A month read by hand in between is nothing to compare a day with."""
     before = step(warehouse, "one", 1)
     by_hand = step(warehouse, "two", 1, step="extract", shift=0)

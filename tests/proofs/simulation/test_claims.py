@@ -99,7 +99,7 @@ def _told(ask: Callable[..., Drop | None], *given: Any, **named: Any) -> object:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_both_answer_alike(seed: int, warehouse: Engine) -> None:
+def test_both_services_give_equal_responses(seed: int, warehouse: Engine) -> None:
     there = Story(RealClaims(warehouse)).play(Random(seed))
     here = Story(MemoryClaims()).play(Random(seed))
     assert here == there

@@ -27,7 +27,7 @@ def test_a_new_file_is_announced_at_once() -> None:
     assert schedule.due({"a": "1", "b": "1"}, 15)
 
 
-def test_a_file_that_is_not_taken_starts_no_more_than_one_run_an_hour() -> None:
+def test_an_unclaimed_file_starts_at_most_one_run_an_hour() -> None:
     found = announced({"a": ["1"]})
     assert len(found) < 30, "it was 1,440"
     later = [at for at in found if at >= 2 * 3600]
@@ -35,7 +35,7 @@ def test_a_file_that_is_not_taken_starts_no_more_than_one_run_an_hour() -> None:
     assert announced({"a": ["1"]}, 200) == [0, 60, 180]
 
 
-def test_a_file_that_was_mended_is_announced_at_once_however_long_it_lay() -> None:
+def test_a_corrected_file_is_announced_at_once() -> None:
     mended = 10 * 3600
     stamps = ["1"] * (mended // EVERY) + ["2"]
     assert mended in announced({"a": stamps})
@@ -47,13 +47,13 @@ def test_a_file_that_grows_all_day_is_announced_every_ten_minutes_at_most() -> N
     assert found[:2] == [0, 60]
 
 
-def test_a_file_that_has_grown_for_long_is_announced_soon_after_its_end() -> None:
+def test_a_file_that_grew_for_long_is_announced_soon_after_its_end() -> None:
     end = 6 * 3600
     found = announced({"a": [str(n) for n in range(end // EVERY)]})
     assert any(end <= at <= end + 600 for at in found)
 
 
-def test_a_file_that_went_and_came_back_is_new() -> None:
+def test_a_file_removed_and_dropped_again_is_new() -> None:
     schedule = Announcements()
     assert schedule.due({"a": "1"}, 0)
     assert not schedule.due({}, 5)

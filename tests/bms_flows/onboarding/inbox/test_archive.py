@@ -80,7 +80,9 @@ def test_a_file_changed_while_it_is_copied_is_not_taken(
     assert [*discovery.list_files(inbox)] == ["a.csv"]
 
 
-def test_a_file_gone_after_its_claim_is_told(root: UPath, inbox: UPath, warehouse: Engine) -> None:
+def test_a_file_missing_after_its_claim_is_reported(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
     drop = dropped(inbox, warehouse)
     (inbox / "a.csv").unlink()
     with pytest.raises(FileChanged):
@@ -132,7 +134,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch, step: int) -> Iterator[int]:
     yield step
 
 
-def test_a_crash_at_any_step_loses_nothing_and_the_next_try_ends_it(
+def test_a_crash_at_any_step_loses_nothing_and_the_next_attempt_completes(
     tmp_path: Path, warehouse: Engine
 ) -> None:
     root, died = UPath(tmp_path), 0
@@ -152,7 +154,7 @@ def test_a_crash_at_any_step_loses_nothing_and_the_next_try_ends_it(
     assert died >= 4
 
 
-def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
+def test_a_crash_between_copy_and_deletion_on_s3_is_repaired(
     bucket: UPath, warehouse: Engine
 ) -> None:
     inbox, archive = bucket / "inbox", bucket / "archive"
@@ -162,7 +164,7 @@ def test_a_crash_between_copy_and_deletion_on_s3_is_mended(
     assert discovery.list_files(inbox) == {}
 
 
-def test_what_another_run_has_set_aside_is_not_written_over(
+def test_an_archived_file_of_another_run_is_not_overwritten(
     tmp_path: Path, warehouse: Engine
 ) -> None:
     """Two runs of one drop: the slower one sets aside a newer file, which lies there again at the end."""
@@ -178,7 +180,7 @@ def test_what_another_run_has_set_aside_is_not_written_over(
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
 
-def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
+def test_an_orphaned_file_is_restored_beside_a_newer_file_of_the_same_name(
     tmp_path: Path, warehouse: Engine
 ) -> None:
     inbox = UPath(tmp_path)
@@ -191,7 +193,7 @@ def test_a_file_left_aside_is_given_back_beside_a_newer_one_of_its_name(
     assert [*archiving.orphaned_drops(inbox)] == []
 
 
-def test_what_was_set_aside_for_a_drop_that_nobody_knows_lies_in_the_inbox_again(
+def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(
     tmp_path: Path,
 ) -> None:
     here = tmp_path

@@ -38,7 +38,7 @@ def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **k
         closing.finish(connection, taken, ending, **kept)
 
 
-def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
+def test_the_run_id_is_derived_from_the_row(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     assert taken.dag_run_id == f"employee-drop-{taken.id}-{taken.entered_at:%Y%m%dT%H%M%S}"
     assert claim.claim_file(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
@@ -46,7 +46,7 @@ def test_the_run_id_is_minted_from_the_row(warehouse: Engine) -> None:
     assert taken.seen == SEEN
 
 
-def test_seeing_it_again_changes_nothing(warehouse: Engine) -> None:
+def test_finding_the_record_again_changes_nothing(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     assert claim.claim_file(warehouse, "employee", SEEN) == taken
 
@@ -77,19 +77,19 @@ def race(warehouse: Engine, runs: Sequence[str | None], seen: FoundFile) -> list
         return list(threads.map(take, runs))
 
 
-def test_of_two_runs_that_race_for_a_file_one_wins(warehouse: Engine) -> None:
+def test_one_of_two_concurrent_runs_claims_a_file(warehouse: Engine) -> None:
     for number in range(25):
         found = race(warehouse, [f"a{number}", f"b{number}"], replace(SEEN, stamp=str(number)))
         assert sum(each is not None for each in found) == 1
 
 
-def test_two_dispatchers_that_race_start_the_same_run(warehouse: Engine) -> None:
+def test_two_concurrent_dispatchers_start_the_same_run(warehouse: Engine) -> None:
     for number in range(25):
         found = race(warehouse, [None, None], replace(SEEN, stamp=str(number)))
         assert len({each.dag_run_id for each in found if each}) == 1
 
 
-def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: Engine) -> None:
+def test_a_claim_is_exclusive_until_its_lease_expires(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
     with pytest.raises(Busy):
         claim.claim_file(warehouse, "employee", SEEN, "run-b")
@@ -102,7 +102,7 @@ def test_a_claim_is_held_while_its_lease_lives_and_taken_over_after(warehouse: E
         finish(warehouse, taken)
 
 
-def test_renewing_keeps_others_away(warehouse: Engine) -> None:
+def test_a_renewed_lease_stays_exclusive(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
     expire(warehouse, taken)
     with warehouse.begin() as connection:
@@ -111,14 +111,14 @@ def test_renewing_keeps_others_away(warehouse: Engine) -> None:
         claim.claim_file(warehouse, "employee", SEEN, "run-b")
 
 
-def test_a_run_finds_the_drop_that_it_took(warehouse: Engine) -> None:
+def test_a_run_finds_the_drop_that_it_claimed(warehouse: Engine) -> None:
     assert claim.drop_of_run(warehouse, "employee", "run-a") is None
     taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
     assert claim.drop_of_run(warehouse, "employee", "run-a") == taken
     assert claim.drop_of_run(warehouse, "contact", "run-a") is None
 
 
-def test_a_finished_drop_answers_with_its_report(warehouse: Engine) -> None:
+def test_a_finished_drop_returns_its_report(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
     again = claim.claim_file(warehouse, "employee", SEEN, "run-b")
@@ -150,7 +150,7 @@ def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> N
     ],
     ids=str,
 )
-def test_content_whose_rows_are_not_all_present_is_worked_on_anew(
+def test_content_with_missing_records_is_processed_again(
     warehouse: Engine, ending: claim.Ending, counted: dict[str, int] | None
 ) -> None:
     first = claim.claim_file(warehouse, "employee", SEEN)
@@ -160,7 +160,7 @@ def test_content_whose_rows_are_not_all_present_is_worked_on_anew(
     assert closing.record_content(warehouse, second, sha256="ab", archive="y") is None
 
 
-def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> None:
+def test_a_claimed_drop_that_never_started_is_started_later(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     claim.claim_file(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
     assert claim.unstarted(warehouse, "employee") == [taken]
@@ -168,7 +168,7 @@ def test_a_drop_taken_but_never_started_is_started_later(warehouse: Engine) -> N
     assert claim.unstarted(warehouse, "employee") == []
 
 
-def test_however_many_lie_there_the_oldest_are_started_first(
+def test_the_oldest_files_are_started_first(
     warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert claim.AT_ONCE < 1024
@@ -193,7 +193,7 @@ def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
     assert claim.get(warehouse, taken.id).state == "applied"
 
 
-def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
+def test_the_same_file_dropped_again_is_a_new_drop(warehouse: Engine) -> None:
     first = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, first, report="r")
     second = claim.claim_again(warehouse, claim.claim_file(warehouse, "employee", SEEN))
@@ -210,7 +210,7 @@ def test_the_same_file_dropped_again_is_another_drop(warehouse: Engine) -> None:
     assert claim.claim_file(warehouse, "employee", SEEN) == second
 
 
-def test_two_dispatchers_enter_it_again_once(warehouse: Engine) -> None:
+def test_two_dispatchers_reopen_a_file_once(warehouse: Engine) -> None:
     first = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, first)
     ended = claim.get(warehouse, first.id)
@@ -219,7 +219,7 @@ def test_two_dispatchers_enter_it_again_once(warehouse: Engine) -> None:
     assert len({each.id for each in found}) == 1
 
 
-def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine) -> None:
+def test_a_finished_drop_claimed_again_without_changes_stays_finished(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="r", counts=PRESENT)
     before = claim.get(warehouse, taken.id)
@@ -230,7 +230,7 @@ def test_a_drop_taken_again_for_nothing_stands_as_it_had_ended(warehouse: Engine
         closing.restore_ending(warehouse, held)
 
 
-def test_a_drop_that_never_ended_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
+def test_an_unfinished_drop_stays_open_or_is_withdrawn(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     closing.restore_ending(warehouse, taken)
     assert claim.get(warehouse, taken.id) == taken

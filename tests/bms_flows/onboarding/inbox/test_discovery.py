@@ -51,12 +51,12 @@ def names(inbox: UPath) -> tuple[str, ...]:
         ".~lock",
     ],
 )
-def test_files_nobody_dropped_are_passed_over(inbox: UPath, name: str) -> None:
+def test_system_files_are_ignored(inbox: UPath, name: str) -> None:
     (inbox / name).write_bytes(b"Nom\nA\n")
     assert list_files(inbox) == {}
 
 
-def test_a_file_is_taken_when_two_looks_find_the_same(inbox: UPath) -> None:
+def test_a_file_unchanged_between_two_checks_is_claimed(inbox: UPath) -> None:
     (inbox / "a.csv").write_bytes(b"Nom\nA\n")
     first = list_files(inbox)
     assert compare_scans(inbox, (), first.values()).waiting == {"a.csv": "growing"}
@@ -76,7 +76,7 @@ def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
     assert len(names(inbox)) == 5
 
 
-def test_a_last_line_without_end_is_waited_for_and_told(inbox: UPath) -> None:
+def test_a_last_line_without_end_is_waited_for_and_reported(inbox: UPath) -> None:
     (inbox / "a.csv").write_bytes(b"Nom\nA")
     first = list_files(inbox)
     assert compare_scans(inbox, first.values(), list_files(inbox).values()).waiting == {
@@ -101,7 +101,9 @@ def test_a_last_line_without_end_is_waited_for_and_told(inbox: UPath) -> None:
         (b'Nom;Ville\nA;"B"x\n', True),  # broken, yet all there: the report is to say so
     ],
 )
-def test_the_end_of_a_file_is_told_from_its_middle(content: bytes, expected: bool) -> None:
+def test_a_complete_file_is_distinguished_from_a_partial_file(
+    content: bytes, expected: bool
+) -> None:
     assert complete(content, "a.csv") is expected
 
 
@@ -144,7 +146,7 @@ def test_no_name_leads_out_of_the_inbox(name: str) -> None:
     ["a\nb.csv", "a'b\"c.csv", "$(reboot);.csv", "C:\\a.csv", "b\\a.csv", "RH: avril.csv", "%2e%2e.csv",
      "<img src=x>.csv", "a?b#c.csv", "\u202efdp.csv", " .csv", "-rf.csv", "É" * 90 + ".csv"],
 )  # fmt: skip
-def test_a_name_of_any_characters_is_taken_and_kept(
+def test_a_file_name_with_any_characters_is_accepted_and_archived(
     tmp_path: Path, warehouse: Engine, name: str
 ) -> None:
     inbox = UPath(tmp_path / "in")
@@ -159,7 +161,7 @@ def test_a_name_of_any_characters_is_taken_and_kept(
 
 
 @pytest.mark.parametrize("name", [b"R\xe9sum\xe9.csv", b"x" * 230 + b".csv"])
-def test_a_name_that_cannot_be_kept_is_told_and_holds_nobody_up(
+def test_a_file_name_that_cannot_be_archived_is_reported_and_delays_no_other(
     tmp_path: Path, warehouse: Engine, name: bytes
 ) -> None:
     """A share that writes Latin-1 must not keep the other files from being taken."""
@@ -174,7 +176,7 @@ def test_a_name_that_cannot_be_kept_is_told_and_holds_nobody_up(
     assert told.reason == "bad_name"
 
 
-def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -> None:
+def test_only_the_head_of_an_oversized_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with path.open("wb") as stream:
         stream.truncate(1 << 34)  # 16 GB, none of it on the disk
@@ -184,7 +186,7 @@ def test_of_a_file_too_big_to_be_read_no_more_than_its_head_is(tmp_path: Path) -
     assert names(UPath(tmp_path)) == ("a.csv",)
 
 
-def test_a_file_that_goes_between_the_looks_holds_nobody_up(inbox: UPath) -> None:
+def test_a_file_removed_between_two_checks_delays_no_other(inbox: UPath) -> None:
     for name in ("a.csv", "b.csv"):
         (inbox / name).write_bytes(b"Nom\nA\n")
     first, second = list_files(inbox), list_files(inbox)
@@ -194,7 +196,7 @@ def test_a_file_that_goes_between_the_looks_holds_nobody_up(inbox: UPath) -> Non
     assert found.waiting == {"a.csv": "growing"}
 
 
-def test_asking_who_writes_survives_those_who_open_the_file_meanwhile(tmp_path: Path) -> None:
+def test_the_check_for_writers_ignores_readers_of_the_file(tmp_path: Path) -> None:
     path, done = tmp_path / "a.csv", Event()
     path.write_bytes(b"Nom\nA\n")
 

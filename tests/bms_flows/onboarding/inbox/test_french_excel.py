@@ -80,7 +80,7 @@ def test_a_rejected_csv_saved_in_excel_has_no_other_value(
     assert altered(before, read(SAVES[name](answers[".csv"]), name, EMPLOYEE)) == []
 
 
-def test_the_loss_of_zeros_is_named_with_its_column_and_what_to_do() -> None:
+def test_lost_leading_zeros_are_reported_with_column_and_remedy() -> None:
     _, answers = rejected(
         [{"Matricule": "004217", "Code postal": "01000", "Mobile personnel": "0612345678"}]
     )
@@ -133,7 +133,7 @@ DIGITS = st.text("0123456789+ ,./-E", min_size=1, max_size=9)
 
 @settings(max_examples=300)
 @given(st.lists(DIGITS, min_size=1, max_size=3), st.sampled_from(sorted(SAVES)))
-def test_no_key_becomes_another_one(keys: list[str], name: str) -> None:
+def test_normalization_never_merges_two_keys(keys: list[str], name: str) -> None:
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=";").writerows(
         [["Matricule", "Nom"], *([key, "A"] for key in keys)]

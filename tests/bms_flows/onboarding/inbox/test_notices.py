@@ -18,7 +18,7 @@ COUNTS = {
 PLACES = {"plan": "ab" * 32, "report": "/data/reports/employees/000012", "run": "http://a/runs/r"}
 
 
-def test_it_says_how_many_rows_ended_how_and_where_the_report_is() -> None:
+def test_a_notice_counts_rows_by_outcome_and_links_the_report() -> None:
     told = notice(DROP, "employees", COUNTS, **PLACES)
     assert told.title == "employees, 12: 3 created, 1 rejected"
     assert "4 lignes : 3 créées, 1 rejetées. / 4 rows: 3 created, 1 rejected." in told.body
@@ -27,7 +27,7 @@ def test_it_says_how_many_rows_ended_how_and_where_the_report_is() -> None:
     assert told.body.endswith("Run: http://a/runs/r")
 
 
-def test_it_says_what_to_do_with_rejected_rows_and_those_in_doubt_alone() -> None:
+def test_a_notice_gives_remedies_only_for_rejected_and_ambiguous_rows() -> None:
     assert "in Excel and drop it" in notice(DROP, "employees", COUNTS, **PLACES).body
     doubt = {**COUNTS, "rejected": 0, "needs_review": 2}
     told = notice(DROP, "employees", doubt, **PLACES)
@@ -35,12 +35,12 @@ def test_it_says_what_to_do_with_rejected_rows_and_those_in_doubt_alone() -> Non
     assert "drop it" not in told.body
 
 
-def test_content_that_came_again_leads_to_the_earlier_report() -> None:
+def test_repeated_content_links_to_the_earlier_report() -> None:
     again = replace(DROP, id=15, state="repeated", same_as=12)
     told = notice(again, "employees", COUNTS, **PLACES)
     assert told.title.endswith("same content as drop 12")
     assert PLACES["report"] in told.body
 
 
-def test_it_names_no_file() -> None:
+def test_a_notice_names_no_file() -> None:
     assert "Dupré" not in notice(DROP, "employees", COUNTS, **PLACES).text

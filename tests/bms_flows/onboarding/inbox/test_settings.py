@@ -5,7 +5,7 @@ from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.runtime.settings import InvalidSetting
 
 
-def test_nothing_is_declared_by_default() -> None:
+def test_an_inbox_declares_no_format_by_default() -> None:
     settings = InboxSettings.from_environment({})
     assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
 
@@ -33,6 +33,6 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
         ("BMS_INBOX_NOTICES", '["rh@example.com"]'),
     ],
 )
-def test_what_can_not_be_read_is_named(variable: str, text: str) -> None:
+def test_unreadable_cells_are_reported(variable: str, text: str) -> None:
     with pytest.raises(InvalidSetting, match=variable):
         InboxSettings.from_environment({variable: text})

@@ -38,7 +38,7 @@ def test_every_reason_has_a_french_text() -> None:
         assert what.format(minutes=10).endswith(".")
 
 
-def test_folders_and_names_of_our_own_are_explained(inbox: UPath) -> None:
+def test_folders_and_reserved_names_are_explained(inbox: UPath) -> None:
     templates.provide(inbox, EMPLOYEE, page=PAGE)
     (inbox / "mars").mkdir(exist_ok=True)
     (inbox / "mars" / "a.csv").write_bytes(b"x")
@@ -61,7 +61,7 @@ def test_a_temporary_name_is_explained_once_the_copy_must_have_ended(tmp_path: P
     assert found(UPath(tmp_path), now + timedelta(hours=2)) == {"a.csv.part": "temporary_name"}
 
 
-def test_of_drops_that_wait_those_being_written_are_explained_later() -> None:
+def test_waiting_files_that_are_still_written_are_explained_later() -> None:
     def explained(minutes: int) -> list[str]:
         since = NOW - timedelta(minutes=minutes)
         waits = [
@@ -74,7 +74,9 @@ def test_of_drops_that_wait_those_being_written_are_explained_later() -> None:
     assert explained(5) == [*WAITING]
 
 
-def test_the_notice_says_what_why_and_what_to_do_and_goes_with_the_last_file(inbox: UPath) -> None:
+def test_the_notice_states_problem_reason_and_remedy_and_ends_with_the_last_file(
+    inbox: UPath,
+) -> None:
     untaken = [
         SkippedFile("Dupré.csv", "incomplete", NOW, 12),
         SkippedFile("mars", "folder"),
@@ -98,7 +100,7 @@ def test_a_notice_of_many_files_is_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "folder"])
-def test_what_others_put_in_the_place_of_the_notice_does_no_harm(tmp_path: Path, kind: str) -> None:
+def test_a_foreign_file_in_place_of_the_notice_is_harmless(tmp_path: Path, kind: str) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"x")
     inbox = tmp_path / "inbox"

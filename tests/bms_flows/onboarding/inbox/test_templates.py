@@ -101,7 +101,7 @@ def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
     assert "reports/employees/<numéro>-<date>/" in text
 
 
-def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
+def test_a_group_can_drop_files_and_everyone_can_read_the_instructions(tmp_path: Path) -> None:
     """Files with people in them are their owner's alone; these hold nobody."""
     before = os.umask(0o027)
     try:
@@ -113,7 +113,7 @@ def test_a_group_may_drop_and_everybody_may_read_how(tmp_path: Path) -> None:
         assert stat.S_IMODE(each.stat().st_mode) & 0o040
 
 
-def test_an_inbox_is_provided_once_and_mended(inbox: UPath) -> None:
+def test_an_inbox_is_created_once_and_repaired(inbox: UPath) -> None:
     templates.provide(inbox, EMPLOYEE, page=PAGE)
     found = {path.name: path.read_bytes() for path in inbox.iterdir()}
     assert set(found) == {"_LISEZMOI.txt", "_modele_employees.csv", "_modele_employees.xlsx"}

@@ -36,9 +36,7 @@ def states(warehouse: Engine) -> list[tuple[str, str | None]]:
         return [(state, why) for state, why in found]
 
 
-def test_a_file_without_a_last_line_end_is_a_drop_that_waits(
-    inbox: UPath, warehouse: Engine
-) -> None:
+def test_a_file_without_a_last_line_end_waits(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     [waits] = look_twice(inbox, warehouse)
     assert waits.reason == "incomplete"
@@ -46,14 +44,14 @@ def test_a_file_without_a_last_line_end_is_a_drop_that_waits(
     assert look_twice(inbox, warehouse) == [waits]  # since when stays
 
 
-def test_one_that_goes_on_being_written_stays_one_drop(inbox: UPath, warehouse: Engine) -> None:
+def test_a_file_written_during_its_claim_is_one_drop(inbox: UPath, warehouse: Engine) -> None:
     for length in (20, 24, 25):
         (inbox / "a.csv").write_bytes(ROW[:length])
         look_twice(inbox, warehouse)
     assert states(warehouse) == [("waiting", "incomplete")]
 
 
-def test_it_is_taken_once_it_is_whole(inbox: UPath, warehouse: Engine) -> None:
+def test_a_file_is_claimed_once_complete(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
     (inbox / "a.csv").write_bytes(ROW)
@@ -61,7 +59,7 @@ def test_it_is_taken_once_it_is_whole(inbox: UPath, warehouse: Engine) -> None:
     assert states(warehouse) == [("withdrawn", "changed"), ("open", None)]
 
 
-def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
+def test_the_notice_ends_when_the_file_is_removed(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
     (inbox / "a.csv").unlink()
@@ -69,9 +67,7 @@ def test_it_ends_when_the_file_goes(inbox: UPath, warehouse: Engine) -> None:
     assert states(warehouse) == [("withdrawn", "removed")]
 
 
-def test_one_that_went_while_nothing_else_came_is_forgotten(
-    inbox: UPath, warehouse: Engine
-) -> None:
+def test_a_removed_file_is_forgotten(inbox: UPath, warehouse: Engine) -> None:
     for name in ("a.csv", "b.csv"):
         (inbox / name).write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
@@ -81,7 +77,7 @@ def test_one_that_went_while_nothing_else_came_is_forgotten(
     assert states(warehouse) == [("withdrawn", "removed"), ("waiting", "incomplete")]
 
 
-def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engine) -> None:
+def test_a_file_restored_unchanged_waits_again(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
     aside = (inbox / "a.csv").rename(inbox / "_a.csv")
@@ -92,7 +88,7 @@ def test_one_that_comes_back_as_it_was_waits_again(inbox: UPath, warehouse: Engi
     assert states(warehouse) == [("withdrawn", "removed"), ("waiting", "incomplete")]
 
 
-def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) -> None:
+def test_a_user_can_force_the_claim_of_an_unfinished_file(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     [waits] = look_twice(inbox, warehouse)
     claim.reopen(warehouse, waits.drop, "manual__1")
@@ -100,7 +96,7 @@ def test_a_person_may_have_it_taken_as_it_is(inbox: UPath, warehouse: Engine) ->
     assert states(warehouse) == [("open", None)]
 
 
-def test_a_file_whose_end_is_missing_is_cut_off_once_it_stayed_unchanged(
+def test_a_file_without_a_last_line_end_counts_as_truncated_once_unchanged(
     inbox: UPath, warehouse: Engine
 ) -> None:
     minutes = timedelta(minutes=10)
@@ -126,7 +122,7 @@ def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse
 
 
 @pytest.mark.parametrize("reason", WAITING)
-def test_what_is_told_says_how_long_why_and_what_to_do(reason: WaitReason) -> None:
+def test_a_notice_states_duration_reason_and_remedy(reason: WaitReason) -> None:
     since = datetime(2026, 3, 31, 8, tzinfo=UTC)
     waits = UnfinishedFile(12, "Dupré.csv", reason, since, since)
     assert "Dupré" not in repr(waits)

@@ -34,7 +34,7 @@ def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
             pass
 
 
-async def test_of_two_who_take_a_row_at_once_the_second_sees_the_first(warehouse: Engine) -> None:
+async def test_the_second_of_two_concurrent_claims_sees_the_first(warehouse: Engine) -> None:
     """Without the row's lock both would find it free, and both would send."""
     drop = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1")).id
     with warehouse.begin() as connection:

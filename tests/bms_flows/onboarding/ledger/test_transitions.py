@@ -40,7 +40,7 @@ def unknown(**given: object) -> Entry:
     return entry(State.UNKNOWN, attempt=1, in_flight_until=NOW, first_intended_at=NOW, **given)
 
 
-def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
+def test_an_intent_numbers_the_attempt_and_limits_its_time_in_flight() -> None:
     moved = sending()
     assert (moved.state, moved.attempt, moved.in_flight_until) == (State.SENDING, 1, NOW + FLIGHT)
 
@@ -58,12 +58,12 @@ def test_an_intent_numbers_the_attempt_and_bounds_its_flight() -> None:
     ],
     ids=str,
 )
-def test_nobody_else_may_intend(given: dict[str, object]) -> None:
+def test_only_the_owner_can_record_an_intent(given: dict[str, object]) -> None:
     with pytest.raises(InvalidTransition):
         transitions.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE)
 
 
-def test_a_check_holds_until_it_is_too_old_or_another_owner_takes_the_row() -> None:
+def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
     row = entry(checked_at=NOW - AGE)
     assert transitions.recently_checked(row, now=NOW, max_age=AGE)
     again = transitions.claim(row, owner="me", now=NOW, life=LIFE).entry
@@ -85,23 +85,23 @@ def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
         transitions.record_check(entry(**given), owner="me", checked_at=NOW)
 
 
-def test_a_living_lease_is_not_taken() -> None:
+def test_an_unexpired_lease_is_not_taken_over() -> None:
     with pytest.raises(InvalidTransition):
         transitions.claim(entry(), owner="you", now=NOW, life=LIFE)
 
 
-def test_what_was_being_sent_is_in_doubt_when_taken_over_and_settles_from_its_bound() -> None:
+def test_a_takeover_makes_a_send_ambiguous_and_settles_from_its_limit() -> None:
     moved = transitions.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
     assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
     assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
 
 
-def test_no_ambiguous_outcome_shortens_the_time_that_its_create_may_be_under_way() -> None:
+def test_no_ambiguous_outcome_shortens_the_time_in_flight() -> None:
     moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=NOW)
     assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
 
 
-def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
+def test_a_late_ambiguous_outcome_settles_from_its_time() -> None:
     late = NOW + 2 * FLIGHT
     moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=late)
     assert transitions.lookup_due_at(moved.entry, SETTLE) == late + SETTLE
@@ -110,7 +110,7 @@ def test_an_ambiguous_outcome_that_comes_late_settles_from_then() -> None:
 HOURS = timedelta(hours=8)
 
 
-def test_an_attempt_that_meets_an_outage_does_not_count_for_some_hours() -> None:
+def test_an_attempt_during_an_outage_does_not_count_for_some_hours() -> None:
     met = transitions.mark_ambiguous(
         sending(), attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
     ).entry
@@ -139,7 +139,7 @@ def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: 
     [{}, {"reason": "server_error", "first_intended_at": NOW - HOURS, "intended_at": NOW}],
     ids=["unsent", "another reason"],
 )
-def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, object]) -> None:
+def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, object]) -> None:
     assert transitions.sendable_from(entry(**given)) is None
 
 
@@ -153,7 +153,7 @@ def test_a_row_that_met_no_outage_is_sent_without_a_pause(given: dict[str, objec
     ],
     ids=["doubt", "withdraw", "refused", "answered"],
 )
-def test_another_attempts_outcome_moves_nothing(move: Callable[[Entry], object]) -> None:
+def test_the_outcome_of_another_attempt_changes_nothing(move: Callable[[Entry], object]) -> None:
     with pytest.raises(InvalidTransition):
         move(sending())
 
@@ -161,7 +161,7 @@ def test_another_attempts_outcome_moves_nothing(move: Callable[[Entry], object])
 @pytest.mark.parametrize(
     "state", [State.SENDING, State.UNKNOWN, State.READY, State.REVIEW, State.GIVEN_UP]
 )
-def test_a_late_answer_to_the_last_attempt_is_taken_in_wherever_the_row_stands(
+def test_a_late_response_to_the_last_attempt_is_accepted_in_any_state(
     state: State,
 ) -> None:
     late = entry(state, attempt=1, owner="another")
@@ -174,14 +174,14 @@ def test_a_withdrawn_attempt_does_not_count() -> None:
     assert (moved.state, moved.max_attempts - moved.attempt, moved.unsent) == (State.READY, 5, True)
 
 
-def test_a_row_that_may_have_been_sent_before_stays_so_when_its_next_attempt_is_withdrawn() -> None:
+def test_a_withdrawn_attempt_leaves_an_earlier_ambiguous_outcome() -> None:
     before = entry(attempt=1, first_intended_at=NOW - SETTLE)
     again = transitions.intend(before, owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
     moved = transitions.withdraw(again, attempt=2, reason="r").entry
     assert moved.first_intended_at == NOW - SETTLE
 
 
-def test_a_look_begun_too_early_finds_nothing_out() -> None:
+def test_a_lookup_before_the_settle_time_proves_nothing() -> None:
     with pytest.raises(InvalidTransition):
         transitions.record_empty_lookup(
             unknown(),
@@ -191,7 +191,7 @@ def test_a_look_begun_too_early_finds_nothing_out() -> None:
         )
 
 
-def test_two_lookups_a_settle_time_apart_clear_a_row() -> None:
+def test_two_empty_lookups_a_settle_time_apart_allow_a_retry() -> None:
     once = transitions.record_empty_lookup(
         unknown(), owner="me", started_at=NOW + SETTLE, settle=SETTLE
     ).entry
@@ -228,7 +228,7 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
     assert again.returned_id is None
 
 
-def test_after_the_last_attempt_a_person_is_asked() -> None:
+def test_a_row_goes_to_review_after_its_last_attempt() -> None:
     last = unknown(empty_lookups=1, max_attempts=1)
     moved = transitions.record_empty_lookup(
         last, owner="me", started_at=NOW + 2 * SETTLE, settle=SETTLE
@@ -236,15 +236,13 @@ def test_after_the_last_attempt_a_person_is_asked() -> None:
     assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
 
 
-def test_a_person_may_ask_for_one_more_attempt_and_is_named() -> None:
+def test_a_reviewer_can_request_one_more_attempt_and_is_recorded() -> None:
     asked = entry(State.REVIEW, attempt=5, owner=None)
     moved = transitions.retry_after_review(asked, who="ada", run="manual__1")
     assert (moved.entry.state, moved.entry.max_attempts, moved.who) == (State.READY, 6, "ada")
 
 
-def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row_is_dropped_again() -> (
-    None
-):
+def test_excluded_candidates_are_stored_until_the_row_is_dropped_again() -> None:
     asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
     decided = transitions.retry_after_review(asked, who="ada", run="manual__1").entry
     assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
@@ -254,7 +252,7 @@ def test_candidates_that_a_reviewer_decided_against_are_remembered_until_the_row
 
 
 @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
-def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
+def test_a_decision_outside_a_review_is_refused(state: State) -> None:
     for decide in (transitions.retry_after_review, transitions.give_up):
         with pytest.raises(InvalidTransition):
             decide(entry(state, owner=None), who="ada", run="manual__1")
@@ -263,14 +261,14 @@ def test_there_is_nothing_to_decide_elsewhere(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
-def test_a_no_may_be_dropped_again_with_attempts_of_its_own(state: State) -> None:
+def test_a_rejected_plan_dropped_again_has_its_own_attempts(state: State) -> None:
     moved = transitions.reopen(
         entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
     ).entry
     assert (moved.state, moved.digest, moved.max_attempts) == (State.READY, "e", 8)
 
 
-def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
+def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
     no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
     again = transitions.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
     other = transitions.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
@@ -294,6 +292,6 @@ def test_what_was_entered_again_after_a_no_is_as_good_as_new() -> None:
     ],
     ids=str,
 )
-def test_what_may_have_been_sent_or_is_held_keeps_its_data(given: dict[str, object]) -> None:
+def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, object]) -> None:
     with pytest.raises(InvalidTransition):
         transitions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)

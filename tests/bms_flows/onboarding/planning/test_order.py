@@ -7,12 +7,12 @@ KEYS = [f"k{n}" for n in range(12)]
 MANAGERS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(KEYS))
 
 
-def test_a_cycle_is_named_and_who_reports_into_it_is_not() -> None:
+def test_a_cycle_contains_only_its_members() -> None:
     assert cyclic({"a": "b", "b": "a", "c": "a", "d": "d", "e": "x"}) == {"a", "b", "d"}
 
 
 @given(MANAGERS)
-def test_without_the_cycles_everybody_reaches_the_top(managers: dict[str, str]) -> None:
+def test_without_cycles_every_row_reaches_a_top_manager(managers: dict[str, str]) -> None:
     rest = {key: boss for key, boss in managers.items() if key not in cyclic(managers)}
     for key in rest:
         at, steps = key, 0
@@ -22,7 +22,7 @@ def test_without_the_cycles_everybody_reaches_the_top(managers: dict[str, str]) 
 
 
 @given(MANAGERS, st.integers(1, 5))
-def test_chunks_hold_everybody_once_managers_first_and_families_together(
+def test_chunks_hold_every_row_once_managers_first_with_their_reports(
     managers: dict[str, str], size: int
 ) -> None:
     tree = {key: boss for key, boss in managers.items() if key not in cyclic(managers)}
@@ -36,7 +36,7 @@ def test_chunks_hold_everybody_once_managers_first_and_families_together(
 
 
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 12), st.integers(1, 12))
-def test_there_are_never_more_chunks_than_may_be(families: list[int], size: int, most: int) -> None:
+def test_the_number_of_chunks_is_limited(families: list[int], size: int, most: int) -> None:
     heads = {f"{n}": [f"{n}.{m}" for m in range(1, many)] for n, many in enumerate(families)}
     keys = [key for head, others in heads.items() for key in (head, *others)]
     boss = {key: head for head, others in heads.items() for key in others}

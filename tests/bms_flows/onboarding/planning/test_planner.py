@@ -79,7 +79,7 @@ def ledger(*entries: Entry) -> PlanningView:
     return PlanningView({each.key: each for each in entries}, {}, [])
 
 
-def test_new_rows_are_created_with_the_body_the_interface_wants() -> None:
+def test_new_rows_are_created_with_the_specified_body() -> None:
     [row] = planned(NOTHING, values(1, mission2="B", salary_variable3_type="PRIME")).rows
     assert row.action is Action.CREATE
     assert row.body == {
@@ -89,7 +89,7 @@ def test_new_rows_are_created_with_the_body_the_interface_wants() -> None:
     }
 
 
-def test_all_faults_of_all_rows_are_named() -> None:
+def test_all_faults_of_all_rows_are_listed() -> None:
     unread = Fault("bad_date", 3, "Date", "start_date")
     read = sheet(
         values(1, last_name=None, first_name=None), values(2, start_date=None), faults=(unread,)
@@ -103,12 +103,12 @@ def test_all_faults_of_all_rows_are_named() -> None:
     assert all(f.text_fr and f.text_en and f.hint for row in (first, second) for f in row.faults)
 
 
-def test_a_row_without_a_manager_is_not_the_report_of_a_row_without_a_key() -> None:
+def test_a_row_without_a_manager_does_not_report_to_a_row_without_a_key() -> None:
     plan = planned(NOTHING, values(1), values(2, payroll_number=None))
     assert [row.action for row in plan.rows] == [Action.CREATE, Action.REJECTED]
 
 
-def test_of_equal_rows_the_first_stays_and_of_contradicting_ones_none() -> None:
+def test_the_first_of_equal_rows_is_used_and_contradicting_rows_are_rejected() -> None:
     plan = planned(NOTHING, values(1), values(1), values(2), values(2, last_name="Autre"))
     assert [row.action for row in plan.rows] == [Action.CREATE, *[Action.REJECTED] * 3]
     assert [f.code for row in plan.rows for f in row.faults] == [
@@ -143,7 +143,9 @@ def test_leading_zeros_are_another_number_that_a_reviewer_decides_on() -> None:
     ],
     ids=str,
 )
-def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], action: Action) -> None:
+def test_the_ledger_takes_precedence_over_the_lists(
+    state: State, given: dict[str, Any], action: Action
+) -> None:
     view = replace(ledger(entry(1, state, **given)), drop_id=7)
     [row] = planned(view, values(1)).rows
     assert row.action is action
@@ -155,15 +157,13 @@ def test_what_the_ledger_knows_decides(state: State, given: dict[str, Any], acti
     ids=["listed", "made just now", "readable"],
 )
 @pytest.mark.parametrize("state", [State.CREATED, State.ADOPTED])
-def test_what_we_created_is_there_unless_it_is_surely_gone(
-    state: State, seen: dict[str, Any]
-) -> None:
+def test_a_created_record_exists_unless_proven_missing(state: State, seen: dict[str, Any]) -> None:
     view = replace(ledger(entry(1, state, remote_id="g")), **seen)
     [row] = planned(view, values(1)).rows
     assert (row.action, row.reason) == (Action.ALREADY_THERE, "by_us")
 
 
-def test_of_an_employee_who_is_gone_a_live_record_of_the_same_number_is_taken() -> None:
+def test_a_live_record_with_the_same_number_replaces_a_missing_employee() -> None:
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
     ours = ledger(entry(1, State.CREATED, remote_id="g"))
     view = replace(ours, shown=[known(1, "new")])
@@ -172,7 +172,7 @@ def test_of_an_employee_who_is_gone_a_live_record_of_the_same_number_is_taken() 
     assert (row.action, row.known and row.known.remote_id) == (Action.ALREADY_THERE, "new")
 
 
-def test_a_record_that_is_there_by_now_is_found_whatever_was_given_up() -> None:
+def test_a_record_created_since_is_found_despite_an_abandoned_attempt() -> None:
     record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))
     given_up = ledger(entry(1, State.GIVEN_UP, drop_id=7))
     view = replace(given_up, shown=[known(1)], records={"g": record}, drop_id=7)
@@ -189,18 +189,18 @@ def test_a_record_of_the_service_is_compared_field_by_field() -> None:
     assert [each.name for each in row.differences] == ["job_title"]
 
 
-def test_two_records_of_one_key_are_for_a_person() -> None:
+def test_two_records_with_one_key_go_to_review() -> None:
     [row] = planned(PlanningView({}, {}, [known(1, "a"), known(1, "b")]), values(1)).rows
     assert (row.action, row.reason) == (Action.MANUAL_CHANGE, "several_records")
 
 
-def test_the_same_name_and_start_under_another_number_is_for_a_person() -> None:
+def test_the_same_name_and_start_under_another_number_goes_to_review() -> None:
     view = PlanningView({}, {}, [known(1)])
     [row] = planned(view, values(1, payroll_number="9999", last_name="  NOM1 ")).rows
     assert (row.action, row.candidates) == (Action.REVIEW, ("g",))
 
 
-def test_the_same_person_under_way_under_another_number_is_for_a_person() -> None:
+def test_an_unfinished_row_of_the_same_person_under_another_number_goes_to_review() -> None:
     view = PlanningView(
         {}, {"other key": IDENTITY.other_digests(values(1, payroll_number="77"))}, []
     )
@@ -235,13 +235,13 @@ def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
         ({"manager_payroll_number": "0001"}, "manager_cycle"),
     ],
 )
-def test_a_manager_who_can_not_be_told_rejects_the_row(given: dict[str, Any], code: str) -> None:
+def test_an_ambiguous_manager_rejects_the_row(given: dict[str, Any], code: str) -> None:
     twins = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
     [row] = planned(PlanningView({}, {}, twins), values(1, **given)).rows
     assert [fault.code for fault in row.faults] == [code]
 
 
-def test_a_manager_without_a_number_is_not_no_manager() -> None:
+def test_a_manager_without_a_number_still_counts_as_a_manager() -> None:
     view = PlanningView({}, {}, [structs.replace(known(50), number=None)])
     [row] = planned(view, values(1, manager_payroll_number="0050")).rows
     assert (row.action, [fault.code for fault in row.faults]) == (
@@ -250,7 +250,7 @@ def test_a_manager_without_a_number_is_not_no_manager() -> None:
     )
 
 
-def test_a_circle_of_managers_is_rejected_with_all_who_report_into_it() -> None:
+def test_a_manager_cycle_is_rejected_with_all_its_reports() -> None:
     plan = planned(
         NOTHING,
         values(1, manager_payroll_number="0002"),
@@ -268,7 +268,7 @@ def test_a_circle_of_managers_is_rejected_with_all_who_report_into_it() -> None:
     ]
 
 
-def test_the_id_names_all_a_plan_was_made_from() -> None:
+def test_the_plan_id_covers_every_input_of_the_plan() -> None:
     plan = planned(NOTHING, values(1))
     assert plan.id == planned(NOTHING, values(1)).id
     others = [
@@ -288,7 +288,7 @@ def test_a_plan_is_within_another_only_with_the_same_data_and_no_more_rows() -> 
     assert not planned(NOTHING, values(1, job_title="Chef"), values(2)).within(agreed)
 
 
-def test_nothing_personal_is_in_a_repr() -> None:
+def test_no_repr_contains_personal_data() -> None:
     plan = planned(NOTHING, values(1, social_security_number="2840578006084"))
     assert "2840578006084" not in repr(plan)
     assert "2840578006084" not in repr(plan.rows)
@@ -299,7 +299,7 @@ def test_nothing_personal_is_in_a_repr() -> None:
     ("approval", "rows", "ask"),
     [("always", 1, True), ("never", 30, False), (20, 20, False), (20, 21, True), (0, 1, True)],
 )
-def test_who_is_asked(approval: Any, rows: int, ask: bool) -> None:
+def test_approval_requirements(approval: Any, rows: int, ask: bool) -> None:
     plan = planned(NOTHING, *(values(n) for n in range(rows)))
     assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
 
@@ -311,7 +311,7 @@ def test_rows_created_unapproved_today_count(unapproved: int, ask: bool) -> None
     assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unapproved).ask
 
 
-def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
+def test_the_headcount_limit_counts_a_whole_day() -> None:
     view = PlanningView({}, {}, [], headcount=100)
     plan = planned(view, *(values(n) for n in range(1000, 1020)))
     assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
@@ -320,14 +320,14 @@ def test_the_share_of_the_headcount_is_one_of_a_day() -> None:
 
 
 @pytest.mark.parametrize("approval", ["never", 20])
-def test_a_file_whose_end_is_missing_always_needs_approval(approval: Any) -> None:
+def test_a_file_without_a_last_line_end_always_needs_approval(approval: Any) -> None:
     plan = planned(NOTHING, values(1))
     asked = limits.decide(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
     assert asked.ask
     assert "in line 2, 4 of 5 cells" in asked.why
 
 
-def test_nobody_is_asked_about_nothing() -> None:
+def test_an_empty_plan_needs_no_approval() -> None:
     assert not limits.decide(planned(NOTHING), RULES.plan, "always", TODAY).ask
 
 
@@ -342,7 +342,7 @@ def test_nobody_is_asked_about_nothing() -> None:
     ],
     ids=["rows", "rejected", "created", "too late", "too early"],
 )
-def test_a_breach_asks_and_under_never_is_named(
+def test_an_exceeded_limit_requires_approval_or_is_reported_when_approval_is_never(
     rows: list[dict[str, Any]], shown: int, code: str
 ) -> None:
     plan = planned(PlanningView({}, {}, [], headcount=shown), *rows)
@@ -354,7 +354,7 @@ def test_a_breach_asks_and_under_never_is_named(
     assert never.breaches == asked.breaches
 
 
-def test_at_the_limits_nobody_is_asked() -> None:
+def test_a_plan_at_its_limits_needs_no_approval() -> None:
     plan = planned(
         PlanningView({}, {}, [], headcount=100),
         *(values(n, start_date=date(2028, 3, 30)) for n in range(1000, 1050)),

@@ -185,7 +185,7 @@ def test_other_encodings_are_right_or_refused(encoding: str, name: str) -> None:
 
 @pytest.mark.parametrize("misread_as", ["cp1252", "mac_roman", "cp850", "latin-1"])
 @pytest.mark.parametrize("name", ["Aurélie", "à Paris", "Noël", "L’Église", "Cœur", "François"])
-def test_text_that_went_through_a_wrong_encoding_is_refused(misread_as: str, name: str) -> None:
+def test_mojibake_is_refused(misread_as: str, name: str) -> None:
     broken = name.encode().decode(misread_as, errors="replace")
     sheet = read(f"Nom;Prénom\nX;{broken}\n".encode(), "a.csv", EMPLOYEE)
     assert [fault.code for fault in sheet.faults] == ["mojibake"]

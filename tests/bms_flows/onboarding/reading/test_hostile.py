@@ -78,7 +78,7 @@ PUT = st.sampled_from(
     put=PUT,
     whole=st.booleans(),
 )
-def test_a_workbook_changed_anywhere_is_read_or_refused(
+def test_a_corrupted_workbook_is_read_right_or_refused(
     part: str, at: float, cut: int, put: bytes, whole: bool
 ) -> None:
     """`whole`: a value is changed, and the part is still XML; else any bytes are."""

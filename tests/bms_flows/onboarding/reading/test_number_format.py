@@ -62,7 +62,7 @@ def test_texts_are_what_the_cell_shows(code: str, number: str, text: str) -> Non
 
 
 @pytest.mark.parametrize("code", ["0.00", "#,##0", "# ##0.0", ACCOUNTING, "#,##0.00 €"])
-def test_what_depends_on_excels_language_has_no_text(code: str) -> None:
+def test_formats_that_depend_on_excels_language_are_unsupported(code: str) -> None:
     found = display(code, Decimal(1234))
     assert found is not None
     assert found.text is None
@@ -107,7 +107,7 @@ def test_what_a_format_rounds_is_not_exact(code: str, number: str) -> None:
     ("code", "number"),
     [('0" k€"', "12"), ('0" ans"', "12"), ('"1"0', "5"), ('"oui";;"non"', "1"), (";;;", "5")],
 )
-def test_words_beside_a_number_may_change_what_it_is(code: str, number: str) -> None:
+def test_words_beside_a_number_can_change_its_value(code: str, number: str) -> None:
     found = display(code, Decimal(number))
     assert found is not None
     assert found.number is None
@@ -128,11 +128,11 @@ def test_words_beside_a_number_may_change_what_it_is(code: str, number: str) -> 
         "[h]:mm",
     ],
 )
-def test_other_formats_are_not_read(code: str) -> None:
+def test_other_date_formats_are_refused(code: str) -> None:
     assert display(code, Decimal(5)) is None
 
 
-def test_a_number_longer_than_excel_keeps_is_not_read() -> None:
+def test_a_number_longer_than_excel_stores_is_refused() -> None:
     assert display("0", Decimal(10) ** 15) is None
     assert display("0", Decimal("1E+300")) is None
 
@@ -151,7 +151,7 @@ def test_a_number_longer_than_excel_keeps_is_not_read() -> None:
         ("General", "number"),
     ],
 )
-def test_a_format_says_what_its_number_is(code: str, expected: str) -> None:
+def test_a_number_format_determines_the_kind_of_value(code: str, expected: str) -> None:
     assert kind(code, Decimal(46000)) == expected
 
 

@@ -50,7 +50,7 @@ def first(text: str, **given: Any) -> Any:
 @pytest.mark.parametrize(
     "name", ["NA", "Null", "None", "nan", "TRUE", "N/A", "-", "1E5", "#1", "?"]
 )
-def test_words_that_mean_nothing_elsewhere_are_names(name: str) -> None:
+def test_formula_words_outside_formulas_are_plain_text(name: str) -> None:
     assert first(f"Nom\n{name}\n") == name
 
 
@@ -94,7 +94,7 @@ def test_decimals(cell: str, expected: object) -> None:
     assert first(f'Salaire\n"{cell}"\n') == expected
 
 
-def test_other_cells_of_the_column_tell_decimals_from_thousands() -> None:
+def test_other_cells_of_the_column_distinguish_decimals_from_thousands() -> None:
     found = sheet("Salaire\n1,234\n12,5\n2 000,00\n")
     assert [row.values["salary_base"] for row in found.rows] == [
         Decimal("1.234"), Decimal("12.5"), Decimal("2000.00")
@@ -103,7 +103,7 @@ def test_other_cells_of_the_column_tell_decimals_from_thousands() -> None:
     assert sheet("Salaire\n1,234\n12.5\n12,5\n").faults[0].code == "ambiguous_number"
 
 
-def test_a_declared_decimal_mark_decides() -> None:
+def test_a_declared_decimal_mark_takes_precedence() -> None:
     assert first('Salaire\n"1,234"\n', declared=DeclaredFormat(decimal_mark=",")) == Decimal(
         "1.234"
     )
@@ -145,7 +145,7 @@ def test_dates(cell: str, expected: str) -> None:
     assert str(first(f"Date d'entrée\n{cell}\n")) == expected
 
 
-def test_one_date_in_another_order_refuses_all_that_could_be_in_that_order_too() -> None:
+def test_one_date_in_another_order_refuses_all_ambiguous_dates() -> None:
     """01/06 and 02/06 are the 1st and 2nd of June, or January 6 and February 6."""
     column = (
         "Date d'entrée\n01/06/2026\n02/06/2026\n01/13/2026\n31/12/2026\n05/05/2026\n2026-06-01\n"
@@ -159,7 +159,7 @@ def test_one_date_in_another_order_refuses_all_that_could_be_in_that_order_too()
         assert "A4" in text
 
 
-def test_the_first_five_cells_that_contradict_are_named() -> None:
+def test_the_first_five_contradicting_cells_are_listed() -> None:
     found = sheet("Nom;Date d'entrée\n" + "A;12/31/2026\n" * 7)
     assert "B2, B3, B4, B5, B6…" in found.faults[0].text_en
 
@@ -197,12 +197,12 @@ def test_the_reason_names_what_is_declared() -> None:
     assert "jj/mm/aaaa" in fault.hint
 
 
-def test_another_column_contradicts_nothing() -> None:
+def test_another_column_is_no_contradiction() -> None:
     found = sheet("Date d'entrée;Date de naissance\n03/04/2026;12/31/1990\n")
     assert places(found) == [("contradicting_dates", 2, "Date de naissance")]
 
 
-def test_lines_are_those_excel_shows() -> None:
+def test_line_numbers_are_those_that_excel_shows() -> None:
     text = 'Nom;Entité\r\n"a\r\nb\r\nc";1\r\n;\r\n\r\nx;un\r\n'
     assert places(sheet(text)) == [("bad_integer", 5, "Entité")]
     assert places(sheet("sep=;\r\n" + text)) == [("bad_integer", 5, "Entité")]
@@ -214,7 +214,7 @@ def test_blank_lines_are_no_rows() -> None:
     assert not found.faults
 
 
-def test_all_errors_of_all_rows_are_told() -> None:
+def test_all_errors_of_all_rows_are_reported() -> None:
     found = sheet("Nom;Entité;Consultant\nA;un;x\nB;1;oui\nC;2;y;\nHÃ©;deux;non\n")
     assert places(found) == [
         ("bad_integer", 2, "Entité"),
@@ -242,14 +242,14 @@ def test_all_errors_of_all_rows_are_told() -> None:
         ('Nom;Prénom\nA; "B"\n', ("bad_quoting", 2, None)),
     ],
 )
-def test_a_file_is_refused_by_name(text: str, expected: tuple[Any, ...]) -> None:
+def test_a_file_with_an_invalid_name_is_refused(text: str, expected: tuple[Any, ...]) -> None:
     found = sheet(text)
     assert places(found) == [expected]
     assert found.refused
     assert all(found.faults_of(row) and not row.values for row in found.rows)
 
 
-def test_headers_are_forgiven_case_accents_and_spaces_and_known_by_their_api_names() -> None:
+def test_headers_match_without_case_accents_and_spaces_and_by_api_name() -> None:
     found = sheet(
         "  NUMERO de Matricule ;PRENOM;last_name;Salary Variable1 Type;Né(e) le\nA;B;C;D;\n"
     )
@@ -259,7 +259,7 @@ def test_headers_are_forgiven_case_accents_and_spaces_and_known_by_their_api_nam
     ]  # fmt: skip
 
 
-def test_no_header_names_two_fields() -> None:
+def test_no_header_maps_to_two_fields() -> None:
     headers = [
         (header, field) for field in EMPLOYEE.fields for header in (field.name, *field.aliases)
     ]
@@ -280,13 +280,13 @@ def test_every_field_of_the_creation_body_can_be_given() -> None:
     }  # fmt: skip
 
 
-def test_a_cell_that_swallowed_rows_is_refused() -> None:
+def test_an_unclosed_quote_that_swallows_rows_is_refused() -> None:
     found = sheet('Nom;Prénom;Ville\n"A;B;C\nD;E;F\nG";H;I\n')
     assert places(found) == [("swallowed_rows", 2, "Nom")]
 
 
 @pytest.mark.parametrize("cell", ["a\x00b", "a\u200bb", "a\ufeffb", "\u202eb", "a\x07"])
-def test_characters_nobody_sees_are_refused(cell: str) -> None:
+def test_invisible_characters_are_refused(cell: str) -> None:
     found = read(f"Nom;Ville\nX;{cell}\n".encode(), "a.csv", EMPLOYEE)
     assert {fault.code for fault in found.faults} <= {"control_character", "bad_encoding"}
     assert found.faults
@@ -298,7 +298,7 @@ def test_errors_that_excel_shows_are_refused(cell: str) -> None:
 
 
 @pytest.mark.parametrize("cell", ["Ren?e", "H?l?ne", "Fran?ois-Xavier", "\ufffd", "Ã©", "ï¿½"])
-def test_lost_letters_are_refused(cell: str) -> None:
+def test_replacement_characters_are_refused(cell: str) -> None:
     assert first(f"Nom\n{cell}\n") == "mojibake"
 
 
@@ -308,13 +308,13 @@ def test_lost_letters_are_refused(cell: str) -> None:
      "Straße", "10 €", "n° 5", "Ångström", "JOÃO", "São Tomé", "Crédits…", "Müller & Söhne"],
 )  # fmt: skip
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
-def test_good_text_is_not_taken_for_broken(cell: str, encoding: str) -> None:
+def test_valid_text_is_not_reported_as_broken(cell: str, encoding: str) -> None:
     found = read(f"Nom\n{cell}\n".encode(encoding), "a.csv", EMPLOYEE)
     assert [row.values for row in found.rows] == [{"last_name": cell}]
 
 
 @pytest.mark.parametrize("cell", ["Åse Łódź", "Şükrü", "Dvořák", "東京", "Ελένη", "Zoë 😀"])
-def test_text_of_anywhere_is_taken_from_unicode_files(cell: str) -> None:
+def test_unicode_files_keep_text_of_any_script(cell: str) -> None:
     assert first(f"Nom\n{cell}\n") == cell
 
 
@@ -343,7 +343,7 @@ def test_bytes_of_no_encoding_are_refused() -> None:
     assert [f.code for f in read(b"Nom\n\x81\x8d\n", "a.csv", EMPLOYEE).faults] == ["bad_encoding"]
 
 
-def test_a_fault_says_what_to_do_and_never_what_the_cell_held() -> None:
+def test_a_fault_states_the_remedy_without_the_value() -> None:
     found = sheet("Nom;Entité;N° de sécu\nDupont;secret-7;1,85E+14\n")
     for fault in found.faults:
         assert fault.text_fr

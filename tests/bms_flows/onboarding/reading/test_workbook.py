@@ -132,7 +132,7 @@ def test_a_cell_is_what_excel_shows(
     assert type(found) is type(expected)
 
 
-def test_a_format_that_is_not_read_is_named_with_its_cell() -> None:
+def test_an_unsupported_number_format_is_reported_with_its_cell() -> None:
     def arrange(made: Any) -> None:
         made.active["B2"].number_format = "0.00E+00"
 
@@ -144,7 +144,7 @@ def test_a_format_that_is_not_read_is_named_with_its_cell() -> None:
 
 
 @pytest.mark.parametrize(("cell", "expected"), [("100 %", 100), ("80%", 80), ("80", 80)])
-def test_a_percentage_is_read_as_it_is_shown_in_a_csv_too(cell: str, expected: int) -> None:
+def test_a_percentage_in_a_csv_is_read_as_displayed(cell: str, expected: int) -> None:
     sheet = read(f"Taux d'activité\n{cell}\n".encode(), "a.csv", EMPLOYEE)
     assert [row.values for row in sheet.rows] == [{"activity_rate": expected}]
 
@@ -174,7 +174,7 @@ def test_dates_beside_texts_of_another_order_are_refused(
     assert {fault.line for fault in sheet.faults} == refused
 
 
-def test_lines_are_the_sheets_own_and_blank_ones_are_no_rows() -> None:
+def test_line_numbers_are_those_of_the_sheet_and_blank_lines_are_no_rows() -> None:
     sheet = opened([[], ["Nom", "Entité"], [None, " "], ["A", "un"], [], ["B", 2]])
     assert [row.line for row in sheet.rows] == [4, 6]
     assert [(fault.line, fault.code) for fault in sheet.faults] == [(4, "bad_integer")]
@@ -203,7 +203,7 @@ def flat(made: Any) -> None:
 
 
 @pytest.mark.parametrize("arrange", [filtered, collapsed, flat])
-def test_rows_that_a_user_does_not_see_are_refused_and_come_back_hidden(arrange: Arrange) -> None:
+def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
     content = repacked(book(FIVE, arrange), SHEET, flattened)
     sheet = read(content, "a.xlsx", EMPLOYEE)
     assert [row.line for row in sheet.rows] == [2, 3, 4, 5, 6]
@@ -216,7 +216,7 @@ def test_rows_that_a_user_does_not_see_are_refused_and_come_back_hidden(arrange:
     assert codes(again) == ["hidden_row"] * 4
 
 
-def test_the_header_is_the_first_row_that_a_user_sees() -> None:
+def test_the_header_is_the_first_visible_row() -> None:
     rows = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
 
     def arrange(made: Any) -> None:
@@ -256,7 +256,7 @@ def test_a_filled_column_that_a_user_does_not_see_is_refused(arrange: Arrange) -
     assert codes(again) == ["hidden_column"]
 
 
-def test_an_empty_hidden_column_is_nothing_to_be_told_of() -> None:
+def test_an_empty_hidden_column_is_not_reported() -> None:
     rows = [["Nom", "Salaire", "Entité"], ["A", None, 1], ["B", 2850, 1]]
 
     def arrange(made: Any) -> None:
@@ -267,7 +267,7 @@ def test_an_empty_hidden_column_is_nothing_to_be_told_of() -> None:
 
 
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
-def test_a_workbook_whose_rows_are_on_a_hidden_sheet_says_so(state: str) -> None:
+def test_a_workbook_with_rows_on_a_hidden_sheet_is_refused_with_that_reason(state: str) -> None:
     def arrange(made: Any) -> None:
         made.create_sheet("Lisez-moi").append(["Bonjour"])
         made.active.sheet_state = state
@@ -280,7 +280,7 @@ def test_a_short_row_is_only_empty_at_its_end() -> None:
     assert [row.values for row in sheet.rows] == [{"last_name": "A"}]
 
 
-def test_a_cell_beside_the_table_is_refused() -> None:
+def test_a_cell_outside_the_table_is_refused() -> None:
     assert codes(opened([["Nom"], ["A", "B"]])) == ["cell_count"]
 
 
@@ -289,7 +289,7 @@ def test_merged_cells_are_refused() -> None:
     assert codes(opened(rows, lambda made: made.active.merge_cells("B2:B3"))) == ["merged_cells"]
 
 
-def test_the_sheet_that_has_our_headers_is_read() -> None:
+def test_the_sheet_with_known_headers_is_read() -> None:
     def arrange(made: Any) -> None:
         made.create_sheet("Consignes", 0).append(["Lisez-moi"])
 
@@ -392,7 +392,7 @@ SMALL = Limits(elements=100_000, cells=10_000)
     ],
     ids=["one row", "rows", "cells", "one tag", "one in another", "a comment"],
 )
-def test_what_is_too_much_is_not_unfolded_in_any_encoding(
+def test_oversized_content_is_not_expanded_in_any_encoding(
     rows: bytes, encoded: Callable[[bytes], bytes]
 ) -> None:
     """The packed file is small, so only parsing can tell; it stops where a limit is passed."""
@@ -406,14 +406,14 @@ def test_what_is_too_much_is_not_unfolded_in_any_encoding(
         tracemalloc.stop()
 
 
-def test_texts_that_cells_share_are_counted() -> None:
+def test_shared_strings_count_for_each_cell() -> None:
     assert codes(read(shared(["Nom", "A"]), "a.xlsx", EMPLOYEE)) == []
     many = shared(["Nom", *[""] * 12_000])
     assert codes(read(many, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
 
 
 @pytest.mark.parametrize("stored", ["x", "NaN", "1_000", "1e999", "-"])
-def test_what_is_stored_as_a_number_and_is_none_is_refused(stored: str) -> None:
+def test_an_invalid_stored_number_is_refused(stored: str) -> None:
     name = '<row><c t="inlineStr"><is><t>Salaire</t></is></c></row>'
     content = workbook(f"<sheetData>{name}<row><c><v>{stored}</v></c></row></sheetData>")
     assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["excel_error"]
@@ -426,7 +426,7 @@ def shared(texts: Sequence[str]) -> bytes:
     return workbook(f"<sheetData>{rows}</sheetData>", strings=strings)
 
 
-def test_a_size_that_lies_costs_nothing() -> None:
+def test_a_false_size_in_the_archive_uses_no_memory() -> None:
     content = repacked(
         book([["Nom"], ["A"]]),
         SHEET,

@@ -45,7 +45,7 @@ def told(warehouse: Engine) -> Tell:
     return tell_of
 
 
-def test_a_difference_is_told_once_until_it_changes_and_when_it_is_gone(
+def test_a_difference_is_reported_once_per_change_and_when_it_ends(
     told: Tell, warehouse: Engine
 ) -> None:
     assert told(same(city="Lyon"), "a") == []
@@ -67,18 +67,18 @@ def test_a_difference_is_told_once_until_it_changes_and_when_it_is_gone(
         assert connection.scalar(text(open_ones)) == 1
 
 
-def test_without_a_base_nobody_is_said_to_have_changed(told: Tell) -> None:
+def test_without_a_previous_value_no_author_is_named(told: Tell) -> None:
     [row] = told(other("Paris", None), "a")
     assert (row["base"], row["theirs"], row["changed_by"]) == ("", "", "")
 
 
-def test_a_field_that_was_not_dropped_stays_as_it_stands(told: Tell) -> None:
+def test_a_field_missing_from_the_drop_makes_no_difference(told: Tell) -> None:
     told(other("Paris", "Lyon"), "a")
     assert told(same(country="FR"), "b") == []
     assert told(other("Paris", "Lyon"), "c") == []
 
 
-def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told(
+def test_an_earlier_drop_that_ends_again_changes_no_difference_of_a_newer_drop(
     told: Tell, warehouse: Engine
 ) -> None:
     told(other("Paris", "Lyon"), "a")
@@ -98,7 +98,7 @@ def test_an_earlier_drop_that_ends_once_more_has_no_say_on_what_a_newer_one_told
     assert row["theirs"] == "Lille"
 
 
-def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
+def test_every_kind_of_value_is_shown_in_the_format_of_a_drop(told: Tell) -> None:
     differing = {"contact_domains": ([3, 7], [3]), "is_lead": (True, False), "id_client": (1, 2)}
     rows = {row["field"]: row for row in told(ComparedContact(42, {}, differing), "a")}
     assert [(row["ours"], row["theirs"]) for row in rows.values()] == [
@@ -108,7 +108,7 @@ def test_every_kind_of_value_is_shown_as_a_drop_writes_it(told: Tell) -> None:
     ]
 
 
-def test_what_stood_already_is_no_news() -> None:
+def test_an_existing_difference_is_not_reported_again() -> None:
     standing = {(42, "city"): ContactDifference(None, "Paris", "Lyon")}
     assert detect_changes({}, standing, [other("Paris", "Lyon")]) == ContactChanges({}, {})
     assert detect_changes({(42, "city"): "Lyon"}, {}, [same(city="Lyon")]) == ContactChanges({}, {})

@@ -30,12 +30,12 @@ def ended(*lines: int) -> list[RowOutcome]:
 
 
 @pytest.mark.parametrize("lines", [(), (2,), (2, 2), (2, 3, 3), (2, 4)])
-def test_there_is_none_unless_every_row_is_accounted_for_once(lines: tuple[int, ...]) -> None:
+def test_a_receipt_requires_every_row_exactly_once(lines: tuple[int, ...]) -> None:
     with pytest.raises(NotBalanced, match=f"the file has 2 rows, the receipt {len(lines)}"):
         receipt(PLAN, SHEET, ended(*lines), [])
 
 
-def test_it_holds_figures_and_nothing_personal() -> None:
+def test_a_receipt_contains_no_personal_data() -> None:
     content = json.loads(receipt(PLAN, SHEET, ended(3, 2), []))
     assert content["file_sha256"] == SHEET.sha256
     assert (content["rows_in"], content["counts"]["created"]) == (2, 2)

@@ -34,7 +34,9 @@ def rejected(content: bytes, name: str = "a.csv", ending: str = "") -> bytes:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
-def test_it_has_the_drops_encoding_line_ends_and_quoting(encoding: str, end: str) -> None:
+def test_a_reject_file_has_the_encoding_line_ends_and_quoting_of_the_drop(
+    encoding: str, end: str
+) -> None:
     text = f'Prénom;"Nom";Entité{end}Zoé;"Noël";1{end}"Léa;""b""";Côté;"un"{end}'
     found = rejected(text.encode(encoding))
     assert found[:3] == text.encode(encoding)[:3]
@@ -61,7 +63,7 @@ TWICE = (
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx"])
-def test_dropping_it_again_as_it_is_rejects_the_same_cells_for_the_same_reasons(
+def test_an_unchanged_reject_file_is_rejected_for_the_same_cells(
     ending: str,
 ) -> None:
     first = read(TWICE, "a.csv", EMPLOYEE)
@@ -78,7 +80,7 @@ def test_dropping_it_again_as_it_is_rejects_the_same_cells_for_the_same_reasons(
     assert second.form.headers.count("_line") == 1
 
 
-def test_a_file_without_rows_comes_back_with_its_reasons() -> None:
+def test_a_file_without_rows_is_rejected_with_reasons() -> None:
     for name, content in (
         ("a.csv", b"Nom;Couleur\r\n"),
         ("a.xlsx", book([["Nom", "Couleur"], []])),
@@ -100,7 +102,7 @@ def test_a_missing_cell_is_refused_until_it_is_filled_or_cleared() -> None:
     assert "department_service" not in cleared.rows[0].values
 
 
-def test_what_the_whole_column_proved_is_carried_over() -> None:
+def test_the_format_proven_by_the_column_applies_to_the_reject_file() -> None:
     text = "Entité;Date d'entrée;Salaire\r\n1;31/08/2026;12,5\r\nun;03/04/2026;1,234\r\n"
     again = rejected(text.encode()).decode()
     assert "[salary_base: 0,0]" in again
@@ -115,7 +117,7 @@ def test_a_refused_header_refuses_every_row() -> None:
     assert again.startswith(f"Nom;Entité;Couleur;{ADDED}\r\nA;1;bleu;2;Couleur;")
 
 
-def test_a_file_that_cannot_be_read_is_answered_with_its_faults() -> None:
+def test_an_unreadable_file_gets_a_report_with_its_faults() -> None:
     content = b"Nom\n\x81\x8d\n"
     sheet = read(content, "a.csv", EMPLOYEE)
     answers = reject_files(content, sheet.form, {0: sheet.file_faults})
@@ -123,7 +125,7 @@ def test_a_file_that_cannot_be_read_is_answered_with_its_faults() -> None:
     assert answers[".csv"].decode("utf-8-sig").startswith(f"{ADDED}\r\n;;Les caractères")
 
 
-def test_a_fault_of_a_field_stands_under_the_drops_own_header() -> None:
+def test_a_fault_names_the_header_of_the_dropped_file() -> None:
     content = "Nom de famille;Entité\r\nA;1\r\n".encode()
     sheet = read(content, "a.csv", EMPLOYEE)
     faults = {2: [Fault("excel_error", 2, field="last_name")]}
@@ -139,14 +141,14 @@ def test_a_fault_of_a_field_stands_under_the_drops_own_header() -> None:
         'Nom;Ville;Entité\r\n"x\n=1+1";"a\tb\t@y";"un"\r\n',
     ],
 )
-def test_excel_runs_nothing_in_it_whatever_its_list_separator(text: str) -> None:
+def test_excel_runs_no_formula_with_any_list_separator(text: str) -> None:
     assert formulas(text)
     assert formulas(rejected(text.encode()).decode()) == []
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
 @pytest.mark.parametrize("cell", ["a,=1", "a,'=1", "- a\n- b", "'=1", "''=1", "\t@x", 'a;"+1'])
-def test_what_the_escape_added_is_taken_off_and_nothing_else(name: str, cell: str) -> None:
+def test_unescaping_removes_only_the_escape(name: str, cell: str) -> None:
     rows = [["Nom", "Entité"], [cell, "un"]]
     content = book(rows) if name == "a.xlsx" else csv_bytes(rows)
     first = read(content, name, EMPLOYEE).rows[0].cells
@@ -174,7 +176,7 @@ NAMES = ("Nom", "Prénom", "Ville", "Entité")
     end=st.sampled_from(("\r\n", "\n")),
     encoding=st.sampled_from(("utf-8", "utf-8-sig", "utf-16")),
 )
-def test_rejected_rows_read_again_are_the_same(
+def test_a_reject_file_is_read_back_unchanged(
     rows: list[tuple[str, ...]], delimiter: str, quoting: Any, end: str, encoding: str
 ) -> None:
     stream = io.StringIO(newline="")
@@ -207,7 +209,7 @@ def book(rows: Sequence[Sequence[Any]]) -> bytes:
     return stream.getvalue()
 
 
-def test_a_workbook_is_answered_with_a_workbook() -> None:
+def test_a_rejected_workbook_is_returned_as_a_workbook() -> None:
     content = book(
         [
             ["Matricule", "Entité", "Date d'entrée", "Compétences"],

@@ -37,7 +37,7 @@ def written(folder: UPath, content: bytes = CONTENT) -> None:
     report.write(folder, content, sheet, found, b"{}")
 
 
-def test_what_comes_back(tmp_path: Path) -> None:
+def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     written(UPath(folder))
     assert {path.name for path in folder.iterdir()} == {
@@ -53,25 +53,25 @@ def test_what_comes_back(tmp_path: Path) -> None:
     assert "002;Noël;un;3;Entité;" in rejected
 
 
-def test_excel_runs_nothing_in_what_comes_back() -> None:
+def test_excel_runs_no_formula_of_a_reject_file() -> None:
     keys = ["=1", "x,=cmd|'/C calc'!A0", "x;@y", "x\n+33 6", 'x,"=1"', "x\t-A1"]
     made = [RowOutcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
     assert formulas(report.created_file(made).decode("utf-8-sig")) == []
 
 
-def test_personal_data_is_its_owners_alone(tmp_path: Path) -> None:
+def test_files_with_personal_data_are_private_to_their_owner(tmp_path: Path) -> None:
     written(UPath(tmp_path / "r"))
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "r").iterdir()} == {0o600}
 
 
-def test_writing_it_again_writes_the_same(root: UPath) -> None:
+def test_writing_a_receipt_again_writes_the_same_bytes(root: UPath) -> None:
     written(root / "r")
     before = {path.name: path.read_bytes() for path in (root / "r").iterdir()}
     written(root / "r")
     assert {path.name: path.read_bytes() for path in (root / "r").iterdir()} == before
 
 
-def test_where_the_receipt_is_all_files_are(
+def test_a_receipt_exists_only_beside_all_report_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
@@ -87,7 +87,7 @@ def test_where_the_receipt_is_all_files_are(
     assert len(names) == 5
 
 
-def test_a_file_that_cannot_be_read_is_answered_too(tmp_path: Path) -> None:
+def test_an_unreadable_file_gets_a_report_too(tmp_path: Path) -> None:
     written(UPath(tmp_path), b"Nom\n\x81\x8d\n")
     assert "Windows-1252" in (tmp_path / "rejected.csv").read_text("utf-8-sig")
 
@@ -98,6 +98,6 @@ def test_every_row_is_counted_in_one_state() -> None:
     assert found["waiting"] == 0
 
 
-def test_what_the_receipt_holds_of_a_row_holds_no_cell() -> None:
+def test_a_receipt_row_contains_no_cell_value() -> None:
     kept = str([each.as_dict() for each in outcomes(read(CONTENT, "a.csv", EMPLOYEE))])
     assert not [cell for cell in ("Dupré", "Noël", "Côté", "=001") if cell in kept]

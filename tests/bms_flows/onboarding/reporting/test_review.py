@@ -51,7 +51,7 @@ def test_lines_that_can_not_be_read_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("changed", [{}, {"payroll_number": "9999"}, {"last_name": "Autre"}])
-def test_a_record_whose_key_or_name_agrees_may_be_chosen(changed: dict[str, str]) -> None:
+def test_a_reviewer_can_choose_a_record_with_the_same_key_or_name(changed: dict[str, str]) -> None:
     assert mismatch(EMPLOYEE, EMPLOYEE_IDENTITY, PERSON, PERSON | changed) == ()
 
 
@@ -92,7 +92,7 @@ OWN = contact()
     ],
     ids=["employee", "empty employee", "contact", "contact with a name alone"],
 )
-def test_of_any_other_record_the_fields_that_differ_are_named(
+def test_differing_fields_of_another_record_are_listed(
     resource: Resource,
     identity: Identity,
     row: dict[str, Any],

@@ -79,7 +79,7 @@ def found_same(one: str, other: str, form: Callable[[str], str | None]) -> bool:
     return form(one) is not None and form(one) == form(other)
 
 
-def test_no_address_is_taken_for_another_s(figure: Callable[[str], None]) -> None:
+def test_distinct_addresses_never_match(figure: Callable[[str], None]) -> None:
     wrong = [pair for pair in TWO_MAILBOXES if found_same(*pair, email_address)]
     found = [pair for pair in ONE_MAILBOX if found_same(*pair, email_address)]
     figure(
@@ -113,7 +113,7 @@ def test_local_part_and_tag_stay_as_they_are() -> None:
         (None, "FR", None),
     ],
 )
-def test_a_mobile_is_found_in_e164_and_nothing_else(
+def test_a_mobile_number_matches_only_in_e164(
     text: str | None, region: str, form: str | None
 ) -> None:
     assert mobile_number(text, region) == form

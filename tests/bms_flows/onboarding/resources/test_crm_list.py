@@ -113,7 +113,7 @@ def filled(rows: int = 45, **given: Any) -> Crm:
 
 
 @pytest.mark.parametrize("order", KNOWN_ORDERS)
-async def test_nothing_new_is_known_after_two_answers_of_the_lists_ends(order: str) -> None:
+async def test_two_requests_show_that_a_list_has_no_new_records(order: str) -> None:
     crm = filled(order=order)
     state = await crm.whole()
     crm.calls = 0
@@ -124,7 +124,7 @@ async def test_nothing_new_is_known_after_two_answers_of_the_lists_ends(order: s
 
 @pytest.mark.parametrize("order", KNOWN_ORDERS)
 @pytest.mark.parametrize("new", [1, 7, 35])
-async def test_new_records_are_found_at_the_end_where_they_come(order: str, new: int) -> None:
+async def test_new_records_at_the_end_of_the_list_are_found(order: str, new: int) -> None:
     crm = filled(order=order)
     state = await crm.whole()
     numbers = {str(crm.add()) for _ in range(new)}
@@ -139,7 +139,7 @@ async def test_new_records_are_found_at_the_end_where_they_come(order: str, new:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-async def test_what_the_number_of_records_does_not_explain_needs_a_whole_reading(
+async def test_an_unexplained_count_requires_a_complete_read(
     order: str,
 ) -> None:
     crm = filled(order=order)
@@ -150,14 +150,14 @@ async def test_what_the_number_of_records_does_not_explain_needs_a_whole_reading
     assert await crm.list.new(state) is None
 
 
-async def test_a_list_without_an_order_needs_a_whole_reading() -> None:
+async def test_a_list_without_an_order_is_read_completely() -> None:
     crm = filled(order="name")
     state = await crm.whole()
     assert state.newest is None
     assert await crm.list.new(state) is None
 
 
-async def test_a_new_record_whose_id_does_not_grow_needs_a_whole_reading() -> None:
+async def test_a_new_record_with_a_lower_id_requires_a_complete_read() -> None:
     crm = filled()
     state = await crm.whole()
     crm.add(crm.random.choice(sorted(crm.items)) + 1)
@@ -165,7 +165,7 @@ async def test_a_new_record_whose_id_does_not_grow_needs_a_whole_reading() -> No
 
 
 @pytest.mark.parametrize("order", ["id", "id_desc", "name"])
-async def test_a_list_of_one_page_is_one_answer(order: str) -> None:
+async def test_a_list_of_one_page_needs_one_request(order: str) -> None:
     crm = filled(8, order=order)
     state = await crm.whole()
     number = crm.add()
@@ -181,7 +181,7 @@ async def test_a_list_of_one_page_is_one_answer(order: str) -> None:
     assert crm.calls == 2
 
 
-async def test_records_that_were_edited_at_the_end_are_found_as_they_are_now() -> None:
+async def test_edited_records_at_the_end_of_the_list_are_found_in_their_current_state() -> None:
     crm = filled()
     state = await crm.whole()
     newest = max(crm.items)
@@ -191,7 +191,7 @@ async def test_records_that_were_edited_at_the_end_are_found_as_they_are_now() -
     assert [each.key for each in answer[0].values()] == [crm.items[newest].email]
 
 
-async def test_ids_that_a_restored_service_gives_again_are_found_as_other_records() -> None:
+async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records() -> None:
     crm = filled()
     state = await crm.whole()
     reused = sorted(crm.items)[-25:]
@@ -234,7 +234,7 @@ async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
 
 
 @pytest.mark.parametrize("past_end", ["empty", "refused", "last_page"])
-async def test_a_list_that_has_shrunk_by_a_page_needs_a_whole_reading(past_end: str) -> None:
+async def test_a_list_that_shrank_by_a_page_is_read_again_completely(past_end: str) -> None:
     crm = filled(past_end=past_end)
     state = await crm.whole()
     for number in sorted(crm.items)[20:]:
@@ -243,7 +243,7 @@ async def test_a_list_that_has_shrunk_by_a_page_needs_a_whole_reading(past_end: 
 
 
 @pytest.mark.parametrize("stale_first", [True, False])
-async def test_a_record_that_one_of_two_answers_lacks_is_found(stale_first: bool) -> None:
+async def test_a_record_missing_from_one_of_two_lists_is_found(stale_first: bool) -> None:
     crm = filled()
     state = await crm.whole()
     stale = replace(crm, items=dict(crm.items))

@@ -50,7 +50,7 @@ def test_without_a_new_record_nothing_is_found() -> None:
     assert resolved() == NothingFound()
 
 
-def test_a_new_record_without_anything_in_common_is_not_found_however_alike() -> None:
+def test_a_similar_new_record_without_a_shared_key_is_not_evidence() -> None:
     assert resolved(shown(key="other")) == NothingFound()
 
 
@@ -60,7 +60,7 @@ def test_a_new_record_with_the_key_and_other_data_goes_to_review(mark: str) -> N
     assert resolved(shown(comparison_fields=other)) == Ambiguous(("g1",), "key_with_other_data")
 
 
-def test_a_comparison_field_that_the_list_does_not_show_contradicts_nothing() -> None:
+def test_a_field_missing_from_the_list_does_not_contradict() -> None:
     record = shown(
         comparison_fields={"name": EXPECTED.comparison_fields["name"], "start_date": None}
     )
@@ -88,7 +88,7 @@ def test_all_possible_matches_are_candidates() -> None:
     assert resolved(*alike) == Ambiguous(("g1", "g2"), "similar_without_key")
 
 
-def test_a_record_that_got_a_stronger_key_meanwhile_is_found() -> None:
+def test_a_record_that_gained_a_stronger_key_is_found() -> None:
     assert isinstance(
         resolved(shown(key="its new address", other_digests=("k",)), trust="if_fields_agree"), Found
     )
@@ -106,7 +106,7 @@ def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Tru
     assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
 
 
-def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> None:
+def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None:
     entry = Entry(
         id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
     )
@@ -121,7 +121,7 @@ def test_the_audit_finds_the_double_of_a_name_and_leaves_a_shared_mailbox() -> N
     assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
 
-def test_the_audit_finds_a_double_under_a_looser_form_of_the_key() -> None:
+def test_the_audit_finds_a_duplicate_under_a_loose_form_of_the_key() -> None:
     """The service stores the number otherwise than it was sent: no record shows the row's key."""
     entry = Entry(
         id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"

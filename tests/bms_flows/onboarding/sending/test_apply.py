@@ -29,7 +29,7 @@ PROBES = 11
 """Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
 
 
-def test_all_good_rows_are_created_once() -> None:
+def test_all_valid_rows_are_created_once() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
         for n in range(30):
@@ -57,7 +57,7 @@ def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
     play(main())
 
 
-def test_a_refusal_is_final_and_says_its_status() -> None:
+def test_a_refusal_is_final_and_names_its_status() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
         row = ledger.add(person(1))
@@ -67,7 +67,7 @@ def test_a_refusal_is_final_and_says_its_status() -> None:
     play(main())
 
 
-def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts() -> None:
+def test_a_row_that_the_service_never_creates_goes_to_review_after_five_posts() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
         row = ledger.add(person(1))
@@ -79,7 +79,7 @@ def test_a_service_that_never_does_anything_ends_with_a_person_after_five_posts(
     play(main())
 
 
-def test_rows_that_never_get_as_far_as_being_sent_end_the_task_and_are_in_no_doubt() -> None:
+def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> None:
     class Hanging(Process):
         """Its token endpoint doesn't answer: a create is never about to be sent."""
 
@@ -98,7 +98,7 @@ def test_rows_that_never_get_as_far_as_being_sent_end_the_task_and_are_in_no_dou
     play(main())
 
 
-def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
+def test_a_failed_connection_releases_the_rows_and_counts_no_attempt() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
@@ -116,7 +116,7 @@ def test_no_connection_gives_the_rows_back_and_counts_no_attempt() -> None:
     play(main())
 
 
-def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None:
+def test_a_revoked_permission_stops_all_rows_and_changes_none() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
@@ -134,7 +134,7 @@ def test_a_right_that_is_gone_stops_all_and_no_row_is_the_worse_for_it() -> None
     play(main())
 
 
-def test_a_status_that_is_said_to_be_the_row_s_own_rejects_it_alone() -> None:
+def test_a_status_configured_as_row_specific_rejects_only_its_row() -> None:
     async def main() -> None:
         fates = iter(["forbidden", "good"])
         ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
@@ -183,7 +183,7 @@ def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> 
     play(main())
 
 
-def test_who_reports_to_a_refused_manager_is_rejected_unsent() -> None:
+def test_reports_of_a_refused_manager_are_rejected_unsent() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
         boss = ledger.add(person(1))
@@ -195,7 +195,7 @@ def test_who_reports_to_a_refused_manager_is_rejected_unsent() -> None:
     play(main())
 
 
-def test_who_was_refused_before_is_rejected_with_a_manager_who_is_refused() -> None:
+def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> None:
     """Refused, dropped again below a new manager, who is refused too."""
 
     async def main() -> None:
@@ -216,7 +216,7 @@ def test_who_was_refused_before_is_rejected_with_a_manager_who_is_refused() -> N
     play(main())
 
 
-def test_rows_held_by_a_living_task_are_left_to_it() -> None:
+def test_rows_leased_by_a_running_task_are_left_alone() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         service = SimulatedService(drawn(Random(1), {"lost": 1}))
@@ -232,7 +232,7 @@ def test_rows_held_by_a_living_task_are_left_to_it() -> None:
 
 
 @pytest.mark.parametrize(("settle_times", "state"), [(15, State.ADOPTED), (40, State.REVIEW)])
-def test_a_returned_id_keeps_a_record_that_shows_late_from_being_made_twice(
+def test_a_returned_id_prevents_a_duplicate_of_a_record_listed_late(
     settle_times: float, state: State
 ) -> None:
     async def main() -> None:
@@ -247,7 +247,7 @@ def test_a_returned_id_keeps_a_record_that_shows_late_from_being_made_twice(
     play(main())
 
 
-def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() -> None:
+def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_finds() -> None:
     from bms_flows.onboarding.reporting.duplicates import compare
 
     async def main() -> None:
@@ -269,6 +269,6 @@ def test_a_lag_beyond_the_settle_time_makes_a_double_that_the_audit_can_see() ->
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_whatever_happens_nobody_is_doubled_or_lost(seed: int) -> None:
+def test_no_fault_duplicates_or_loses_a_row(seed: int) -> None:
     """Workers, kills, stops, every fate, lags within the settle time; from one seed."""
     assert creation.broken(seed, Recorder()) == []

@@ -25,7 +25,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_a_refusal_stops_what_has_a_permit_already() -> None:
+def test_a_refusal_stops_rows_that_have_a_permit() -> None:
     async def main() -> None:
         circuit = breaker()
         first, second = await circuit.permit(), await circuit.permit()
@@ -35,7 +35,7 @@ def test_a_refusal_stops_what_has_a_permit_already() -> None:
     play(main())
 
 
-def test_one_probes_after_the_wait_asked_for_and_the_others_follow_once_it_is_taken() -> None:
+def test_one_row_probes_after_retry_after_and_the_rest_follow_its_success() -> None:
     async def main() -> None:
         circuit = breaker()
         circuit.refused(await circuit.permit(), 40)
@@ -54,7 +54,7 @@ def test_one_probes_after_the_wait_asked_for_and_the_others_follow_once_it_is_ta
     play(main())
 
 
-def test_the_wait_doubles_from_probe_to_probe_up_to_the_longest() -> None:
+def test_the_wait_doubles_with_each_probe_up_to_the_maximum() -> None:
     async def main() -> None:
         circuit = breaker(longest_wait=10_000)
         circuit.refused(await circuit.permit(), None)
@@ -70,7 +70,7 @@ def test_the_wait_doubles_from_probe_to_probe_up_to_the_longest() -> None:
     play(main())
 
 
-def test_a_probe_without_an_answer_leaves_its_turn_to_another() -> None:
+def test_a_probe_without_a_response_lets_another_row_probe() -> None:
     async def main() -> None:
         circuit = breaker()
         circuit.refused(await circuit.permit(), 1)
@@ -86,9 +86,7 @@ def test_a_probe_without_an_answer_leaves_its_turn_to_another() -> None:
 
 
 @pytest.mark.parametrize(("asked", "named"), [(3600, 3600), (601, RETRY_S)])
-def test_a_wait_that_is_too_long_for_a_task_is_left_to_its_retry(
-    asked: float, named: float
-) -> None:
+def test_a_wait_longer_than_the_task_limit_is_left_to_the_retry(asked: float, named: float) -> None:
     async def main() -> None:
         circuit = breaker()
         circuit.refused(await circuit.permit(), asked)
@@ -102,7 +100,7 @@ def test_a_wait_that_is_too_long_for_a_task_is_left_to_its_retry(
     play(main())
 
 
-def test_probes_that_fail_end_the_task_after_the_longest_wait() -> None:
+def test_failed_probes_end_the_task_after_the_longest_wait() -> None:
     async def main() -> None:
         circuit = breaker()
         circuit.refused(await circuit.permit(), None)
@@ -120,7 +118,7 @@ def test_probes_that_fail_end_the_task_after_the_longest_wait() -> None:
     play(main())
 
 
-def test_a_refusal_of_what_was_sent_before_only_lengthens_the_wait() -> None:
+def test_a_refusal_of_an_earlier_request_only_extends_the_wait() -> None:
     async def main() -> None:
         circuit = breaker()
         permits = [await circuit.permit() for _ in range(8)]
@@ -134,7 +132,7 @@ def test_a_refusal_of_what_was_sent_before_only_lengthens_the_wait() -> None:
     play(main())
 
 
-def test_a_create_taken_that_was_sent_before_does_not_close_the_circuit() -> None:
+def test_a_success_of_an_earlier_request_does_not_close_the_circuit() -> None:
     async def main() -> None:
         circuit = breaker()
         early, refused = await circuit.permit(), await circuit.permit()
@@ -159,7 +157,7 @@ def test_a_suspected_outage_is_met_with_one_probe() -> None:
     play(main())
 
 
-def test_creates_go_on_below_the_rate_that_the_service_took() -> None:
+def test_creates_continue_below_the_accepted_rate() -> None:
     async def main() -> None:
         circuit = breaker()
         for _ in range(20):

@@ -47,7 +47,7 @@ def answered(remote_id: str) -> Step:
     )
 
 
-def test_moves_that_come_together_share_a_commit() -> None:
+def test_concurrent_transitions_share_a_commit() -> None:
     async def main() -> None:
         ledger = Counting(5)
         commits = GroupCommit(ledger, 5)
@@ -58,7 +58,7 @@ def test_moves_that_come_together_share_a_commit() -> None:
     play(main())
 
 
-def test_what_comes_during_a_commit_goes_with_the_next() -> None:
+def test_transitions_during_a_commit_join_the_next_commit() -> None:
     async def main() -> None:
         ledger = Counting(3)
         commits = GroupCommit(ledger, 1)
@@ -70,7 +70,7 @@ def test_what_comes_during_a_commit_goes_with_the_next() -> None:
     play(main())
 
 
-def test_nobody_goes_on_before_the_commit() -> None:
+def test_no_caller_continues_before_the_commit() -> None:
     async def main() -> None:
         ledger = Counting(1)
         move = asyncio.create_task(GroupCommit(ledger, 1).change(1, intend()))
@@ -81,7 +81,7 @@ def test_nobody_goes_on_before_the_commit() -> None:
     play(main())
 
 
-def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
+def test_an_invalid_transition_changes_nothing_and_blocks_no_other() -> None:
     async def main() -> None:
         ledger = Counting(2)
         commits = GroupCommit(ledger, 2)
@@ -94,7 +94,7 @@ def test_a_move_that_is_not_lawful_is_none_and_holds_no_other_up() -> None:
     play(main())
 
 
-def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
+def test_an_id_returned_for_two_rows_stops_only_the_second() -> None:
     async def main() -> None:
         ledger = Counting(3)
         commits = GroupCommit(ledger, 3)
@@ -111,7 +111,7 @@ def test_an_id_that_two_rows_claim_stops_the_second_alone() -> None:
     play(main())
 
 
-def test_what_the_ledger_raises_reaches_everybody_and_the_next_are_taken() -> None:
+def test_an_error_of_the_ledger_reaches_every_waiter_and_the_next_commit_works() -> None:
     class Failing(Counting):
         async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
             if not self.commits:
@@ -132,7 +132,7 @@ def test_what_the_ledger_raises_reaches_everybody_and_the_next_are_taken() -> No
 
 
 @pytest.mark.parametrize(("latency", "ahead"), [(0.05, True), (5.0, False)])
-def test_rows_are_intended_ahead_of_their_turn_only_while_answers_come_quickly(
+def test_intents_are_recorded_ahead_only_while_responses_are_fast(
     latency: float, *, ahead: bool
 ) -> None:
     from random import Random
@@ -176,7 +176,7 @@ class Slow(MemoryLedger):
         return answer
 
 
-def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_read() -> None:
+def test_a_clock_read_follows_its_request_and_concurrent_requests_share_it() -> None:
     async def main() -> None:
         ledger = Slow()
         async with GroupCommit(ledger, 8) as commits:
@@ -191,7 +191,7 @@ def test_a_time_is_read_after_it_was_asked_for_and_calls_of_a_moment_share_a_rea
     play(main())
 
 
-def test_a_call_that_is_given_up_leaves_the_time_to_the_others() -> None:
+def test_a_cancelled_call_does_not_cancel_the_shared_request() -> None:
     async def main() -> None:
         ledger = Slow()
         async with GroupCommit(ledger, 8) as commits:

@@ -49,7 +49,7 @@ def events(warehouse: Engine) -> Counter[str]:
         return Counter(connection.scalars(text("select what from bms.creation_event")))
 
 
-async def test_a_create_whose_connection_comes_too_late_is_not_sent(
+async def test_a_create_connected_too_late_is_not_sent(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     """A kernel that gets no answer tries again after a second: beyond the 0.8 s."""
@@ -67,7 +67,7 @@ async def test_a_create_whose_connection_comes_too_late_is_not_sent(
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
 
 
-async def test_a_connection_that_never_comes_is_given_up_in_time_and_leaves_no_doubt(
+async def test_a_connection_timeout_is_unambiguous(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 1)
@@ -96,7 +96,7 @@ class Paused(Employees):
         return await super().create(body, before_send)
 
 
-async def test_a_create_is_not_sent_after_a_pause_in_which_this_machine_s_clock_stood_still(
+async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_clock(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 1)
@@ -146,7 +146,7 @@ async def test_outages_and_rate_limits_pass_without_a_review(
     assert 0 < truth["faults"][fault["kind"]] <= 20
 
 
-async def test_a_long_wait_asked_for_ends_the_task_with_the_time_of_its_retry(
+async def test_a_long_retry_after_ends_the_task_and_sets_its_retry(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 60)

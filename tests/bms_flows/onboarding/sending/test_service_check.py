@@ -37,7 +37,7 @@ class Slow(Process):
         return await super().read_all(scopes, at)
 
 
-def test_a_row_whose_turn_comes_after_the_check_is_too_old_is_checked_again() -> None:
+def test_a_row_sent_after_its_check_expired_is_checked_again() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good", latency=10)
         for n in range(30):
@@ -59,7 +59,7 @@ def test_a_row_whose_turn_comes_after_the_check_is_too_old_is_checked_again() ->
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_a_check_that_takes_longer_than_it_may_be_old_ends_the_task_and_names_the_setting(
+def test_a_check_slower_than_its_validity_fails_the_task_and_names_the_setting(
     planned: bool,
 ) -> None:
     async def main() -> None:
@@ -76,7 +76,7 @@ def test_a_check_that_takes_longer_than_it_may_be_old_ends_the_task_and_names_th
     play(main())
 
 
-def test_a_whole_reading_that_took_too_long_is_brought_up_to_date() -> None:
+def test_a_slow_complete_read_is_followed_by_an_incremental_read() -> None:
     class SlowAtFirst(Slow):
         async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
             found = await super().read_all(scopes, at)
@@ -95,7 +95,7 @@ def test_a_whole_reading_that_took_too_long_is_brought_up_to_date() -> None:
     play(main())
 
 
-def test_a_candidate_that_a_reviewer_decided_against_is_not_asked_about_again() -> None:
+def test_a_candidate_excluded_by_a_reviewer_is_not_reviewed_again() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
         row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
@@ -117,7 +117,7 @@ def test_a_candidate_that_a_reviewer_decided_against_is_not_asked_about_again() 
     play(main())
 
 
-def test_the_record_of_a_row_that_was_compared_when_planning_is_not_asked_about() -> None:
+def test_a_record_compared_during_planning_does_not_go_to_review() -> None:
     """A reviewer decided that two alike rows are two persons."""
 
     async def main() -> None:
@@ -132,7 +132,7 @@ def test_the_record_of_a_row_that_was_compared_when_planning_is_not_asked_about(
     play(main())
 
 
-def test_a_record_with_the_key_and_another_name_is_asked_about_and_not_taken() -> None:
+def test_a_record_with_the_same_key_and_another_name_goes_to_review() -> None:
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
         row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
