@@ -1,5 +1,5 @@
 # Each target runs one script or command.
-.PHONY: demo up test lint fix bench prove lock wheel install
+.PHONY: demo up test lint fix bench prove docs lock wheel install
 .DEFAULT_GOAL := demo
 
 demo: install     ## start the local stack, run five DAG runs, print their results, stop
@@ -12,6 +12,8 @@ prove: install    ## long proofs: full Airflow runs, all fault combinations of c
 	@scripts/prove
 bench: install    ## benchmarks: loads against their ceilings and against dlt, pandas and Singer
 	@scripts/bench
+docs: install     ## build the documentation site into .local/site
+	@.venv/bin/python scripts/reference && NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet && echo "Open .local/site/index.html"
 lint: install     ## ruff and mypy
 	@scripts/lint
 fix: install      ## let ruff fix and format the code

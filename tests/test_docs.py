@@ -24,9 +24,13 @@ from bms_warehouse.tables import METADATA
 
 PROJECT = Path(__file__).parent.parent
 README = (PROJECT / "README.md").read_text()
+REFERENCE = {file.stem: file.read_text() for file in (PROJECT / "docs/reference").glob("*.md")}
+GUIDES = "".join(
+    file.read_text() for file in [PROJECT / "README.md", *PROJECT.glob("docs/install/*.md")]
+)
 ASSUMPTIONS = (PROJECT / "docs/assumptions.md").read_text()
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
-WRITE = "run .venv/bin/python scripts/readme_tables"
+WRITE = "run .venv/bin/python scripts/reference"
 STACK_VARIABLES = re.compile(r"BMS_(?:STACK|SANDBOX|LOCAL)_[A-Z_]+")
 
 
@@ -72,10 +76,10 @@ def test_the_readme_names_every_dag(dag: str) -> None:
     assert f"| `{dag}` |" in README
 
 
-def test_the_readme_s_unpause_commands_start_only_our_dags() -> None:
+def test_unpause_commands_start_only_our_dags() -> None:
     """Airflow looks for the pattern anywhere in the ids of all DAGs there are."""
     dags = {file.stem for file in (PROJECT / "dags").glob("*.py")}
-    patterns = re.findall(r"--treat-dag-id-as-regex '([^']+)'", README)
+    patterns = re.findall(r"--treat-dag-id-as-regex '([^']+)'", GUIDES)
     started = {dag for pattern in patterns for dag in dags if re.search(pattern, dag)}
     assert started == dags - {"freshness_watchdog"}
     for pattern in patterns:
@@ -83,40 +87,41 @@ def test_the_readme_s_unpause_commands_start_only_our_dags() -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_the_readme_names_every_operation_and_its_scope(endpoint: Any) -> None:
-    (line,) = [line for line in README.splitlines() if f"`{endpoint}`" in line]
+def test_the_reference_names_every_operation_and_its_scope(endpoint: Any) -> None:
+    (line,) = [line for line in REFERENCE["operators"].splitlines() if f"`{endpoint}`" in line]
     assert endpoint.scope is None or f"`{endpoint.scope}`" in line
 
 
 @pytest.mark.parametrize("field", sorted(CONNECTION_FIELDS))
-def test_the_readme_names_every_field_of_the_connection(field: str) -> None:
-    assert f"| `{field}` |" in README
+def test_the_reference_names_every_field_of_the_connection(field: str) -> None:
+    assert f"| `{field}` |" in REFERENCE["connection"]
 
 
 @pytest.mark.parametrize("table", sorted(METADATA.tables.values(), key=lambda table: table.name))
-def test_the_readme_names_every_table(table: Any) -> None:
-    assert f"| `{table.fullname.removeprefix('bms.')}` |" in README, WRITE
+def test_the_reference_names_every_table(table: Any) -> None:
+    assert f"| `{table.fullname.removeprefix('bms.')}` |" in REFERENCE["tables"], WRITE
 
 
 @pytest.mark.parametrize("variable", sorted(FLOW_SETTINGS))
-def test_the_readme_gives_every_setting_its_default(variable: str) -> None:
+def test_the_reference_gives_every_setting_its_default(variable: str) -> None:
     default = written(FLOW_SETTINGS[variable])
-    assert f"| `{variable}` |{f' `{default}`' if default else ''} |" in README, WRITE
+    assert f"| `{variable}` |{f' `{default}`' if default else ''} |" in REFERENCE["settings"], WRITE
 
 
-def test_the_readme_names_no_setting_that_is_not_there() -> None:
-    listed = set(re.findall(r"^\| `(BMS_\w+)` \|", README, re.MULTILINE))
+def test_the_reference_lists_no_setting_that_is_not_there() -> None:
+    table = REFERENCE["settings"].partition("<!-- /settings -->")[0]
+    listed = set(re.findall(r"^\| `(BMS_\w+)` \|", table, re.MULTILINE))
     assert listed == FLOW_SETTINGS.keys()
 
 
-def test_the_readme_names_every_variable_of_the_local_stack() -> None:
+def test_the_reference_names_every_variable_of_the_local_stack() -> None:
     used = {
         variable
         for file in (PROJECT / "stack").glob("*.py")
         for variable in STACK_VARIABLES.findall(file.read_text())
     }
     assert used
-    assert {variable for variable in used if variable not in README} == set()
+    assert {variable for variable in used if variable not in REFERENCE["settings"]} == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
@@ -140,6 +145,13 @@ def runs(module: str) -> bool:
         or ((file := home / f"{path}.py").exists() and "__main__" in file.read_text())
         for home in (PROJECT / "include", PROJECT)
     )
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    # The file names a Python function, which only MkDocs loads.
+    listed = set(re.findall(r"([\w/-]+\.md)$", (PROJECT / "mkdocs.yml").read_text(), re.MULTILINE))
+    pages = {str(file.relative_to(PROJECT / "docs")) for file in PROJECT.glob("docs/**/*.md")}
+    assert listed - {"index.md", "contributing.md", "changelog.md"} == pages
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))

@@ -1,4 +1,4 @@
-"""Endpoints, operators, scopes, the connection form and the README's tables agree."""
+"""Endpoints, operators, scopes, the connection form and the tables of the reference agree."""
 
 import dataclasses
 import inspect
@@ -37,15 +37,15 @@ OPERATORS = {
 
 
 @pytest.fixture(scope="module")
-def readme_tables(project: Path) -> SimpleNamespace:
-    """The script that generates the README's tables."""
-    return SimpleNamespace(**runpy.run_path(str(project / "scripts/readme_tables")))
+def reference(project: Path) -> SimpleNamespace:
+    """The script that generates the tables of the reference."""
+    return SimpleNamespace(**runpy.run_path(str(project / "scripts/reference")))
 
 
 @pytest.fixture(scope="module")
-def operators(readme_tables: SimpleNamespace) -> dict[str, Any]:
+def operators(reference: SimpleNamespace) -> dict[str, Any]:
     """Every operator, by its operation."""
-    return readme_tables.operator_classes()  # type: ignore[no-any-return]  # a script's function
+    return reference.operator_classes()  # type: ignore[no-any-return]  # a script's function
 
 
 def test_each_operation_has_its_operator(operators: dict[str, Any]) -> None:
@@ -145,11 +145,11 @@ def _fields() -> list[tuple[str, Any]]:
     return list(CONNECTION_FIELDS.items())
 
 
-def test_the_readme_s_tables_are_up_to_date(readme_tables: SimpleNamespace) -> None:
-    assert readme_tables.main(["--check"]) == 0, "run .venv/bin/python scripts/readme_tables"
+def test_the_generated_tables_are_up_to_date(reference: SimpleNamespace) -> None:
+    assert reference.main(["--check"]) == 0, "run .venv/bin/python scripts/reference"
 
 
-def test_the_readme_lists_each_operator_with_operation_and_scope(project: Path) -> None:
+def test_the_reference_lists_each_operator_with_operation_and_scope(project: Path) -> None:
     rows = _table(project, "operators")
     assert rows == [
         [f"`{OPERATORS[e.name]}`", f"`{e.method} {e.path}`", f"`{e.scope}`" if e.scope else ""]
@@ -157,20 +157,20 @@ def test_the_readme_lists_each_operator_with_operation_and_scope(project: Path) 
     ]
 
 
-def test_the_readme_lists_each_field_of_the_form(project: Path) -> None:
+def test_the_reference_lists_each_field_of_the_form(project: Path) -> None:
     assert [row[0] for row in _table(project, "connection")] == [
         f"`{n}`" for n in CONNECTION_FIELDS
     ]
 
 
 def _table(project: Path, name: str) -> list[list[str]]:
-    text = (project / "README.md").read_text()
+    text = (project / f"docs/reference/{name}.md").read_text()
     inside = text.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name} -->")[0]
     lines = inside.splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_a_missing_marker_deletes_no_section(readme_tables: SimpleNamespace) -> None:
+def test_a_missing_marker_deletes_no_section(reference: SimpleNamespace) -> None:
     text = "<!-- operators -->\nkeep\n<!-- connection -->\n<!-- /connection -->\n"
     with pytest.raises(ValueError, match="not enough values"):
-        readme_tables.with_tables(text)
+        reference.with_tables(text, reference.SHORT_TABLES["operators.md"])

@@ -1,8 +1,10 @@
-"""The dashboard shows exactly the metrics that the flows send."""
+"""The dashboard shows, and the catalog describes, exactly the metrics that the flows send."""
 
 import json
 import re
 from pathlib import Path
+
+from bms_flows.monitoring.metrics import METRICS
 
 PROJECT = Path(__file__).parents[2]
 DASHBOARD = PROJECT / "deploy/monitoring/grafana/dashboards/bms.json"
@@ -23,6 +25,7 @@ def test_the_dashboard_shows_only_emitted_metrics() -> None:
     }
     assert {"requests", "latency", "rows", "freshness", "unknown"} <= sent
     assert shown == sent
+    assert METRICS.keys() == {f"bms.{name}" for name in sent}
 
 
 def test_panels_do_not_overlap() -> None:

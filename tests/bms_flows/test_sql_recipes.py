@@ -1,0 +1,81 @@
+"""SQL of the documentation, run against a warehouse that real loads filled, with the printed results."""
+
+import os
+import re
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+
+from bms.settings import ClientSettings
+from bms_flows.mirror.resource import RunOptions
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
+from tests.bms_flows.mirror.environment import Mirror
+
+PROJECT = Path(__file__).parents[2]
+RECIPE = re.compile(r"```sql\n((?:--|select|with).*?)```\n+```text\n(.*?)```", re.DOTALL)
+PAGES = ["README.md", "docs/how-to/sql-recipes.md"]
+BACKDATE = """
+    update bms.{0} set _changed_at = '2026-03-31 21:00+02' where _changed_at is not null;
+    update bms.{0}_version set _changed_at = '2026-03-31 21:00+02', _observed_at = '2026-03-31 21:00+02'
+"""
+
+
+def shown(connection: Connection, query: str) -> str:
+    """Return the result of a query as psql prints it, without a count of rows."""
+    found = connection.execute(text(query))
+    names = [*found.keys()]
+    rows = [["" if value is None else str(value) for value in row] for row in found]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = [
+        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (names, *rows)
+    ]
+    return "\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:], ""])
+
+
+def test_every_query_of_the_documentation_returns_its_printed_result(
+    warehouse: Engine,
+    sandbox: Sandbox,
+    client_settings: ClientSettings,
+    extract: Extract,
+    tmp_path: Path,
+) -> None:
+    extract("2026-01-01", "2026-03-31")
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    mirror.run("contact", page_size=100, asked=RunOptions(details=False))
+    with warehouse.begin() as connection:
+        for table in ("client_invoice", "contact"):
+            connection.exec_driver_sql(BACKDATE.format(table))
+    paid, canceled = (each["id_invoice"] for each in open_invoices(warehouse)[:2])
+    sandbox.pay(1, paid)
+    sandbox.cancel(1, canceled)
+    extract("2026-01-01", "2026-03-31")
+
+    outdated = []
+    for file in (PROJECT / page for page in PAGES):
+        written = file.read_text()
+        assert RECIPE.search(written)
+        with warehouse.connect() as connection:
+            right = RECIPE.sub(partial(with_result, connection), written)
+        if right != written:
+            outdated.append(right)
+            if os.environ.get("BMS_WRITE_RESULTS"):
+                file.write_text(right)
+    assert outdated == [], "set BMS_WRITE_RESULTS=1 to write the results"
+
+
+def with_result(connection: Connection, recipe: re.Match[str]) -> str:
+    """Return a recipe with the result that its query returns now."""
+    return f"```sql\n{recipe[1]}```\n\n```text\n{shown(connection, recipe[1])}```"
+
+
+def open_invoices(warehouse: Engine) -> list[dict[str, int]]:
+    """Return open invoices of entity 1 that were sent, oldest first."""
+    query = """
+        select id_invoice from bms.client_invoice_current
+        where id_entity = 1 and total_due > 0 and sent and not canceled order by invoice_date, id_invoice
+    """
+    with warehouse.connect() as connection:
+        return [dict(row) for row in connection.execute(text(query)).mappings()]
