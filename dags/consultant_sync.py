@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import CronTriggerTimetable, Param, dag, task
 
-from bms_provider import policy
-
-CONSULTANTS = AssetAlias("bms_consultant")
+from bms_provider import assets, policy
+from bms_provider.operators.access import BmsCheckAccessOperator
 
 
 @dag(
     schedule=CronTriggerTimetable("20 4 * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "consultant_sync"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     is_paused_upon_creation=True,
     params={
         "type": Param(
@@ -46,14 +46,19 @@ CONSULTANTS = AssetAlias("bms_consultant")
 def consultant_sync() -> None:
     """Read, compare, load."""
 
-    @task(**policy.SERVICE, outlets=[CONSULTANTS])
+    @task(**policy.SERVICE, outlets=[assets.CONSULTANT])
     def sync() -> dict[str, object]:
         """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync("consultant")
 
-    sync()
+    check_access = BmsCheckAccessOperator(
+        task_id="check_access",
+        requires=["list_consultants", "read_consultant"],
+        **policy.ONE_REQUEST,
+    )
+    check_access >> sync()
 
 
 DAG = consultant_sync()

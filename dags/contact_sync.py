@@ -18,17 +18,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import CronTriggerTimetable, Param, dag, task
 
-from bms_provider import policy
-
-CONTACTS = AssetAlias("bms_contact")
+from bms_provider import assets, policy
+from bms_provider.operators.access import BmsCheckAccessOperator
 
 
 @dag(
     schedule=CronTriggerTimetable("5 * * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "contact_sync"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     is_paused_upon_creation=True,
     params={
         "filter": Param(
@@ -58,14 +58,17 @@ CONTACTS = AssetAlias("bms_contact")
 def contact_sync() -> None:
     """Read, compare, load."""
 
-    @task(**policy.SERVICE, outlets=[CONTACTS])
+    @task(**policy.SERVICE, outlets=[assets.CONTACT])
     def sync() -> dict[str, object]:
         """Read the list and the details, load new and changed rows, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync("contact")
 
-    sync()
+    check_access = BmsCheckAccessOperator(
+        task_id="check_access", requires=["list_contacts", "read_contact"], **policy.ONE_REQUEST
+    )
+    check_access >> sync()
 
 
 DAG = contact_sync()

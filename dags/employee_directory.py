@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import AssetAlias, CronTriggerTimetable, Param, dag, task
+from airflow.sdk import CronTriggerTimetable, Param, dag, task
 
-from bms_provider import policy
-
-EMPLOYEES = AssetAlias("bms_employee")
+from bms_provider import assets, policy
+from bms_provider.operators.access import BmsCheckAccessOperator
 
 
 @dag(
     schedule=CronTriggerTimetable("40 4 * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "employee_directory"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     is_paused_upon_creation=True,
     params={
         "entities": policy.ENTITIES,
@@ -52,14 +52,19 @@ def employee_directory() -> None:
 
         return mirror.entities()
 
-    @task(**policy.SERVICE, outlets=[EMPLOYEES], map_index_template="entity {{ id_entity }}")
+    @task(**policy.SERVICE, outlets=[assets.EMPLOYEE], map_index_template="entity {{ id_entity }}")
     def sync(id_entity: int) -> dict[str, object]:
         """Read the lists and details of an entity, load changes, mark missing rows as deleted."""
         from bms_provider.tasks import mirror
 
         return mirror.sync("employee", id_entity)
 
-    sync.expand(id_entity=entities())
+    check_access = BmsCheckAccessOperator(
+        task_id="check_access", requires=["list_employees", "read_employee"], **policy.ONE_REQUEST
+    )
+    listed = entities()
+    check_access >> listed
+    sync.expand(id_entity=listed)
 
 
 DAG = employee_directory()

@@ -27,8 +27,9 @@ WATCHDOG_TASK = {
 
 @dag(
     schedule=CronTriggerTimetable("*/5 * * * *", timezone="UTC"),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "freshness_watchdog"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     is_paused_upon_creation=False,
     **policy.dag_arguments("housekeeping"),
 )

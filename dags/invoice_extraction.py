@@ -6,7 +6,7 @@ invoices into `bms.client_invoice` with every change as a version.
 - **Days**: `start_date` to `end_date` (both included) if given, else the data interval of the run, else
   the last complete day in the company's time zone. Without a first day, the run also reads the last
   35 days again (`BMS_LOOKBACK_DAYS`), older days with open invoices at growing intervals, and days that
-  no run has read yet.
+  no run has read yet. A run of a backfill reads its own day only.
 - **Checks**: implausible days are held for review and the other days are published. The task fails and
   names the held days, the reason and the next step. Other entities continue.
 - **Entities**: those of the connection `bms_default`, unless the run names some.
@@ -19,12 +19,13 @@ from datetime import timedelta
 
 from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
 
-from bms_provider import policy
+from bms_provider import assets, policy
+from bms_provider.operators.access import BmsCheckAccessOperator
 
 
 @dag(
     schedule=CronDataIntervalTimetable("0 0 * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "invoice_extraction"),
     params={
         "entities": policy.ENTITIES,
         "start_date": policy.date_param("First day", "First day to read."),
@@ -43,7 +44,7 @@ from bms_provider import policy
             minimum=0,
             title="Days to look back",
             description="Recent days to read again. Empty: BMS_LOOKBACK_DAYS. Ignored if a first day"
-            " is given.",
+            " is given, and in a backfill.",
         ),
         "accept_suspect": Param(
             False,
@@ -65,14 +66,19 @@ def invoice_extraction() -> None:
 
         return invoices.plan()
 
-    @task(**policy.SERVICE, map_index_template="{{ unit }}", outlets=[policy.INVOICES])
+    @task(**policy.SERVICE, map_index_template="{{ unit }}", outlets=[assets.CLIENT_INVOICE])
     def extract(position: int) -> dict[str, object]:
         """Read the days of a unit concurrently, store the raw responses, load and publish."""
         from bms_provider.tasks import invoices
 
         return invoices.extract(position)
 
-    extract.expand(position=plan())
+    check_access = BmsCheckAccessOperator(
+        task_id="check_access", requires=["list_client_invoices"], **policy.ONE_REQUEST
+    )
+    planned = plan()
+    check_access >> planned
+    extract.expand(position=planned)
 
 
 DAG = invoice_extraction()

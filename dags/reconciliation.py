@@ -19,12 +19,14 @@ from datetime import timedelta
 from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import policy
+from bms_provider.operators.access import BmsCheckAccessOperator
 
 
 @dag(
     schedule=CronTriggerTimetable("30 6 * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "reconciliation"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     params={
         "entities": policy.ENTITIES,
         "start_date": policy.date_param(
@@ -44,7 +46,8 @@ def reconciliation() -> None:
 
         return reconciliation.audit()
 
-    audit()
+    check_access = BmsCheckAccessOperator(task_id="check_access", **policy.ONE_REQUEST)
+    check_access >> audit()
 
 
 DAG = reconciliation()

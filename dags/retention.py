@@ -16,7 +16,9 @@ from bms_provider import policy
 
 @dag(
     schedule=CronTriggerTimetable("30 3 * * *", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "retention"),
+    max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     **policy.dag_arguments("housekeeping", deadline=timedelta(hours=2)),
 )
 def retention() -> None:

@@ -23,16 +23,17 @@ from bms_provider import policy
 
 @dag(
     schedule=CronTriggerTimetable("40 5 * * 1", timezone=policy.TIME_ZONE),
-    doc_md=__doc__,
+    doc_md=policy.documentation(__doc__, "service_contract"),
     max_active_runs=1,
+    allowed_run_types=policy.WITHOUT_WINDOW,
     params={"entities": policy.ENTITIES},
     **policy.dag_arguments("audit", deadline=timedelta(hours=1)),
 )
 def service_contract() -> None:
     """Probe, compare with earlier findings, store."""
 
-    # The probe sends one request at a time: each question depends on the previous response.
-    @task(**policy.SERVICE | {"pool_slots": 1})
+    # Each question depends on the previous response.
+    @task(**policy.ONE_REQUEST)
     def probe() -> dict[str, object]:
         """Probe every question once; return the findings, the changes and the contradicted settings."""
         from bms_provider.tasks import contract

@@ -1,7 +1,7 @@
 """Scope check before a request (interface, "Authentication")."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from bms.endpoints import Endpoint
@@ -21,5 +21,15 @@ def granted_scopes(scope: Any) -> frozenset[str] | None:
 
 def require_scope(endpoint: Endpoint, granted: Collection[str] | None) -> None:
     """Raise `MissingScope` if the granted scopes are known and lack the endpoint's."""
-    if endpoint.scope is not None and granted is not None and endpoint.scope not in granted:
-        raise MissingScope(endpoint, endpoint.scope, granted)
+    require_scopes([endpoint], granted)
+
+
+def require_scopes(endpoints: Iterable[Endpoint], granted: Collection[str] | None) -> None:
+    """Raise one `MissingScope` that names all scopes that the granted scopes, if known, lack."""
+    lacking = {
+        each.scope: each
+        for each in endpoints
+        if each.scope is not None and granted is not None and each.scope not in granted
+    }
+    if granted is not None and lacking:
+        raise MissingScope(next(iter(lacking.values())), ", ".join(lacking), granted)

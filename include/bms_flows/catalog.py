@@ -30,6 +30,8 @@ class Flow:
     """Tables of current rows that the flow loads; stored responses are in folders of these names."""
     steps: tuple[str, ...] = ()
     """Steps that the flow records in the warehouse, in order."""
+    process: tuple[str, ...] = ()
+    """What a run does inside its tasks, in order; the DAG's documentation shows it."""
     freshness: FreshnessTarget | None = None
     uses_pool: bool = True
     """Whether tasks of the flow send requests to the service, and so take slots of its pool."""
@@ -43,6 +45,14 @@ class Flow:
 
 CREATION_STEPS: Final = ("plan", "decide", "enter", "create", "conclude")
 
+_MIRROR_PROCESS: Final = (
+    "Read the list again until two readings agree, with different page sizes if the list has pages.",
+    "Compare each row with the mirror: new, changed, missing.",
+    "Read the details of new and changed rows, of a few others in rotation, and of each missing row.",
+    "Store the responses, without private fields.",
+    "Publish rows, versions and confirmed removals in one transaction.",
+)
+
 _ROWS = (
     Flow(
         dag_id="invoice_extraction",
@@ -51,6 +61,14 @@ _ROWS = (
         loads="client_invoice",
         tables=("client_invoice",),
         steps=("plan", "extract"),
+        process=(
+            "Plan which days of each entity to read.",
+            "Read the days concurrently, and store each response.",
+            "Convert the rows to exact types; quarantine rows that no type can hold.",
+            "Compare the rows with the stored rows; search invoices that are missing from their day.",
+            "Check that the load is plausible; hold the days that are not.",
+            "Publish rows, versions, watermark and control totals in one transaction.",
+        ),
         freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
     ),
     Flow(
@@ -60,6 +78,7 @@ _ROWS = (
         loads="contact",
         tables=("contact",),
         steps=("sync",),
+        process=_MIRROR_PROCESS,
         freshness=FreshnessTarget("Contacts are out of date; new contacts are missing."),
     ),
     Flow(
@@ -69,6 +88,7 @@ _ROWS = (
         loads="consultant",
         tables=("consultant",),
         steps=("sync",),
+        process=_MIRROR_PROCESS,
         freshness=FreshnessTarget("Consultants are out of date; new consultants are missing."),
     ),
     Flow(
@@ -78,6 +98,7 @@ _ROWS = (
         loads="employee",
         tables=("employee", "employee_private"),
         steps=("sync",),
+        process=_MIRROR_PROCESS,
         freshness=FreshnessTarget("The directory is out of date; new employees are missing."),
     ),
     Flow(
@@ -113,6 +134,13 @@ _ROWS = (
         title="Self-audit",
         unpause_group="maintenance",
         steps=("audit",),
+        process=(
+            "Choose the days, lists and rows of this part of the cycle.",
+            "Read them in several ways, and compare the readings.",
+            "Read differing rows again; ignore rows that changed in between.",
+            "Compare the warehouse with the readings.",
+            "Record the result of each day and list.",
+        ),
         freshness=FreshnessTarget("The warehouse has not been compared with the service."),
     ),
     Flow(
@@ -120,6 +148,11 @@ _ROWS = (
         title="Contract probe",
         unpause_group="maintenance",
         steps=("probe",),
+        process=(
+            "Ask the service one question after the other; nothing is created.",
+            "Compare the findings with those of earlier runs and with the settings.",
+            "Store new findings; send an alarm for each change and contradiction.",
+        ),
         freshness=FreshnessTarget("Changes of the service's behaviour stay undetected."),
     ),
     Flow(
@@ -127,6 +160,10 @@ _ROWS = (
         title="Retention",
         unpause_group="maintenance",
         steps=("sweep",),
+        process=(
+            "Delete files that are older than the retention of their kind.",
+            "Delete request bodies and snapshots of the service that no drop needs.",
+        ),
         freshness=FreshnessTarget("Files with personal data are stored too long."),
         uses_pool=False,
     ),
@@ -134,6 +171,12 @@ _ROWS = (
         dag_id="freshness_watchdog",
         title="Freshness watchdog",
         unpause_group="maintenance",
+        process=(
+            "Compare the age of each flow's last complete load with its freshness target.",
+            "Send an alarm when a problem starts, and a recovery when it ends.",
+            "Create missing inboxes; close drops whose file was removed.",
+            "Check whether tasks wait for pool slots that never become free.",
+        ),
         uses_pool=False,
         on_board=False,
     ),

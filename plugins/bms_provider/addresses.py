@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from airflow.sdk import conf
+
 BOARD = "/bms"
 """Where Airflow mounts the board."""
 
@@ -11,9 +13,19 @@ TASK_FILES = "/bms-files"
 """Where Airflow mounts the downloads of files that operators wrote."""
 
 
+def airflow() -> str:
+    """Return Airflow's address without a slash at its end; empty makes links relative to the host."""
+    return str(conf.get("api", "base_url", fallback="")).rstrip("/")
+
+
+def flow(dag_id: str) -> str:
+    """Return the board's page of one of the project's DAGs."""
+    return f"{BOARD}/flows/{_part(dag_id)}"
+
+
 def board_run(dag_id: str, run_id: str) -> str:
     """Return the board's page of a run of one of the project's DAGs."""
-    return f"{BOARD}/flows/{_part(dag_id)}/runs/{_part(run_id)}"
+    return f"{flow(dag_id)}/runs/{_part(run_id)}"
 
 
 def task_file(dag_id: str, path: str) -> str:

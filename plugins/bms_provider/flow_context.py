@@ -5,10 +5,11 @@ The functions read from Airflow synchronously: call them before an event loop st
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import AIRFLOW_HOME, conf
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from bms_flows.runtime.settings import FlowSettings
     from bms_flows.runtime.step_log import Step
     from bms_flows.runtime.windows import Window
+
+LOG = logging.getLogger(__name__)
 
 WAREHOUSE_CONN_ID = "bms_warehouse"
 
@@ -130,6 +133,21 @@ def window_of_run() -> Window:
         run_after=run.run_after,
         zone=FlowSettings.from_environment().time_zone,
     )
+
+
+@contextmanager
+def rescheduled_while_busy() -> Iterator[None]:
+    """Reschedule the task if another run works on the same data; this counts as no attempt."""
+    from airflow.sdk.exceptions import AirflowRescheduleException  # noqa: PLC0415 - as above
+
+    from bms_warehouse.locks import Busy  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except Busy as busy:
+        again = datetime.now(UTC) + timedelta(seconds=busy.retry_after)
+        LOG.info("%s; this task tries again at %s", busy, again.isoformat(timespec="seconds"))
+        raise AirflowRescheduleException(again) from None
 
 
 @contextmanager

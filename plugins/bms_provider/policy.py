@@ -7,11 +7,11 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import AssetAlias, BaseHook, Param, RetryDecision, RetryPolicy
+from airflow.sdk import BaseHook, Param, RetryDecision, RetryPolicy
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from bms_provider import pool
+from bms_provider import addresses, pool
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -38,6 +38,12 @@ TASK_SLOTS = int(positive_number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
 SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
 """Arguments of `@task` for a task that sends requests to the service."""
 
+ONE_REQUEST: dict[str, Any] = {"pool": pool.NAME, "pool_slots": 1}
+"""Arguments of a task that sends one request at a time."""
+
+
+DROP_PRIORITY = 10
+"""`priority_weight` of the tasks that process drops; all other tasks have 1."""
 
 RETRIES = 3
 """Retries of a task, unless the service is unreachable."""
@@ -111,11 +117,22 @@ def _run_overdue(warehouse: Connection, context: dict[str, Any]) -> None:
     callbacks.run_overdue(warehouse, context)
 
 
+def documentation(text: str | None, dag_id: str) -> str:
+    """Return the `doc_md` of a DAG: its text, what a run does in order, and a link to the board."""
+    from bms_flows.catalog import FLOWS  # noqa: PLC0415 - operators import this module
+
+    flow = FLOWS[dag_id]
+    steps = "".join(f"\n{number}. {step}" for number, step in enumerate(flow.process, 1))
+    page = addresses.flow(dag_id) if flow.on_board else f"{addresses.BOARD}/"
+    return f"{text}\n**A run**\n{steps}\n\n[Runs, counts and alarms on the board]({addresses.airflow()}{page})\n"
+
+
 def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, Any]:
     """Return the arguments of `@dag` that all DAGs share.
 
     An alarm reports a task that failed after its last retry, and a run that has not ended `deadline`
-    after it was queued.
+    after it was queued. When slots become free, Airflow queues the tasks of drops (tag ``drops``)
+    before those of all other DAGs, however old the days of a backfill are.
     """
     # Counted from queuing, since manual runs have no logical date.
     alert = deadline and DeadlineAlert(
@@ -129,6 +146,8 @@ def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, An
         "tags": ["bms", *tags],
         "default_args": {
             "owner": "bms",
+            "priority_weight": DROP_PRIORITY if "drops" in tags else 1,
+            "weight_rule": "absolute",
             "retries": RETRIES,
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
@@ -139,14 +158,14 @@ def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, An
     }
 
 
+WITHOUT_WINDOW = ("scheduled", "manual")
+"""Allowed run types of a DAG that loads the current state, for which a backfill would repeat it."""
+
 MAX_DROP_RUNS = 500
 """Active runs of an onboarding DAG; runs that wait for an approval count too but use no worker."""
 
 APPROVAL_TIMEOUT = timedelta(hours=positive_number("BMS_APPROVAL_HOURS", 72))
 """Time to answer an approval request; the plan is rejected when it expires."""
-
-INVOICES = AssetAlias("bms_client_invoice")
-"""Alias of the invoice assets, one asset per entity."""
 
 ENTITIES = Param(
     None,

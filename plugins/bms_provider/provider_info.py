@@ -146,7 +146,7 @@ def get_provider_info() -> dict[str, object]:
             "bms_provider.operators.links.BmsBoardLink",
             "bms_provider.operators.links.BmsFileLink",
         ],
-        "asset-uris": [{"schemes": ["bms"], "handler": None}],
+        "asset-uris": [{"schemes": ["x-bms"], "handler": None}],
         "connection-types": [
             {
                 "connection-type": "bms",

@@ -128,7 +128,7 @@ def test_airflow_discovers_links_and_asset_uris() -> None:
         "manager = ProvidersManager()\n"
         "manager.initialize_providers_asset_uri_resources()\n"
         "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
-        "print(json.dumps([links, 'bms' in manager.asset_uri_handlers]))\n"
+        "print(json.dumps([links, 'x-bms' in manager.asset_uri_handlers]))\n"
     )
     found = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,13 +1,14 @@
-"""Freshness targets, deadlines and failure callbacks of the DAGs."""
+"""Freshness targets, deadlines, run types, priorities and failure callbacks of the DAGs."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bms_flows.catalog import CREATED_BY, FLOWS, LOADED_BY
 from bms_flows.monitoring.freshness import WITH_TARGET
 from bms_flows.onboarding.inbox import claim
-from bms_provider import policy
+from bms_provider import assets, policy
 
 WITH_TARGET = {flow.dag_id for flow in WITH_TARGET}
 WATCHDOG = "freshness_watchdog"
@@ -54,3 +55,63 @@ def test_drops_that_wait_for_an_approval_do_not_block_other_drops(dags: dict[str
 
 def test_the_watchdog_is_not_paused_upon_creation(dags: dict[str, Any]) -> None:
     assert dags[WATCHDOG].is_paused_upon_creation is False
+
+
+def test_only_the_dag_with_a_data_window_allows_backfills(dags: dict[str, Any]) -> None:
+    by_the_clock = {name for name, dag in dags.items() if "Cron" in type(dag.timetable).__name__}
+    found = {name: dags[name].allowed_run_types for name in by_the_clock}
+    assert found.pop("invoice_extraction") is None
+    assert set(found.values()) == {frozenset(policy.WITHOUT_WINDOW)}
+
+
+def test_a_scheduled_dag_without_a_data_window_runs_one_at_a_time(dags: dict[str, Any]) -> None:
+    """Its second run would repeat the first, or wait for it."""
+    one = {name for name, dag in dags.items() if dag.max_active_runs == 1}
+    assert one >= WITH_TARGET - {"invoice_extraction"}
+
+
+def test_no_task_of_a_backfill_precedes_a_task_of_an_onboarding(dags: dict[str, Any]) -> None:
+    """Airflow queues by `priority_weight`, then by logical date: a backfill's dates are the oldest.
+
+    Airflow queues a task of lower priority first only if it needs fewer slots; a task that reads data
+    needs as many as a task that creates records (tests/dags/test_pool.py).
+    """
+    weights = {
+        name: {(task.weight_rule, task.priority_weight) for task in dag.tasks}
+        for name, dag in dags.items()
+    }
+    drops = {"inbox_dispatch", *(flow.dag_id for flow in CREATED_BY.values())}
+    assert {
+        name for name in weights if weights[name] == {("absolute", policy.DROP_PRIORITY)}
+    } == drops
+    assert all(weights[name] == {("absolute", 1)} for name in weights.keys() - drops)
+
+
+def test_each_loaded_table_has_an_asset_before_the_first_run(dags: dict[str, Any]) -> None:
+    """Airflow creates the assets that a DAG file names; two tasks that create one at once would fail."""
+    outlets = {
+        name: [asset for task in dag.tasks for asset in task.outlets] for name, dag in dags.items()
+    }
+    found = {FLOWS[name].loads: given for name, given in outlets.items() if given}
+    assert found == {table: [asset] for table, asset in assets.BY_TABLE.items()}
+    assert found.keys() == LOADED_BY.keys()
+
+
+def test_the_documentation_of_a_dag_lists_what_a_run_does(dags: dict[str, Any]) -> None:
+    listed = {name for name, dag in dags.items() if "**A run**" in dag.doc_md}
+    assert listed == WITH_TARGET | {WATCHDOG}
+    for name in listed:
+        page = f"/bms/flows/{name}" if FLOWS[name].on_board else "/bms/"
+        assert f"({page})" in dags[name].doc_md
+        steps = [f"{number}. {step}" for number, step in enumerate(FLOWS[name].process, 1)]
+        assert len(steps) > 1
+        assert "\n".join(steps) in dags[name].doc_md
+
+
+def test_a_dag_that_loads_checks_access_before_any_work(dags: dict[str, Any]) -> None:
+    first = {name: {task.task_id for task in dag.roots} for name, dag in dags.items()}
+    checked = {name for name, tasks in first.items() if tasks == {"check_access"}}
+    assert checked == {flow.dag_id for flow in LOADED_BY.values()} | {"reconciliation"}
+    for flow in LOADED_BY.values():
+        required = dags[flow.dag_id].task_dict["check_access"].requires
+        assert f"list_{flow.loads}s" in required

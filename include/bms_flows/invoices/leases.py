@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, and_, delete, func, insert, or_, sele
 from sqlalchemy.dialects.postgresql import Range
 
 from bms_flows.invoices.units import Unit
+from bms_flows.runtime import step_log
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
@@ -67,7 +68,8 @@ class Lease:
 def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> Iterator[Lease]:
     """Lease the unit's days for the block; raise `Busy` if another task holds some of them.
 
-    An earlier attempt of the same `task` loses its lease and can no longer publish.
+    `Busy` removes the step run, which has done nothing: its task waits and tries again. An earlier
+    attempt of the same `task` loses its lease and can no longer publish.
     """
     held = Lease(step_run_id, len(unit.windows), time.monotonic())
     try:
@@ -75,6 +77,7 @@ def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> It
     except WarehouseError as error:
         if error.sqlstate != EXCLUSION_VIOLATION:
             raise
+        step_log.remove(engine, step_run_id)
         raise Busy(f"entity {unit.id_entity}: another run works on some of these days") from None
     try:
         yield held

@@ -1,17 +1,69 @@
 """The plan of a run: units of the requested days and the look-back, or held loads to publish."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
 from sqlalchemy import Engine, func, select
 
 from bms_flows.invoices import history
 from bms_flows.invoices.lookback import join_windows, plan_lookback
-from bms_flows.invoices.units import Unit, split_into_units
+from bms_flows.invoices.units import Unit, limit_units, split_into_units
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import step_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What a run of the DAG requests."""
+
+    entities: Sequence[int]
+    window: Window
+    only_window: bool
+    """Whether the run reads no other days: an operator gave the days, or the run is part of a backfill."""
+    lookback_days: int | None = None
+    """Replaces `BMS_LOOKBACK_DAYS`."""
+    publish_held: bool = False
+    """Whether the run publishes held loads instead of reading."""
+
+
+def record_plan(flow: FlowContext, request: RunRequest, step: step_log.Step) -> list[int]:
+    """Plan a run and record its units in `bms.step_run`; return their positions."""
+    today = datetime.now(UTC).astimezone(flow.settings.time_zone).date()
+    units, over_budget = plan_run(flow.warehouse, request, flow.settings, today=today)
+    step_run_id = step_log.begin(flow.warehouse, step)
+    details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
+    with flow.warehouse.begin() as connection:
+        step_log.finish(connection, step_run_id, state="complete", details=details)
+    return list(range(len(units)))
+
+
+def planned_unit(flow: FlowContext, step: step_log.Step, position: int) -> Unit:
+    """Return the unit that `record_plan` recorded at a position of this step."""
+    return Unit.from_dict(step_log.details(flow.warehouse, step)["units"][position])
+
+
+def plan_run(
+    engine: Engine, request: RunRequest, settings: FlowSettings, *, today: date
+) -> tuple[list[Unit], int]:
+    """Return the units of a run, one for each mapped task, and the number of days over budget."""
+    over_budget = 0
+    if request.publish_held:
+        days = request.window if request.only_window else None
+        units = held_loads(engine, request.entities, days)
+    elif request.only_window:
+        units = plan_requested(request.entities, request.window, settings)
+    else:
+        if request.lookback_days is not None:
+            settings = replace(settings, lookback_days=request.lookback_days)
+        units, over_budget = plan_with_lookback(
+            engine, request.entities, request.window, settings, today=today
+        )
+    return limit_units(units), over_budget
 
 
 def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSettings) -> list[Unit]:

@@ -7,6 +7,9 @@ from typing import Any
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 
+MANIFEST_VERSION = 1
+"""Version of the manifests of loads."""
+
 
 @dataclass(frozen=True)
 class LoadRecord:
@@ -29,7 +32,10 @@ class LoadRecord:
         """Return the load's manifest for XCom: numbers, days and paths, no rows."""
         totals = transform.totals.by_currency
         return {
+            "version": MANIFEST_VERSION,
             "step_run_id": self.step_run_id,
+            "state": "complete",
+            "whole": True,
             "id_entity": self.unit.id_entity,
             "days": str(self.unit.span),
             "raw": self.raw,

@@ -17,6 +17,9 @@ from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 
+MANIFEST_VERSION = 1
+"""Version of the manifests of loads."""
+
 ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
 
@@ -67,7 +70,9 @@ class MirrorOutcome:
     def manifest(self) -> dict[str, Any]:
         """Manifest for XCom: state, counts and the folder of responses."""
         return {
+            "version": MANIFEST_VERSION,
             "step_run_id": self.step_run_id,
+            "id_entity": self.diff.source.constants.get("_entity"),
             "state": self.state,
             **vars(self.counts),
             **self.details,

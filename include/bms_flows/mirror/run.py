@@ -61,9 +61,9 @@ async def sync(
     `Busy` if another run writes to the mirror, and errors of the client and the warehouse.
     """
     with (
-        recorded_step(flow, step, client.counters) as step_run_id,
         flow.warehouse.connect() as connection,
         store.locked(connection, resource, source.constants.get("_entity")),
+        recorded_step(flow, step, client.counters) as step_run_id,
         ExitStack() as files,
     ):
         staging = files.enter_context(

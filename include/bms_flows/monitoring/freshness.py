@@ -1,7 +1,7 @@
 """Freshness of each flow: the age of its last complete load in `bms.step_run`, compared with its target.
 
 Only complete loads count. A load that is partial, unstable, held for review or failed does not count,
-nor does a load that covers only older days or a part of a list.
+nor does a load that covers only older days or a part of a list, nor a run of a backfill.
 """
 
 from collections.abc import Iterable, Sequence
@@ -197,7 +197,7 @@ with attempt as (
         ) as age_rank
     from bms.step_run
     where flow = :flow and started_at >= :since
-        and step = :step
+        and step = :step and dag_run_id not like 'backfill\\_\\_%'
 ), load as (
     select dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at,

@@ -9,12 +9,19 @@ from bms_provider.hooks.bms import missing_scopes
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bms.client import Client
 
 
 class BmsCheckAccessOperator(BmsOperator):
     """Request a token and return what it allows (POST /v1/token).
 
+    As the first task of a DAG, it reports wrong credentials and missing scopes once, before any work.
+
+    :param requires: names of operations that the token must allow, for example ``["list_contacts"]``.
+        The task fails with `MissingScope`, without a retry, if the token lacks a scope of theirs. A
+        service that does not report scopes passes.
     :return: to XCom: the granted ``scopes`` and the ``missing`` ones (both None if the service does
         not report scopes) and ``expires_in_s``, the remaining seconds of the token (None if
         unknown). The token itself stays in the memory of the task.
@@ -22,9 +29,21 @@ class BmsCheckAccessOperator(BmsOperator):
 
     endpoint: ClassVar[Endpoint] = BY_NAME["request_token"]
 
+    def __init__(self, *, requires: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if unknown := [name for name in requires if name not in BY_NAME]:
+            raise ValueError(
+                f"requires: the service has no operation {', '.join(unknown)}; "
+                f"it has {', '.join(BY_NAME)}"
+            )
+        self.requires = requires
+
     async def call(self, client: Client) -> dict[str, Any]:
-        """Request a token."""
+        """Request a token; raise `MissingScope` if it lacks a scope of `requires`."""
+        from bms.scopes import require_scopes  # noqa: PLC0415 - operators import only the client's table
+
         access = await client.access()
+        require_scopes([BY_NAME[name] for name in self.requires], access.scopes)
         return {
             "scopes": None if access.scopes is None else sorted(access.scopes),
             "missing": missing_scopes(access),

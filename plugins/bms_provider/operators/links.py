@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk import BaseOperatorLink, conf
+from airflow.sdk import BaseOperatorLink
 
 from bms_provider import addresses, files
 
@@ -24,7 +24,7 @@ class BmsBoardLink(BaseOperatorLink):
 
         ours = ti_key.dag_id in FLOWS and FLOWS[ti_key.dag_id].on_board
         page = addresses.board_run(ti_key.dag_id, ti_key.run_id) if ours else f"{addresses.BOARD}/"
-        return _airflow() + page
+        return addresses.airflow() + page
 
 
 class BmsFileLink(BaseOperatorLink):
@@ -41,9 +41,4 @@ class BmsFileLink(BaseOperatorLink):
         path = str(getattr(operator, "path", ""))
         if getattr(operator, "to_xcom", True) or not path.startswith(folder):
             return ""
-        return _airflow() + addresses.task_file(ti_key.dag_id, path.removeprefix(folder))
-
-
-def _airflow() -> str:
-    """Return Airflow's address without a slash at its end; empty makes links relative to the host."""
-    return str(conf.get("api", "base_url", fallback="")).rstrip("/")
+        return addresses.airflow() + addresses.task_file(ti_key.dag_id, path.removeprefix(folder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection as WarehouseConnection
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow.sdk import Connection
-
-BACKFILL_WAIT = 0.1
-"""Share of its deadline that a backfill run may wait for its start and still count as overdue."""
 
 
 def task_failed(context: Mapping[str, Any]) -> None:
@@ -74,16 +71,15 @@ def _killed(connection: WarehouseConnection, name: str, try_number: int, run: An
 def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     """Raise the alarm of a run that has not ended by its deadline; the watchdog sends it.
 
-    `connection` is Airflow's connection to the warehouse. A failed run has its own alarm.
+    `connection` is Airflow's connection to the warehouse. A failed run has its own alarm. The runs
+    of a backfill have no deadline: all are queued at once and wait for each other.
     """
     run = context["dag_run"]
-    if run["state"] not in ("queued", "running"):
+    if run["state"] not in ("queued", "running") or run["run_type"] == "backfill":
         return
     settings = flow_context.flow_settings()
     queued = datetime.fromisoformat(run["queued_at"])
     due = datetime.fromisoformat(str(context["deadline"]["deadline_time"]))
-    if run["run_type"] == "backfill" and _waited(run, queued) > BACKFILL_WAIT * (due - queued):
-        return  # a backfill queues all of its runs at once, and they wait for each other
     warehouse = database.connect(flow_context.warehouse_uri(connection))
     try:
         with warehouse.begin() as transaction:
@@ -99,9 +95,3 @@ def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
             )
     finally:
         warehouse.dispose()
-
-
-def _waited(run: Mapping[str, Any], queued: datetime) -> timedelta:
-    """Return how long a run waited for its start; the maximum if it has not started."""
-    started = run["start_date"]
-    return datetime.fromisoformat(started) - queued if started else timedelta.max

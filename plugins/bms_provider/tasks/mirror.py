@@ -36,10 +36,11 @@ def sync(name: str, id_entity: int | None = None) -> dict[str, Any]:
 
     with (
         flow_context.counted(f"mirror_{name}") as counters,
+        flow_context.rescheduled_while_busy(),
         flow_context.open_for_service(hook.settings) as flow,
     ):
         manifest = asyncio.run(once())
-        loads.report(flow, hook, resource.table, manifest, id_entity)
+        loads.report(flow, hook, resource.table, manifest)
     return manifest
 
 

@@ -153,6 +153,15 @@ def test_a_load_of_older_days_does_not_count(steps: StepRuns) -> None:
     assert steps.invoices().state == "fresh"
 
 
+def test_a_backfill_neither_completes_nor_fails_a_load(steps: StepRuns) -> None:
+    """Airflow shows the state of a backfill on the page of the backfill."""
+    steps.load(30)
+    for state in ("complete", "failed", "suspect"):
+        steps.load(1, state, dag_run_id=f"backfill__{state}")
+    assert steps.invoices().state == "late"
+    assert steps.invoices().complete_at == ago(30) + timedelta(minutes=1)
+
+
 def test_the_company_s_time_zone_determines_the_last_whole_day(steps: StepRuns) -> None:
     """At 22:30 UTC it is already the 31st in Paris: the 29th is not the last whole day."""
     began = datetime(2026, 3, 30, 22, 30, tzinfo=UTC)

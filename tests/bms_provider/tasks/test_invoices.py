@@ -3,21 +3,26 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
+from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.run import LoadHeld
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.windows import Window
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.tasks import invoices, mirror
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
 
+PARIS = ZoneInfo("Europe/Paris")
 WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
 
 
@@ -38,14 +43,16 @@ class Events:
 
 
 @contextmanager
-def run(run_id: str, **params: Any) -> Iterator[None]:
-    """Run the block in the task context of a manual run."""
+def run(run_id: str, *, kind: str = "manual", day: int = 30, **params: Any) -> Iterator[None]:
+    """Run the block in the task context of a run of the given day in March."""
+    interval = [datetime(2026, 3, day, tzinfo=PARIS), datetime(2026, 3, day + 1, tzinfo=PARIS)]
     dag_run = SimpleNamespace(
         dag_id="invoice_extraction",
         run_id=run_id,
-        data_interval_start=None,
-        data_interval_end=None,
-        run_after=datetime(2026, 3, 31, tzinfo=UTC),
+        run_type=kind,
+        data_interval_start=interval[0],
+        data_interval_end=interval[1],
+        run_after=interval[1],
     )
     context: Any = {
         "dag_run": dag_run,
@@ -80,6 +87,53 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
     states = [state for step, state in steps if step == "extract"]
     sound_days, held_day, held_day_again = "complete", "suspect", "complete"
     assert states == [sound_days, held_day, held_day_again]
+
+
+def planned(warehouse: Engine, run_id: str) -> list[str]:
+    """Return the windows that a run has planned."""
+    with warehouse.connect() as connection:
+        units = connection.scalar(
+            text("select details->'units' from bms.step_run where dag_run_id = :run"),
+            {"run": run_id},
+        )
+    return [window for unit in units for window in unit["windows"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "windows"),
+    [
+        ("backfill", {}, ["2026-03-10/2026-03-10"]),
+        ("backfill", {"lookback_days": 10}, ["2026-03-10/2026-03-10"]),
+        ("scheduled", {}, ["2026-02-04/2026-03-10"]),
+        ("scheduled", {"lookback_days": 3}, ["2026-03-08/2026-03-10"]),
+    ],
+)
+def test_a_backfill_run_reads_its_own_day_only(
+    warehouse: Engine, kind: str, params: dict[str, Any], windows: list[str]
+) -> None:
+    """The scheduled runs read older days again; a backfill has a run for each of its days."""
+    with run("a run", kind=kind, day=10, **params):
+        assert invoices.plan() == [0]
+    assert planned(warehouse, "a run") == windows
+
+
+def test_a_run_waits_for_the_lease_of_another_run(sandbox: Sandbox, warehouse: Engine) -> None:
+    """Also after the last retry: the task is rescheduled, which is no attempt and no failure."""
+    days = Unit(1, (Window(date(2026, 3, 5), date(2026, 3, 20)),))
+    with run("backfill__1", kind="backfill", day=10):
+        assert invoices.plan() == [0]
+        with (
+            lease_days(warehouse, days, step_run_id=99, task="another"),
+            pytest.raises(AirflowRescheduleException) as waiting,
+        ):
+            invoices.extract(0)
+        wait = waiting.value.reschedule_date - datetime.now(UTC)
+        assert timedelta(seconds=50) < wait < timedelta(seconds=70)
+        assert invoices.extract(0)["days"] == "2026-03-10/2026-03-10"
+    with warehouse.connect() as connection:
+        steps = connection.execute(text("select step, state from bms.step_run order by id")).all()
+    assert steps == [("plan", "complete"), ("extract", "complete")]
+    assert sandbox.truth()["requests"]["list_client_invoices"] == {"200": 1}
 
 
 @pytest.mark.parametrize("entities", [invoices.plan, mirror.entities])

@@ -1,0 +1,33 @@
+"""Assets of the tables that the flows load. Other DAGs run after a load with ``schedule=[CONTACT]``.
+
+Each complete, whole load is an event of the table's asset, also if it changed nothing, so that a DAG
+that waits for several assets runs. The event's ``extra`` has:
+
+- ``changed``: whether the table changed; a DAG without work may end at once;
+- ``counts``: rows by outcome (``rows_read``, ``inserted``, ``changed``, ``unchanged``, ``quarantined``,
+  ``missing``);
+- ``totals``: exact control totals of invoices by currency, as text;
+- ``id_entity`` (None if the load covers all entities), ``days`` of invoices (``first/last``), and
+  ``step_run_id``, the load in `bms.step_run`.
+"""
+
+from airflow.sdk import Asset
+
+
+def _table(name: str) -> Asset:
+    # Airflow takes a scheme with x- as it is; any other scheme loads every provider with asset URIs.
+    return Asset(f"bms_{name}", uri=f"x-bms://warehouse/{name}", group="bms")
+
+
+CLIENT_INVOICE = _table("client_invoice")
+CONTACT = _table("contact")
+CONSULTANT = _table("consultant")
+EMPLOYEE = _table("employee")
+
+BY_TABLE = {
+    "client_invoice": CLIENT_INVOICE,
+    "contact": CONTACT,
+    "consultant": CONSULTANT,
+    "employee": EMPLOYEE,
+}
+"""Every asset by the name of its table."""

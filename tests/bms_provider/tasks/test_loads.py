@@ -1,0 +1,70 @@
+"""Events of the assets after loads, with an Airflow context."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.execution_time.context import OutletEventAccessors, set_current_context
+
+from bms_provider import assets
+from bms_provider.tasks import mirror
+from bms_provider.tasks.loads import event
+
+CONTACTS = {
+    "filter": "ALL",
+    "id_client": None,
+    "is_lead": None,
+    "details": False,
+    "full": False,
+    "accept_gone": False,
+}
+
+pytestmark = pytest.mark.usefixtures("connected", "warehouse_connection", "data_root")
+
+
+@contextmanager
+def run(run_id: str, **params: Any) -> Iterator[Any]:
+    """Run the block in a task context; yield the context."""
+    context: Any = {
+        "dag_run": SimpleNamespace(dag_id="contact_sync", run_id=run_id),
+        "params": CONTACTS | params,
+        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[assets.CONTACT]),
+        "outlet_events": OutletEventAccessors(),
+    }
+    with set_current_context(context):
+        yield context
+
+
+def test_a_complete_whole_load_is_an_event_with_counts_also_if_nothing_changed() -> None:
+    """A DAG that waits for two assets would otherwise never run."""
+    events = []
+    for run_id in ("first", "second"):
+        with run(run_id) as context:
+            manifest = mirror.sync("contact")
+        assert context["task"].outlets == [assets.CONTACT]
+        events.append(context["outlet_events"][assets.CONTACT].extra)
+    first, second = events
+    assert first["changed"]
+    assert first["counts"]["inserted"] == first["counts"]["rows_read"] > 0
+    assert not second["changed"]
+    assert second["counts"]["unchanged"] == first["counts"]["inserted"]
+    assert second["step_run_id"] == manifest["step_run_id"]
+
+
+def test_a_load_of_a_part_is_no_event() -> None:
+    with run("part", filter="ACTIVE") as context:
+        assert mirror.sync("contact")["inserted"] > 0
+    assert context["task"].outlets == []
+
+
+def test_an_event_of_invoices_has_entity_days_and_exact_totals() -> None:
+    totals = {"EUR": {"invoices": 3, "total_incl_vat": "30.10"}}
+    counts = dict.fromkeys(("rows_read", "inserted", "changed", "unchanged", "quarantined"), 0)
+    manifest = {"step_run_id": 7, "id_entity": 2, "days": "2026-03-01/2026-03-02"}
+    found = event({**manifest, **counts, "missing": 1, "totals": totals, "raw": "raw/x"})
+    assert found.keys() == {"step_run_id", "id_entity", "days", "changed", "counts", "totals"}
+    assert (found["id_entity"], found["days"]) == (2, "2026-03-01/2026-03-02")
+    assert found["totals"] == totals
+    assert found["changed"], "a missing row is a change"
