@@ -147,7 +147,7 @@ def rescheduled_while_busy() -> Iterator[None]:
     except Busy as busy:
         again = datetime.now(UTC) + timedelta(seconds=busy.retry_after)
         LOG.info("%s; this task tries again at %s", busy, again.isoformat(timespec="seconds"))
-        raise AirflowRescheduleException(again) from None
+        raise AirflowRescheduleException(again) from None  # type: ignore[no-untyped-call]  # Airflow's own is untyped
 
 
 @contextmanager
