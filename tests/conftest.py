@@ -1,7 +1,7 @@
-"""What every test may stand on: a real PostgreSQL with a warehouse of the test's own.
+"""Shared fixtures: a real PostgreSQL with one empty warehouse per test.
 
-The suite runs on every core: tests of a file stay together, and those that share the one running
-Airflow stay together and begin first, as they take longest. A proof's figures end up in the summary.
+The suite uses every core. Tests of a file run in one process. Tests that share the running Airflow run
+in one process and start first, because they take longest. The summary prints the figures of proofs.
 """
 
 import atexit
@@ -43,24 +43,24 @@ AIRFLOW = PROJECT / "tests" / "e2e"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take a SIGTERM for Ctrl-C, so that what fixtures have started ends with the run.
+    """Handle SIGTERM like Ctrl-C, so that fixtures stop the servers they started.
 
-    But for the process that hands tests to others: these notice its end, and have longer for theirs
-    than it would give them.
+    The xdist controller keeps the default handler: its workers detect its end and need more time to
+    stop than the controller would give them.
     """
     if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Run the slowest tests first."""
     items.sort(key=lambda item: AIRFLOW not in item.path.parents)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """Keep together in one process what shares something that is dear to start.
+    """Run tests that share an expensive fixture in one process.
 
-    With `--dist loadscope`, as the suite runs; the cells of a grid share nothing: `--dist load`.
+    Applies to `--dist loadscope`, the suite's mode; cells of a grid share nothing and use `--dist load`.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -76,7 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the tests measured, from whichever process."""
+    """Print the figures that tests of all processes recorded."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             for name, value in getattr(report, "user_properties", ()):
@@ -86,13 +86,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Return what keeps a line for the summary: a count or a ratio that is part of a proof."""
+    """Return a function that adds a line to the summary: a count or a ratio of a proof."""
     return lambda line: record_property("figure", line)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running() -> Iterator[None]:
-    """End the servers that Python's forked tests leave to end by themselves, a moment too late."""
+    """Stop child processes that would outlive the session."""
     from stack.processes import kill
 
     yield
@@ -136,7 +136,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def migrated(postgres: str) -> str:
-    """Name of a template database that stands at the newest migration."""
+    """Name of a template database with the current schema."""
     from bms_warehouse import database
 
     engine = database.connect(postgres, isolation_level="AUTOCOMMIT")

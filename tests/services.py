@@ -1,4 +1,4 @@
-"""Servers and browsers that a machine may lack.
+"""Optional servers and browsers.
 
 A test that needs one is skipped there with the reason; under BMS_REQUIRE_SERVICES=1, as .ci/run
 sets it, the lack is a failure.
@@ -20,7 +20,7 @@ def chromium() -> str:
 
 
 def redis_url() -> str:
-    """Return the URL of a Redis that tests may fill: nobody else's."""
+    """Return the URL of a Redis reserved for tests."""
     return os.environ.get("BMS_TEST_REDIS_URL") or _lacking("BMS_TEST_REDIS_URL names no Redis")
 
 

@@ -1,4 +1,4 @@
-"""A run of tests that is told to end takes along what it has started."""
+"""A terminated test run stops the servers it started."""
 
 import os
 import signal

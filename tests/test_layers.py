@@ -1,4 +1,4 @@
-"""The arrows between the folders, and what a process of Airflow loads of ours."""
+"""Import rules between packages, and the modules that Airflow's processes load."""
 
 import ast
 import json
@@ -91,7 +91,7 @@ MAY_IMPORT = {
         "bms_provider.triggers",
     },
 }
-"""Of our own packages, beside itself; imports inside functions count too."""
+"""Allowed project packages besides the package itself; imports inside functions count."""
 
 HEAVY = {
     "aiohttp",
@@ -110,7 +110,7 @@ HEAVY = {
     "upath",
     "uvicorn",
 }
-"""What no DAG file and no import of hook or operators may load of its own accord."""
+"""Packages that DAG files, hook and operators must not import at module level."""
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -273,7 +273,7 @@ def test_the_plugin_imports_no_web_code() -> None:
     assert loaded == ["bms_provider.addresses", "bms_provider.plugin"]
 
 
-# DAG processor and tasks parse DAG files with this module. Every file is parsed in a child of its own.
+# DAG processor and tasks parse DAG files with this module. Every file is parsed in a separate child process.
 PARSER = f"""{BASELINE}
 import airflow.dag_processing.dagbag
 """

@@ -1,4 +1,4 @@
-"""A lacking server or browser skips a test, and fails it where CI promised to bring it."""
+"""A missing server or browser skips a test locally and fails it in CI."""
 
 from collections.abc import Callable
 

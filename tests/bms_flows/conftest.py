@@ -27,7 +27,7 @@ TODAY = date(2026, 3, 31)
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[Sandbox]:
-    """The sandbox of the whole session, its clock standing still."""
+    """The sandbox of the session, with a frozen clock."""
     options = ("--today", TODAY.isoformat(), "--frozen", "--invoices-per-day", "5")
     with running(options=options) as sandbox:
         yield sandbox
@@ -35,7 +35,7 @@ def service() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox as it was at its start."""
+    """The sandbox, reset to its initial state."""
     service.reset()
     service.reset_counts()
     return service

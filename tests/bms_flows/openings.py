@@ -1,4 +1,4 @@
-"""A flow whose process tells every file that it opened for writing, and every temporary one it asked for."""
+"""Run of a flow in a process that reports every file it opened for writing and every temporary file."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Telling:
     told: str
 
     def __call__(self, at: int | None, act: Callable[[], None]) -> int:
-        """Run the flow; what it opened is told however it ends."""
+        """Run the flow; report the files it opened, also after an error."""
         opened: list[str] = []
 
         def hear(event: str, arguments: tuple[Any, ...]) -> None:

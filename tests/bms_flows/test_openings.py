@@ -1,4 +1,4 @@
-"""Flows write where their files belong and nowhere else: no temporary file, nothing half-written left."""
+"""Flows write only to their folders and leave no temporary or partial file."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Folders that other users may write to: nothing they put there leads elsewhere or holds a task up."""
+"""Folders that other users can write to: links and pipes neither redirect nor block a task."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file elsewhere that must stay as it is."""
+    """A file elsewhere that must stay unchanged."""
     path = tmp_path / "victim"
     path.write_bytes(VICTIM)
     return path

@@ -1,4 +1,4 @@
-"""A plain HTTP caller for the tests of the sandbox: urllib, so that nothing of ours is between."""
+"""A plain HTTP caller for the tests of the sandbox: urllib, without project code."""
 
 import json
 import urllib.request

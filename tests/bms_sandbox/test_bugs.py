@@ -1,4 +1,4 @@
-"""A service that contradicts itself: wrong when asked in one way, right when asked in another."""
+"""Services that contradict themselves between two ways to read the same data."""
 
 from datetime import date
 from typing import Any

@@ -1,4 +1,4 @@
-"""The error dialect, for each status that the service answers."""
+"""Error dialects for each status of the service."""
 
 from typing import Any
 

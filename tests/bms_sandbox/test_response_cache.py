@@ -1,4 +1,4 @@
-"""Fast mode: kept bytes are never stale."""
+"""Cached responses are never stale."""
 
 from collections.abc import Iterator
 from datetime import date

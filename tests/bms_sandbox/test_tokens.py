@@ -1,4 +1,4 @@
-"""Token issue, scopes, life and death of tokens, over HTTP."""
+"""Tokens over HTTP: issue, scopes, expiry and revocation."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The Compose files by their content: no engine is at hand where tests run."""
+"""Content of the Compose files; the tests run without a Docker engine."""
 
 import importlib
 import importlib.metadata

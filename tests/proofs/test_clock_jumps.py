@@ -1,4 +1,4 @@
-"""The wall clock of a worker jumps two hours ahead, or back, in the middle of its work; the database's doesn't."""
+"""Wall clock of a worker that jumps by two hours during its work, with a correct database clock."""
 
 import multiprocessing
 from collections.abc import Callable

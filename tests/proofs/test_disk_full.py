@@ -1,4 +1,4 @@
-"""No room left for a file, at any moment; and disks of PostgreSQL's that fill up in mid-load."""
+"""Full disks at every moment of a flow, and disks of PostgreSQL that fill up during a load."""
 
 import json
 import subprocess

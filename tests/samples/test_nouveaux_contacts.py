@@ -1,4 +1,4 @@
-"""The samples: files of contacts and consultants as a person would drop them, good rows and others."""
+"""Sample files of contacts and consultants, with valid and invalid rows."""
 
 from pathlib import Path
 from typing import Any

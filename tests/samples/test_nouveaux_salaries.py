@@ -1,4 +1,4 @@
-"""The sample: a file as HR would drop it, with rows that are good and rows that aren't."""
+"""Sample file of employees, with valid and invalid rows."""
 
 from pathlib import Path
 

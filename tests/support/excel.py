@@ -1,4 +1,4 @@
-"""Excel as a program that opens CSV files: how it cuts one into cells, and which of them it runs."""
+"""Model of Excel opening a CSV file: its cells, and the formulas that it runs."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""French Excel as a program that opens a CSV, makes numbers and dates of its cells, and saves it.
+"""Model of French Excel that opens a CSV, converts cells to numbers and dates, and saves the file.
 
 The rules are those of a machine with French settings: decimal comma, day before month, `;` as list
 separator. A cell is shown, and saved as CSV, in the format that Excel gave it when it opened it.

@@ -1,4 +1,4 @@
-"""Invoices that come more than once, or without a day: one copy is loaded, whatever the order."""
+"""Repeated invoices and invoices without a day: one copy is loaded in every order."""
 
 import random
 from collections.abc import Sequence

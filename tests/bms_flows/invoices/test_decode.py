@@ -1,4 +1,4 @@
-"""The two ways to read an response, straight into columns and record by record, give the same rows."""
+"""Both decoders, into columns and record by record, give the same rows."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Every reading of every gap, with its setting right: the same table, to the byte."""
+"""Every dialect of the service, with matching settings: byte-identical tables."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every fault of the wire: the same table, or red past the retry budget; each is seen to fire."""
+"""Every network fault: the same table, or a failure beyond the retry budget; each fault is triggered."""
 
 from collections.abc import Callable
 from typing import Any

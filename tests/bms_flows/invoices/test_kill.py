@@ -1,4 +1,4 @@
-"""kill -9 at a sample of the points where it could hurt; `python -m proofs.kill_invoices` takes all."""
+"""kill -9 at a sample of critical points; `python -m proofs.kill_invoices` covers all."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The look back: always the latest days, open days at growing intervals, all days in rotation."""
+"""Look-back: the latest days always, open days at growing intervals, all days in rotation."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta

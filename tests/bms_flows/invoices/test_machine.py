@@ -1,4 +1,4 @@
-"""Any order of changes, losses, copies, new dates, reads and acceptances: the laws hold after every step."""
+"""Random sequences of changes, losses, copies, new dates, reads and acceptances: invariants hold after each step."""
 
 import random
 from datetime import date

@@ -1,4 +1,4 @@
-"""Invoices that the service no longer returns: marked once, and left out of what counts as there."""
+"""Invoices that the service no longer returns: marked once and excluded from current rows."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""A load is published when each of its rows is accounted for, or not at all."""
+"""A load is published only when every row is counted."""
 
 from collections.abc import Callable
 from datetime import date

@@ -1,4 +1,4 @@
-"""Files for finance: amounts as French Excel reads them, and nothing that Excel would run."""
+"""Files for finance: amounts that French Excel reads, and no formula that Excel runs."""
 
 import re
 from collections.abc import Callable

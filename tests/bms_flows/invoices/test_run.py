@@ -1,4 +1,4 @@
-"""Extraction of a unit, over real HTTP into a real PostgreSQL, against the sandbox's own truth."""
+"""Extraction of a unit, over real HTTP into a real PostgreSQL, compared with the sandbox's ground truth."""
 
 from collections.abc import Callable
 from datetime import date

@@ -1,4 +1,4 @@
-"""Control totals: exact, whatever the amounts."""
+"""Control totals are exact for all amounts."""
 
 from datetime import date
 from decimal import Context, Decimal

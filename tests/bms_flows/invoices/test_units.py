@@ -1,4 +1,4 @@
-"""Units within what Airflow maps: as many as it takes, no more than it takes in."""
+"""Units of an extraction within Airflow's limit of mapped tasks."""
 
 from datetime import date, timedelta
 

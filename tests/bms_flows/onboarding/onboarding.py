@@ -1,4 +1,4 @@
-"""One run of a drop in a separate process, which may be killed at any durable step.
+"""Run of a drop in a separate process that a test can kill at any durable step.
 
 The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
 database driver (before and after) and every create on the wire (before, on its way, after).

@@ -1,4 +1,4 @@
-"""Outages and rate limits of creates, in virtual time: nothing is left to a reviewer, nothing is sent twice."""
+"""Outages and rate limits of creates, in virtual time: no row goes to review, no row is sent twice."""
 
 import asyncio
 from collections import Counter

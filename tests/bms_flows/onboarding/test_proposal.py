@@ -129,7 +129,7 @@ async def test_a_plan_that_needs_no_approval_continues_while_the_setting_allows_
 
 
 def newcomers(first: int, rows: int) -> bytes:
-    """A file of people without records."""
+    """A file of employees without records."""
     return csv(*(f"{n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(first, first + rows)))
 
 

@@ -1,4 +1,4 @@
-"""What a file of each resource may hold: headers, arrays, the body they become."""
+"""Files of each resource: headers, arrays, and the resulting body."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Two drops with the same person under two keys: whatever the order of their steps, one record."""
+"""Two drops with the same person under two keys: one record in every order of steps."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

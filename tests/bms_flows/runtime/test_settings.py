@@ -1,4 +1,4 @@
-"""A setting is read by its kind, or refused with what it takes."""
+"""Settings are parsed by type; an invalid value is refused with the accepted values."""
 
 from contextlib import suppress
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Windows: the company's days, whatever the clock, the run's kind or the season."""
+"""Date windows in the company's time zone for every kind of run and season."""
 
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo

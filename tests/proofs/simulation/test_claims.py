@@ -1,4 +1,4 @@
-"""The claims in memory do what those in PostgreSQL do, whatever is asked of them in whatever order."""
+"""Claims in memory equal those in PostgreSQL for random sequences of calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A wall clock that can be set: Python loads this first where PYTHONPATH names its folder.
+"""Adjustable wall clock; Python loads this module first if PYTHONPATH names its folder.
 
 `time.time` and `datetime.now` follow `jump`; monotonic clocks and everybody else's don't.
 """

@@ -1,4 +1,4 @@
-"""When files in an inbox are announced: new ones at once, others ever more rarely."""
+"""Announcements of files in an inbox: new files at once, others at growing intervals."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The original leaves the inbox once, whole, whatever breaks on the way; on a disk and on S3."""
+"""Archiving of dropped files after every kind of failure, on a disk and on S3."""
 
 import os
 import shutil
@@ -60,7 +60,7 @@ def test_a_file_changed_after_its_claim_is_not_taken(
 def test_a_file_changed_while_it_is_copied_is_not_taken(
     tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever holds it open writes on, whatever name it has by now."""
+    """A program that has the file open keeps writing after a rename."""
     root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
     inbox.mkdir()
     drop = dropped(inbox, warehouse)
@@ -167,7 +167,7 @@ def test_a_crash_between_copy_and_deletion_on_s3_is_repaired(
 def test_an_archived_file_of_another_run_is_not_overwritten(
     tmp_path: Path, warehouse: Engine
 ) -> None:
-    """Two runs of one drop: the slower one sets aside a newer file, which lies there again at the end."""
+    """Two runs of one drop: the slower run moves a newer file away and restores it."""
     inbox = UPath(tmp_path / "inbox")
     inbox.mkdir()
     drop = dropped(inbox, warehouse)

@@ -1,4 +1,4 @@
-"""Claims: whoever inserts the row has the file, until a lease runs out."""
+"""Claims of files: exclusive until the lease expires."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The inbox: what is taken, what is passed over, and that nothing half-written is ever taken."""
+"""Discovery of dropped files: complete files are claimed; system files and partial files are not."""
 
 import io
 import os
@@ -274,7 +274,7 @@ def test_a_writer_that_holds_its_file_and_pauses_anywhere_for_any_time_is_waited
 def test_a_writer_that_reopens_its_file_is_waited_for(
     tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
-    """Where nobody can tell who writes, a pause between two rows is shorter than the looks are apart."""
+    """Where writers cannot be detected, pauses between two rows are shorter than the interval between checks."""
     random, inbox, partial, paused = Random(5), UPath(tmp_path), 0, 0
     for _ in range(TRIES):
         name, content, ends = drops(random)

@@ -47,7 +47,7 @@ HARMFUL = {
 def rejected(
     rows: list[dict[str, str]], encoding: str = "cp1252"
 ) -> tuple[Sheet, dict[str, bytes]]:
-    """Return rows as they are read from a CSV, and the answers that have all of them rejected."""
+    """Return the rows read from a CSV, and outcomes that reject all of them."""
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, HEADERS, delimiter=";", restval="")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""The message of a drop: figures and places, nobody's name."""
+"""Message about a drop: counts and links, no personal data."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The notice in an inbox about what isn't taken; on a disk and on S3."""
+"""The notice about skipped files in an inbox, on a disk and on S3."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What stands ready in an inbox can be filled in and dropped."""
+"""Templates of an inbox: users can fill them in and drop them."""
 
 import os
 import stat
@@ -102,7 +102,7 @@ def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
 
 
 def test_a_group_can_drop_files_and_everyone_can_read_the_instructions(tmp_path: Path) -> None:
-    """Files with people in them are their owner's alone; these hold nobody."""
+    """Files with personal data are private; templates contain none."""
     before = os.umask(0o027)
     try:
         templates.provide(UPath(tmp_path / "inbox"), EMPLOYEE, page=PAGE)

@@ -1,4 +1,4 @@
-"""Files that wait: one drop each, however they change; taken, gone or told of."""
+"""Incomplete files: one waiting drop per file until the file is claimed, removed or reported."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The ledger in the warehouse: larger than a statement's parameters, moved by one at a time."""
+"""The ledger in the warehouse: batches beyond the parameter limit, one writer per row."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The invariants of the transitions, one by one."""
+"""Invariants of the ledger's transitions."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

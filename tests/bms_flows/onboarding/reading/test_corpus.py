@@ -1,4 +1,4 @@
-"""A corpus of files as people's programs write them: every cell comes out right, or is refused."""
+"""Corpus of files as common programs write them: every cell is read right or refused."""
 
 # ruff: noqa: RUF001 - typographic signs are part of the corpus
 
@@ -115,7 +115,7 @@ def styles() -> Iterator[Style]:
         ENCODINGS, DELIMITERS, LINE_ENDS, DATES, QUOTING, NUMBERS, HEADERS
     ):
         style = Style(*parts)
-        # Python's writer leaves "\n" bare where lines end in "\r"; no reader could tell them apart.
+        # Python's writer does not quote "\n" where lines end in "\r"; no reader can distinguish them.
         if style.line_end != "\r" or style.quoting == csv.QUOTE_ALL:
             yield style
 
@@ -144,7 +144,7 @@ def test_every_cell_is_right_whatever_the_style(figure: Callable[[str], None]) -
         files += 1
     figure(f"CSV corpus: {files} files, cells {dict(seen)}")
     assert seen["wrong"] == 0
-    # 0.661 beside 2850.50: the leading zero and the other cells decide, nothing is left unsure.
+    # 0.661 next to 2850.50: the leading zero and the other cells determine the decimal mark.
     assert set(seen) == {"right"}
     assert files == 4_050
     assert seen["right"] == files * len(PROVING) * len(FIELDS)

@@ -1,4 +1,4 @@
-"""Whatever lies in an inbox: a sheet with its faults, and a reject file that has every row again."""
+"""Arbitrary bytes in an inbox: a sheet with faults, and a reject file that contains every row."""
 
 import io
 import re

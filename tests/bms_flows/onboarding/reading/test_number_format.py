@@ -1,4 +1,4 @@
-"""What Excel shows of a number, by its format: read as shown, or not read at all."""
+"""Excel's number formats: values are read as displayed or refused."""
 
 from decimal import Decimal
 

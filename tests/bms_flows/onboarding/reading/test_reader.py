@@ -1,4 +1,4 @@
-"""What is refused, by name, with its place; and what only looks wrong and is taken as it is."""
+"""Faults with file, line and column; valid values that resemble faults are accepted."""
 
 # ruff: noqa: RUF001 - typographic signs are part of the corpus
 

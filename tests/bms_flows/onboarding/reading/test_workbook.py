@@ -1,4 +1,4 @@
-"""Workbooks: real dates and numbers, text as text, and no way in for bombs."""
+"""Workbooks: stored dates and numbers, text as text, and refusal of zip bombs."""
 
 # ruff: noqa: DTZ001 - a workbook's dates have no zone
 
@@ -395,7 +395,7 @@ SMALL = Limits(elements=100_000, cells=10_000)
 def test_oversized_content_is_not_expanded_in_any_encoding(
     rows: bytes, encoded: Callable[[bytes], bytes]
 ) -> None:
-    """The packed file is small, so only parsing can tell; it stops where a limit is passed."""
+    """The compressed file is small, so only parsing finds its size; parsing stops at the limit."""
     content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: encoded(with_rows(xml, rows)))
     assert len(content) < 100_000
     tracemalloc.start()

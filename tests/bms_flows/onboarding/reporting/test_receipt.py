@@ -1,4 +1,4 @@
-"""A receipt: every row in is accounted for once."""
+"""Receipts: every row of a drop is counted once."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Addresses and numbers: what is the same person's, what may be another's, what is none."""
+"""E-mail addresses and phone numbers: equal, possibly equal and invalid values."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ ONE_MAILBOX = [
     ("jean@example\u3002com", "jean@example.com"),
     ("jean@\uff45xample.com", "jean@example.com"),
     ("\u00a0jean@example.com\u00a0", "jean@example.com"),
-    # Most services deliver these to one mailbox, none has to: not found, a person is asked.
+    # Most services deliver these to one mailbox, but none has to: the row goes to review.
     ("Jean.Dupont@example.com", "jean.dupont@example.com"),
     ("JEAN.DUPONT@EXAMPLE.COM", "jean.dupont@example.com"),
     ("jean+salon@example.com", "jean@example.com"),

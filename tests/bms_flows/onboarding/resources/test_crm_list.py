@@ -1,4 +1,4 @@
-"""A list of the CRM after a whole reading: what is new is found at its end, within few requests."""
+"""Incremental reads of a CRM list: new records are found at its end with few requests."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ KNOWN_ORDERS = [order for order in ORDERS if order != "name"]
 
 @dataclass
 class Crm:
-    """A service's list of contacts; ids grow, unless `ids` says otherwise."""
+    """A service's list of contacts; ids grow unless `ids` sets another order."""
 
     order: str = "id"
     page_size_max: int = 0

@@ -1,4 +1,4 @@
-"""When a create may leave: on real connections, with the ledger in a real PostgreSQL."""
+"""Conditions for sending a create, on real connections, with the ledger in PostgreSQL."""
 
 import asyncio
 from collections import Counter
