@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import uuid
@@ -21,6 +22,10 @@ from bms_sandbox.serve import Sandbox, running
 
 PROGRAM = Path(__file__).parent / "run_example_dags.py"
 EXAMPLES = "plugins/bms_provider/example_dags"
+PAGES = ["README.md", "docs/tutorials/own-dag.md"]
+CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+DAG = re.compile(r"^(\w+)\(\)$", re.MULTILINE)
+"""Last line of a DAG file: the call that creates the DAG."""
 SIGNUPS = [
     (1, "Canari-Un", "Essai", "canary.1@client.example"),
     (2, "Canari-Deux", "{{ params.signup }}", "canary.2@client.example"),
@@ -67,12 +72,22 @@ def _connection(uri: str) -> str:
     return json.dumps(form)
 
 
+def documented(project: Path) -> dict[str, str]:
+    """Return the DAGs of the documentation by id; equal code on two pages is one DAG."""
+    texts = [(project / page).read_text() for page in PAGES]
+    return {DAG.findall(code)[-1]: code for text in texts for code in CODE.findall(text)}
+
+
 @pytest.fixture(scope="module")
 def runs(
     project: Path, postgres: str, migrated: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
-    """Run all examples in a separate process."""
+    """Run all examples, and the DAGs of the documentation, in a separate process."""
     folder = tmp_path_factory.mktemp("examples")
+    dags = folder / "dags"
+    shutil.copytree(project / EXAMPLES, dags)
+    for name, code in documented(project).items():
+        (dags / f"{name}.py").write_text(code)
     airflow, mine = _database(postgres), _database(postgres)
     with psycopg.connect(mine) as connection:
         from bms_provider.example_dags.example_bms_create_contacts import TABLE
@@ -90,11 +105,11 @@ def runs(
             "extra": {"application_id": sandbox.credentials.application_id},
         }
         done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, PROGRAM, project / EXAMPLES],
+            [sys.executable, PROGRAM, dags],
             env={
                 **os.environ,
                 "AIRFLOW_HOME": str(folder / "home"),
-                "AIRFLOW__CORE__DAGS_FOLDER": str(project / EXAMPLES),
+                "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
                 "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
                 "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
                 "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow.replace(
@@ -118,7 +133,8 @@ def runs(
 
 
 def test_every_example_succeeds(runs: Runs, project: Path) -> None:
-    assert {*runs.results} == {file.stem for file in (project / EXAMPLES).glob("example_*.py")}
+    examples = {file.stem for file in (project / EXAMPLES).glob("example_*.py")}
+    assert {*runs.results} == examples | documented(project).keys()
     failed = {
         (dag, task): state
         for dag, result in runs.results.items()
@@ -209,3 +225,13 @@ def test_the_lines_that_documents_quote_are_marked(project: Path) -> None:
         quoted = re.search(rf"# \[START {name}\]\n(.*?)\n *# \[END {name}\]", text, re.DOTALL)
         assert quoted is not None
         assert len([line for line in quoted[1].splitlines() if line.strip()]) <= most
+
+
+def test_the_dags_of_the_documentation_return_what_they_describe(runs: Runs, project: Path) -> None:
+    assert len(documented(project)) == 4
+    [unpaid] = runs.returned("my_unpaid_invoices", "unpaid")
+    assert set(unpaid) <= {"CHF", "EUR", "USD"}
+    assert sum(map(Decimal, unpaid.values()))
+    assert len(runs.returned("my_contact_details", "read_contact")) > 1
+    assert runs.returned("my_hook_tasks", "consultants") == [120]
+    assert runs.returned("my_hook_tasks", "unsent")[0] >= 0
