@@ -13,7 +13,7 @@ from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import entering, matches, transitions
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.planning import approval
-from bms_flows.onboarding.planning.limits import ApprovalDecision
+from bms_flows.onboarding.planning.limits import ApprovalDecision, ApprovalReason
 from bms_flows.onboarding.planning.matching import records_to_read
 from bms_flows.onboarding.planning.order import chunks
 from bms_flows.onboarding.planning.plan import Action, Plan
@@ -23,6 +23,7 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
 from bms_flows.onboarding.reporting.outcome import RowOutcome, matched_ids
+from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import ReviewDecision, decide_review
 from bms_flows.onboarding.resources.snapshot import Snapshot
@@ -40,9 +41,10 @@ class Proposal:
     findings: tuple[DuplicateFinding, ...] = ()
 
     def text(self) -> str:
-        """Return the text for the approver: counts and the plan's id, no personal data."""
+        """Return the plan for logs: its id, counts, and why it needs approval or not."""
         counts = ", ".join(f"{name} {count}" for name, count in self.plan.counts.items())
-        return f"plan {self.plan.id[:12]}: {counts}. Approval: {self.decision.why}."
+        why = "; ".join(reason_text(each, "EN") for each in self.decision.reasons)
+        return f"plan {self.plan.id[:12]}: {counts}. Approval: {why}."
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,10 @@ async def begin(
             by_setting = str(approved.decided_by).startswith(approval.SETTING)
             decision = await _decide(onboarding, drop_id, plan, sheet, today, by_setting=by_setting)
             if not plan.within(approved.creates) and (decision.ask or not by_setting):
+                changes = changes_since_approval(approved.creates, plan)
+                decision = replace(decision, ask=True, reasons=changes)
                 await asyncio.to_thread(approval.request, engine, drop_id, plan, decision, began)
-                why = change_since_approval(approved.creates, plan)
-                return Proposal(plan, ApprovalDecision(True, why, decision.breaches))
+                return Proposal(plan, decision)
             approver = f"{approved.decided_by}, within {plan_id[:12]}"
             approval.approve(engine, drop_id, plan.id, approver)
         match_keys = match_keys_of(sheet, onboarding.identity)
@@ -134,11 +137,12 @@ async def begin(
             return Entered(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
 
 
-def change_since_approval(approved: Mapping[str, str], plan: Plan) -> str:
+def changes_since_approval(approved: Mapping[str, str], plan: Plan) -> tuple[ApprovalReason, ...]:
     """Return the difference between a plan and the approved creates, in figures."""
     new = plan.creates.keys() - approved.keys()
     other = [k for k in plan.creates.keys() & approved.keys() if plan.creates[k] != approved[k]]
-    return f"since the approval: {len(new)} more rows, {len(other)} with other data"
+    found = {"more_rows": len(new), "other_data": len(other)}
+    return tuple(ApprovalReason(code, str(rows)) for code, rows in found.items() if rows)
 
 
 async def view_of(

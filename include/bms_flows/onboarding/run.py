@@ -17,19 +17,22 @@ from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import head
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning import rules as rules_file
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.proposal import Conclusion, Entered, Proposal
 from bms_flows.onboarding.reading.sheet import UNDECLARED, Sheet
-from bms_flows.onboarding.reporting import differences, report, review
+from bms_flows.onboarding.reporting import differences, plan_file, question, report, review
 from bms_flows.onboarding.reporting.outcome import counts
+from bms_flows.onboarding.reporting.question import ApprovalRequest
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import service_identity, step_log, storage
 from bms_flows.runtime.context import FlowContext, recorded_step
+from bms_flows.runtime.notice import Links
 
 log = logging.getLogger(__name__)
 
@@ -128,8 +131,8 @@ def rules_of(resource: str) -> Rules:
 def plan(run: OnboardingRun) -> dict[str, Any]:
     """Claim the run's drop, read it, and plan it; return the manifest of the proposal.
 
-    The manifest has ``drop``, ``plan`` (id; None if there is nothing to plan), ``ask``, ``text`` and
-    ``creates``, without personal data.
+    The manifest has ``drop``, ``plan`` (id; None if there is nothing to plan), ``ask``, ``text``,
+    and, if approval is needed, ``question``, without personal data.
     """
     flow, params = run.flow, run.params
     if bool(params.get("line")) != bool(params.get("decision")):
@@ -162,12 +165,12 @@ def plan(run: OnboardingRun) -> dict[str, Any]:
 
     proposed = run.record("plan", propose)
     ask = proposed.decision.ask and not dry_run
-    if ask:
-        _save_last_line(run, drop, sheet)
+    if ask or dry_run:
+        _save_plan(run, drop, sheet, proposed)
     log.info("drop %s, %s", drop.id, proposed.text())
     for finding in proposed.findings:
         log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-    return _manifest(drop.id, proposed, ask=ask)
+    return _manifest(run, drop.id, proposed, ask=ask)
 
 
 def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
@@ -181,7 +184,7 @@ def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
     dispatch.archive_original(flow, run.resource, drop)
     run.record("decide", lambda context: proposal.apply_decision(context, rows, decision))
     text = f"lines {params['line']}, {len(rows)} rows: {decision.choice}, decided by {reviewer}"
-    return {"drop": drop.id, "plan": plan_id, "ask": False, "text": text, "creates": 0}
+    return {"drop": drop.id, "plan": plan_id, "ask": False, "text": text}
 
 
 def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
@@ -212,8 +215,8 @@ def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) 
 
     begun = run.record("enter", begin)
     if isinstance(begun, Proposal):
-        _save_last_line(run, drop, sheet)
-        return {**_manifest(drop_id, begun, ask=True), "chunks": []}
+        _save_plan(run, drop, sheet, begun)
+        return {**_manifest(run, drop_id, begun, ask=True), "chunks": []}
     return {**nothing, "plan": begun.plan_id, "chunks": list(range(begun.chunks))}
 
 
@@ -307,16 +310,18 @@ def _write_report(
     log.info("drop %s: %s; report: %s", drop.id, _figures(ended), name)
 
 
-def _save_last_line(run: OnboardingRun, drop: Drop, sheet: Sheet) -> None:
-    """Save the last line of a truncated file in the drop's report, before approval is requested.
+def _save_plan(run: OnboardingRun, drop: Drop, sheet: Sheet, proposed: Proposal) -> None:
+    """Save a plan in the drop's report, before approval is requested, and a truncated file's last line.
 
-    The line is personal data. Airflow stores the text of a request and shows it to every user who may
+    The rows are personal data. Airflow stores the text of a request and shows it to every user who may
     view the DAG, so the request has figures only. The report requires the right to edit the DAG.
     """
+    folder = run.report_folder(drop)
+    content = plan_file.plan_file(proposed.plan, sheet)
+    storage.save_private(folder / plan_file.file_name(proposed.plan.id), content)
     if sheet.truncated_at is not None:
-        folder = run.report_folder(drop)
         storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
-        closing.publish_report(run.flow.warehouse, drop, run.flow.name(folder))
+    closing.publish_report(run.flow.warehouse, drop, run.flow.name(folder))
 
 
 def _figures(counted: Mapping[str, int]) -> str:
@@ -335,14 +340,20 @@ def _row_counts(ended: dict[str, int]) -> step_log.RowCounts:
 
 
 def _nothing_to_do(drop: Drop, text: str) -> dict[str, Any]:
-    return {"drop": drop.id, "plan": None, "ask": False, "text": text, "creates": 0}
+    return {"drop": drop.id, "plan": None, "ask": False, "text": text}
 
 
-def _manifest(drop_id: int, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
+def _manifest(run: OnboardingRun, drop_id: int, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
+    plan = proposed.plan
+    manifest = {"drop": drop_id, "plan": plan.id, "ask": ask, "text": proposed.text()}
+    if not ask:
+        return manifest
+    request = ApprovalRequest(
+        drop_id, run.resource, plan.id, plan.counts, proposed.decision.reasons
+    )
+    asked = question.ask(request, Links.of(run.flow.settings))
+    users = InboxSettings.from_environment().approvers.get(dispatch.folder_name(run.resource), ())
     return {
-        "drop": drop_id,
-        "plan": proposed.plan.id,
-        "ask": ask,
-        "text": proposed.text(),
-        "creates": len(proposed.plan.creates),
+        **manifest,
+        "question": {"subject": asked.subject, "body": asked.body, "users": list(users)},
     }

@@ -19,6 +19,10 @@ class OnboardingSettings(FlowSettings):
     """When approval is required before creating: `always`, `never`, or above this many rows of a resource and day."""
     approval_hours: float = 72
     """Approval timeout in hours; a plan is rejected when it expires and can be approved later."""
+    approval_remind_hours: float | None = 24
+    """Hours after which the approvers of a waiting plan are reminded, again and again; `off`: never."""
+    approval_alarm_hours: float | None = 48
+    """Hours after which a plan without an answer raises an alarm; `off`: never."""
     settle_s: float = 30
     """Seconds until a created record appears in the service's lists."""
     create_attempts: int = 5

@@ -91,6 +91,10 @@ class Links:
         """Return the address of a drop's page on the board, with its report."""
         return f"{self.airflow}{BOARD}/drops/{number}"
 
+    def plan(self, drop: int, plan_id: str) -> str:
+        """Return the address of a plan's page on the board."""
+        return f"{self.drop(drop)}/plans/{plan_id[:12]}"
+
     def drops(self, flow: str) -> str:
         """Return the address of a flow's page on the board, which lists its drops."""
         return f"{self.airflow}{BOARD}/flows/{quote(flow, safe='')}"

@@ -37,10 +37,20 @@ def resource(connection: Connection, number: int) -> str | None:
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:
-    """Return the plans of a drop, latest first: counts, limits exceeded, decision."""
+    """Return the plans of a drop, latest first: counts, limits exceeded, request, decision."""
     wanted = [
         creation_plan.c[name]
-        for name in ("id", "state", "counts", "breaches", "made_at", "decided_by", "decided_at")
+        for name in (
+            "id",
+            "state",
+            "counts",
+            "breaches",
+            "made_at",
+            "decided_by",
+            "decided_at",
+            "asked_at",
+            "asked_because",
+        )
     ]
     statement = (
         select(*wanted)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, RowMapping, TextClause, text
 
 PLANS = text("""
-    select d.id as drop_id, d.resource, d.dag_run_id, p.made_at, p.counts, p.breaches
+    select d.id as drop_id, d.resource, d.dag_run_id, p.id as plan_id, p.counts, p.asked_at,
+        p.asked_because, p.notified_at
     from bms.dropped_file d
     join lateral (
         select * from bms.creation_plan where drop_id = d.id order by made_at desc limit 1
-    ) as p on p.state = 'made'
+    ) as p on p.state = 'made' and p.asked_at is not null
     where d.state = 'open' and d.resource = any(:resources)
     order by d.id
 """)

@@ -45,7 +45,7 @@ class Viewer:
         if flow not in self.edits:
             raise HTTPException(
                 status.HTTP_403_FORBIDDEN,
-                "The file holds personal data. Only users who may edit the DAG can download it.",
+                "It holds personal data. Only users who may edit the DAG can read it.",
             )
 
     def _allowed(self, method: Any) -> frozenset[str]:

@@ -48,6 +48,10 @@ class Links:
         """Return the board's page of a drop."""
         return f"{self.board}/drops/{number}"
 
+    def plan(self, drop: int, plan: str) -> str:
+        """Return the board's page of a plan, with its rows."""
+        return f"{self.drop(drop)}/plans/{_part(plan[:12])}"
+
     def file(self, page: str, name: str) -> str:
         """Return a report file of the step or drop with this page."""
         return f"{page}/files/{_part(name)}"

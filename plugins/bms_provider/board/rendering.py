@@ -10,6 +10,8 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bms_flows.onboarding.faults.files import WITHDRAWN
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import charts, formatting
@@ -24,6 +26,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting.FILTERS})
+TEMPLATES.filters["reason"] = lambda stored: reason_text(ApprovalReason(**stored), "EN")
 TEMPLATES.globals.update(
     gauge=charts.gauge,
     STATES=STATES,

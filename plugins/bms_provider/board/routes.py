@@ -175,6 +175,25 @@ def drop(
     return render(request, "drop.html", settings, **page, edits=name in who.edits)
 
 
+@app.get("/drops/{number}/plans/{plan}")
+def plan(
+    request: Request,
+    number: Number,
+    plan: str,
+    who: ViewerDep,
+    warehouse: WarehouseDep,
+    settings: SettingsDep,
+) -> str:
+    """Show the rows of a plan, to users who may edit its DAG, since they are personal data."""
+    name, found = _drop(warehouse, who, number)
+    who.must_edit(name)
+    page = pages.plan_page(warehouse, name, found, plan, data_root(), settings)
+    if page is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "The drop has no plan of this id.")
+    log.info("User %s reads plan %s of drop-%s", who.user.get_id(), page["plan"]["id"][:12], number)
+    return render(request, "plan.html", settings, **page)
+
+
 @app.get("/drops/{number}/files/{name}")
 def drop_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
     """Return a report file of a drop, to users who may edit its DAG, since it holds personal data."""

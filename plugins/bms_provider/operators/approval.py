@@ -22,8 +22,10 @@ class BmsApprovePlanOperator(HITLOperator):
     The task occupies no worker while it waits. A rejection and an expired request end the task
     successfully, so that the run continues.
 
-    :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask``, ``text``
-        and ``creates``. Approvers see counts and the plan's id, no personal data.
+    :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask`` and, if
+        approval is needed, ``question`` with ``subject``, ``body``, and ``users``, the ids of the users
+        who may answer (empty: all who may edit the DAG). Subject and body hold figures, no personal
+        data: every user who may view the DAG can read them.
     :param response_timeout: time to answer; the plan is rejected when it expires.
     :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
     """
@@ -46,8 +48,10 @@ class BmsApprovePlanOperator(HITLOperator):
         """Request approval, or return at once if none is required."""
         if not self.proposal or not self.proposal.get("ask"):
             return {"plan": (self.proposal or {}).get("plan"), "approved": None, "who": None}
-        self.subject = f"Drop {self.proposal['drop']}: create {self.proposal['creates']} records?"
-        self.body = self.proposal["text"]
+        self.subject = self.proposal["question"]["subject"]
+        self.body = self.proposal["question"]["body"]
+        users = self.proposal["question"].get("users") or []
+        self.assigned_users = [{"id": user, "name": user} for user in users] or None
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:

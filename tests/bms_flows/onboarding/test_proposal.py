@@ -19,6 +19,7 @@ from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
 from bms_flows.onboarding.planning import approval, rules
 from bms_flows.onboarding.planning.approval import NotApproved
+from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.proposal import Proposal
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
@@ -111,7 +112,10 @@ async def test_a_larger_plan_requires_another_approval_with_the_difference(
         now = replace(place, settings=replace(place.settings, approval="never"))
         again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(again, Proposal)
-        assert again.decision.why == "since the approval: 1 more rows, 1 with other data"
+        assert again.decision.reasons == (
+            ApprovalReason("more_rows", "1"),
+            ApprovalReason("other_data", "1"),
+        )
         assert sandbox.truth()["created"]["employees"] == []
 
 
@@ -144,9 +148,7 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     runs = [drop(newcomers(900000 + 10 * n, 10)) for n in range(3)]
     plans = [await asked(run, warehouse, approval=20) for run in runs]
     assert [each.decision.ask for each in plans] == [False, False, True]
-    assert plans[2].decision.why == (
-        "10 rows and 20 created unapproved today, BMS_APPROVAL requires approval above 20 a day"
-    )
+    assert plans[2].decision.reasons == (ApprovalReason("rows_of_day", "10 + 20", "20"),)
     again = await asked(runs[1], warehouse, approval=20)
     assert not again.decision.ask, "the rows of a drop count once"
     async with onboarding(runs[2], warehouse) as (place, _):

@@ -83,10 +83,11 @@ from made where state = 'applied'
 """
 
 PLANS = """
-insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at)
+insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at, asked_at, asked_because)
 select id, md5(id::text), 'employee', case when state = 'open' then 'made' else 'applied' end, '{{}}',
     '{{"create": 24, "resume": 0, "already_there": 2, "manual_change": 0, "rejected": 3, "review": 1}}',
-    '[{{"code": "created", "found": "24 on a headcount of 250", "limit": "5%"}}]', '{{}}', '[]', entered_at
+    '[{{"code": "created", "found": "24 / 250", "limit": "5%"}}]', '{{}}', '[]', entered_at, entered_at,
+    '[{{"code": "created", "found": "24 / 250", "limit": "5%"}}]'
 from bms.dropped_file
 """
 

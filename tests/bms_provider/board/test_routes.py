@@ -78,6 +78,59 @@ def test_only_listed_report_files_are_served(visit: Visit, report: int) -> None:
         assert answer.status_code == 404, name
 
 
+@pytest.fixture
+def plan(report: int, warehouse: Engine, data_root: Path) -> str:
+    """The page of a plan that waits for approval."""
+    with warehouse.begin() as connection:
+        connection.execute(text("""update bms.dropped_file set state = 'open'"""))
+        connection.execute(
+            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
+                creates, rows, made_at, asked_at, asked_because) values (1, :id, 'employee', 'made', '{}',
+                '{"create": 2, "resume": 0, "already_there": 0, "manual_change": 0, "rejected": 1,
+                "review": 0}', '[]', '{}', '[]', now(), now(),
+                '[{"code": "rows_of_day", "found": "2", "limit": "1"}]')"""),
+            {"id": "ab" * 32},
+        )
+    rows = "2;create;Dupré;1;;;\n3;create;<b>;2;;;\n4;rejected;Côté;;Entité vide;Entity empty;\n"
+    file = data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv"
+    header = "_line;_action;Nom;Entité;_reason_fr;_reason_en;_candidates\n"
+    file.write_text(header + rows, "utf-8-sig")
+    return f"/bms/drops/{report}/plans/abababababab"
+
+
+@pytest.mark.parametrize(
+    ("user", "status"), [(None, 401), ("viewer", 403), ("clerk", 403), ("recruiter", 200)]
+)
+def test_only_users_who_may_edit_the_dag_read_its_plans(
+    visit: Visit, plan: str, user: str | None, status: int
+) -> None:
+    answer = visit(user).get(plan)
+    assert answer.status_code == status
+    assert ("Dupré" in answer.text) is (status == 200)
+
+
+def test_the_page_of_a_plan_has_the_question_and_each_row(
+    visit: Visit, plan: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="bms_provider.board")
+    page = visit("recruiter").get(plan).text
+    assert "<h1>Dépôt 1 : créer 2 salariés ?</h1>" in page
+    assert "<p>2 salariés seront créés, 1 ligne est rejetée.</p>" in page
+    assert "<td>&lt;b&gt;</td>" in page
+    assert "Entité vide" in page
+    assert '<a href="/airflow/dags/employee_onboarding/runs/manual__1/required_actions"' in page
+    assert "User recruiter reads plan abababababab of drop-1" in caplog.messages
+    assert "Dupré" not in caplog.text
+
+
+def test_a_plan_without_a_file_says_so(visit: Visit, plan: str, data_root: Path) -> None:
+    (data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv").unlink()
+    answer = visit("recruiter").get(plan)
+    assert answer.status_code == 200
+    assert "past its retention" in answer.text
+    assert visit("recruiter").get(plan.replace("abab", "cdcd", 1)).status_code == 404
+
+
 def test_a_link_below_the_data_root_is_not_followed(
     visit: Visit, report: int, warehouse: Engine, data_root: Path
 ) -> None:

@@ -237,13 +237,46 @@ def test_a_file_without_a_last_line_break_is_taken_later_and_always_needs_approv
     with run(drop_row(warehouse).dag_run_id, drop=1):
         proposed = creation.plan("employee")  # BMS_APPROVAL is never
         assert proposed["ask"]
-        assert "ends without a line break in line 3, 5 of 5 cells" in proposed["text"]
+        assert "ends without a line break in line 3 (5 / 5 cells)" in proposed["text"]
+        assert "sans fin de ligne à la ligne 3 (5 / 5 cellules)" in proposed["question"]["body"]
         assert "Cana" not in str(proposed)
         shown = data_root / drop_row(warehouse).report / "last_line.csv"
         assert shown.read_text("utf-8-sig").splitlines()[1] == "810002;Cana;Zoé;1;2027-01-04"
         assert shown.stat().st_mode & 0o777 == 0o600
         assert not sandbox.truth()["created"]["employees"]
         assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 2
+
+
+def test_the_plan_is_written_before_its_approver_is_asked(
+    warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie"]}')
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com")
+    with run(path=dropped):
+        proposed = creation.plan("employee")
+    question, plan = proposed["question"], proposed["plan"][:12]
+    assert question["subject"] == "Dépôt 1 : créer 1 salarié ?"
+    assert f"(https://airflow.example.com/bms/drops/1/plans/{plan})" in question["body"]
+    assert question["users"] == ["marie"]
+    assert "Dupré" not in str(proposed)
+    file = data_root / drop_row(warehouse).report / f"plan-{plan}.csv"
+    assert "2;create;810001;Dupré;Zoé;1;2027-01-04;" in file.read_text("utf-8-sig")
+    assert file.stat().st_mode & 0o777 == 0o600
+    with warehouse.connect() as connection:
+        [request] = waiting.plans(connection, ["employee"])
+    assert request["asked_because"] == [{"code": "setting", "found": "always", "limit": ""}]
+
+
+def test_a_dry_run_writes_its_plan_and_asks_nobody(
+    warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    with run(path=dropped, dry_run=True):
+        assert "question" not in creation.plan("employee")
+    assert len(list((data_root / drop_row(warehouse).report).glob("plan-*.csv"))) == 1
+    with warehouse.connect() as connection:
+        assert waiting.plans(connection, ["employee"]) == []
 
 
 def test_a_quote_that_is_never_closed_is_rejected_with_its_line(

@@ -1,17 +1,15 @@
 """Settings of the inboxes: the formats of their files, and the recipients of notifications."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
 from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
-
-T = TypeVar("T")
 
 
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +28,18 @@ class InboxSettings(FlowSettings):
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
     """The recipient of a notification when a drop ends, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
+    inbox_languages: Mapping[str, Literal["EN", "FR"]] = field(default_factory=dict)
+    """The language in which an inbox's approvers are asked, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+
+    approvers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; by default every user who may edit the DAG."""
+    approval_notices: Mapping[str, str] = field(default_factory=dict)
+    """The recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`, an address or a connection as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
+
+    def language_of(self, inbox: str) -> Literal["EN", "FR"]:
+        """Return the language of an inbox."""
+        return self.inbox_languages.get(inbox, self.language)
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "InboxSettings":
         """Read `BMS_*`; raise `InvalidSetting` with the remedy when one can't be read."""
@@ -42,12 +52,18 @@ class InboxSettings(FlowSettings):
             }
         if text := given.pop("BMS_INBOX_NOTICES", ""):
             own["inbox_notices"] = _by_inbox("BMS_INBOX_NOTICES", text, str)
+        if text := given.pop("BMS_INBOX_LANGUAGES", ""):
+            own["inbox_languages"] = _by_inbox("BMS_INBOX_LANGUAGES", text, Literal["EN", "FR"])
+        if text := given.pop("BMS_APPROVERS", ""):
+            own["approvers"] = _by_inbox("BMS_APPROVERS", text, tuple[str, ...])
+        if text := given.pop("BMS_APPROVAL_NOTICES", ""):
+            own["approval_notices"] = _by_inbox("BMS_APPROVAL_NOTICES", text, str)
         return replace(super().from_environment(given), **own)
 
 
-def _by_inbox(variable: str, text: str, kind: type[T]) -> dict[str, T]:
+def _by_inbox(variable: str, text: str, kind: Any) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text, type=dict[str, kind])  # type: ignore[valid-type]  # a type made here
+        found = msgspec.json.decode(text, type=dict[str, kind])
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         raise InvalidSetting(f"{variable} is no such JSON object: {error}") from None
     _known(variable, found)

@@ -113,6 +113,9 @@ def request(
                 made_at=clock(connection),
                 decided_by=None,
                 decided_at=None,
+                asked_at=clock(connection),
+                asked_because=[asdict(reason) for reason in decision.reasons],
+                notified_at=None,
             )
         )
 

@@ -11,49 +11,49 @@ from bms_flows.onboarding.settings import Approval
 
 
 @dataclass(frozen=True)
-class ExceededLimit:
-    """A limit that a plan exceeds; figures only."""
+class ApprovalReason:
+    """Why a plan needs approval, or does not; `reporting.question` has the sentence of each code.
+
+    `found` and `limit` are figures in no language; a share of a number is `3 / 4`.
+    """
 
     code: str
-    found: str
-    limit: str
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.found}, the limit is {self.limit}"
+    found: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True)
 class ApprovalDecision:
-    """Whether a plan needs approval, and why; the receipt lists `breaches` in any case."""
+    """Whether a plan needs approval, and why; the receipt lists the exceeded limits in any case."""
 
     ask: bool
-    why: str
-    breaches: tuple[ExceededLimit, ...] = ()
+    reasons: tuple[ApprovalReason, ...]
+    breaches: tuple[ApprovalReason, ...] = ()
 
 
 def breaches(
     plan: Plan, limits: PlanLimits, today: date, unapproved: int = 0
-) -> tuple[ExceededLimit, ...]:
+) -> tuple[ApprovalReason, ...]:
     """Return the limits that `plan` exceeds on `today`, counting the rows created `unapproved` today."""
     total, rejected = len(plan.rows), plan.counts[Action.REJECTED]
     created, headcount = len(plan.creates) + unapproved, plan.headcount
-    found: list[ExceededLimit] = []
+    found: list[ApprovalReason] = []
     if total > limits.rows:
-        found.append(ExceededLimit("rows", str(total), str(limits.rows)))
+        found.append(ApprovalReason("rows", str(total), str(limits.rows)))
     if total and rejected > limits.rejected_share * total:
         share = f"{limits.rejected_share:.0%}"
-        found.append(ExceededLimit("rejected", f"{rejected} of {total} rows", share))
+        found.append(ApprovalReason("rejected", f"{rejected} / {total}", share))
     if headcount >= limits.created_share_from and created > limits.created_share * headcount:
         share = f"{limits.created_share:.0%}"
-        found.append(ExceededLimit("created", f"{created} on a headcount of {headcount}", share))
+        found.append(ApprovalReason("created", f"{created} / {headcount}", share))
     far = sum(
         not -limits.start_days_before <= (start - today).days <= limits.start_days_after
         for start in (_start(row.body) for row in plan.rows if row.action is Action.CREATE)
         if start is not None
     )
     if far:
-        window = f"-{limits.start_days_before} to +{limits.start_days_after} days"
-        found.append(ExceededLimit("start_date", f"{far} rows", window))
+        window = f"-{limits.start_days_before} … +{limits.start_days_after}"
+        found.append(ApprovalReason("start_date", str(far), window))
     return tuple(found)
 
 
@@ -75,21 +75,19 @@ def decide(
     found = breaches(plan, limits, today, unapproved)
     created = len(plan.creates)
     if not created:
-        return ApprovalDecision(False, "nothing would be created", found)
+        return ApprovalDecision(False, (ApprovalReason("nothing"),), found)
     if truncated_at is not None:
-        why = f"the file ends without a line break in {truncated_at}: the line may be cut off. Read"
-        return ApprovalDecision(
-            True, f"{why} last_line.csv of the drop's report on the board", found
-        )
+        cells = f"{truncated_at.cells} / {truncated_at.columns}"
+        cut = ApprovalReason("truncated", str(truncated_at.line), cells)
+        return ApprovalDecision(True, (cut,), found)
     if isinstance(approval, str):
-        return ApprovalDecision(approval == "always", f"BMS_APPROVAL is {approval}", found)
+        reason = ApprovalReason("setting", approval)
+        return ApprovalDecision(approval == "always", (reason,), found)
     if found:
-        return ApprovalDecision(True, "; ".join(map(str, found)), found)
-    with_others = (
-        f"{created} rows{f' and {unapproved} created unapproved today' if unapproved else ''}"
-    )
-    why = f"{with_others}, BMS_APPROVAL requires approval above {approval} a day"
-    return ApprovalDecision(created + unapproved > approval, why, found)
+        return ApprovalDecision(True, found, found)
+    rows = f"{created} + {unapproved}" if unapproved else str(created)
+    above = ApprovalReason("rows_of_day", rows, str(approval))
+    return ApprovalDecision(created + unapproved > approval, (above,), found)
 
 
 def _start(body: Any) -> date | None:

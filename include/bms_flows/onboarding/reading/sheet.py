@@ -82,9 +82,6 @@ class LastLine:
     cells: int
     columns: int
 
-    def __str__(self) -> str:
-        return f"line {self.line}, {self.cells} of {self.columns} cells"
-
 
 @dataclass(frozen=True)
 class Sheet:

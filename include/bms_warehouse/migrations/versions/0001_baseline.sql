@@ -391,6 +391,9 @@ create table bms.creation_plan ( -- Plans of drops with their approval; the cont
     decided_by text, -- User who approved or refused the plan, or the setting that approved it.
     decided_at timestamptz, -- Time of the decision.
     applied_at timestamptz, -- Time at which the rows entered the ledger.
+    asked_at timestamptz, -- Time of the latest request for approval.
+    asked_because jsonb, -- Why approval was requested: codes and figures.
+    notified_at timestamptz, -- Time of the latest message about that request.
     constraint pk_creation_plan primary key (drop_id, id),
     constraint ck_creation_plan_state check (state in ('made', 'approved', 'refused', 'applied')),
     constraint fk_creation_plan_drop_id foreign key (drop_id) references bms.dropped_file (id)

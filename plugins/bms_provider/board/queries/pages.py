@@ -8,6 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.reporting import plan_file, question
+from bms_flows.onboarding.reporting.question import OUTCOMES, ApprovalRequest
+from bms_flows.runtime.notice import Links as FlowLinks
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
@@ -21,6 +25,10 @@ MAX_ROWS = 50
 """Quarantined rows on a flow's page."""
 MAX_STEPS = 500
 """Steps on a run's page."""
+MAX_PLAN_ROWS = 500
+"""Rows of an action on a plan's page; the file has all."""
+PLAN_ID = 12
+"""Characters of a plan's id in addresses."""
 UNCLAIMED = ("waiting", "withdrawn")
 """States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
@@ -65,6 +73,46 @@ def run_page(
             (each, totals.get(each["id"], []), reports.get(files.folder_of(each) or "", []))
             for each in steps
         ],
+    }
+
+
+def plan_page(
+    warehouse: Connection,
+    name: str,
+    drop: RowMapping,
+    plan: str,
+    root: UPath,
+    settings: FlowSettings,
+) -> dict[str, Any] | None:
+    """Return the data of a plan's page, None for an unknown plan; close the connection before reading.
+
+    `plan` is the start of the plan's id. `sections` are the rows by action; None for a plan without a
+    file, such as one that needed no approval.
+    """
+    plans = drops.plans(warehouse, drop["id"])
+    found = next((each for each in plans if each["id"][:PLAN_ID] == plan), None)
+    if found is None:
+        return None
+    warehouse.close()
+    reasons = [ApprovalReason(**each) for each in found["asked_because"] or []]
+    request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
+    content = files.content(root, drop["report"], plan_file.file_name(found["id"]))
+    headers, rows = plan_file.read_plan_file(content) if content else ((), [])
+    filled = [n for n, _ in enumerate(headers) if any(row.cells[n] for row in rows)]
+    by_action = {action: [row for row in rows if row.action == action] for action in OUTCOMES}
+    return {
+        "name": name,
+        "flow": FLOWS[name],
+        "drop": drop,
+        "plan": found,
+        "waits": drop["state"] == "open" and found["state"] == "made" and found["asked_at"],
+        "question": question.ask(request, FlowLinks.of(settings)),
+        "asked": bool(reasons),
+        "headers": [headers[n] for n in filled],
+        "filled": filled,
+        "sections": [(a, each) for a, each in by_action.items() if each] if content else None,
+        "file": plan_file.file_name(found["id"]),
+        "limit": MAX_PLAN_ROWS,
     }
 
 

@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 
 from bms_flows.monitoring import alarms
 from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.reporting.question import reason_text
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import waiting
@@ -67,11 +69,11 @@ def _alarms(warehouse: Connection, who: Viewer) -> Iterator[PendingItem]:
 def _plans(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingItem]:
     for plan in waiting.plans(warehouse, [*flows]):
         creates = plan["counts"].get("create", 0)
-        breaches = ", ".join(each["code"] for each in plan["breaches"])
+        reasons = [ApprovalReason(**each) for each in plan["asked_because"]]
         yield PendingItem(
             f"Drop {plan['drop_id']} waits for approval: {creates} to create",
-            f"Exceeded limits: {breaches}" if breaches else "",
-            plan["made_at"],
+            "; ".join(reason_text(each, "EN") for each in reasons),
+            plan["asked_at"],
             "approval",
             flows[plan["resource"]],
             plan["dag_run_id"],

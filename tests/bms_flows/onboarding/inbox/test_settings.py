@@ -15,11 +15,17 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
         {
             "BMS_INBOX_FORMATS": '{"employees": {"dates": "dmy", "decimals": ","}}',
             "BMS_INBOX_NOTICES": '{"employees": "rh@example.com"}',
+            "BMS_INBOX_LANGUAGES": '{"contacts": "EN"}',
+            "BMS_APPROVERS": '{"employees": ["marie", "7"]}',
+            "BMS_APPROVAL_NOTICES": '{"employees": "approvers"}',
             "BMS_DROP_SETTLE_S": "7",
         }
     )
     assert settings.inbox_formats == {"employees": DeclaredFormat("dmy", ",")}
     assert settings.inbox_notices == {"employees": "rh@example.com"}
+    assert settings.approvers == {"employees": ("marie", "7")}
+    assert settings.approval_notices == {"employees": "approvers"}
+    assert (settings.language_of("employees"), settings.language_of("contacts")) == ("FR", "EN")
     assert settings.drop_settle_s == 7
 
 
@@ -31,6 +37,9 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
         ("BMS_INBOX_FORMATS", '{"employees": {"date": "dmy"}}'),
         ("BMS_INBOX_NOTICES", '{"staff": "rh@example.com"}'),
         ("BMS_INBOX_NOTICES", '["rh@example.com"]'),
+        ("BMS_INBOX_LANGUAGES", '{"employees": "DE"}'),
+        ("BMS_APPROVERS", '{"employees": "marie"}'),
+        ("BMS_APPROVAL_NOTICES", '{"staff": "rh@example.com"}'),
     ],
 )
 def test_unreadable_cells_are_reported(variable: str, text: str) -> None:

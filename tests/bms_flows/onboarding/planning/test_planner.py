@@ -316,7 +316,7 @@ def test_the_headcount_limit_counts_a_whole_day() -> None:
     plan = planned(view, *(values(n) for n in range(1000, 1020)))
     assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
     [breach] = limits.breaches(plan, RULES.plan, TODAY, 31)
-    assert str(breach) == "created: 51 on a headcount of 100, the limit is 50%"
+    assert breach == limits.ApprovalReason("created", "51 / 100", "50%")
 
 
 @pytest.mark.parametrize("approval", ["never", 20])
@@ -324,7 +324,7 @@ def test_a_file_without_a_last_line_end_always_needs_approval(approval: Any) -> 
     plan = planned(NOTHING, values(1))
     asked = limits.decide(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
     assert asked.ask
-    assert "in line 2, 4 of 5 cells" in asked.why
+    assert asked.reasons == (limits.ApprovalReason("truncated", "2", "4 / 5"),)
 
 
 def test_an_empty_plan_needs_no_approval() -> None:

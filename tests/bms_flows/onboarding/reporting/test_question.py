@@ -1,0 +1,74 @@
+"""Questions to approvers: sentences of figures in both languages."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import Action
+from bms_flows.onboarding.reporting.question import (
+    OUTCOMES,
+    REASONS,
+    RECORDS,
+    ApprovalRequest,
+    ask,
+    question,
+    reason_text,
+)
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import FlowSettings
+
+NONE = dict.fromkeys(map(str, Action), 0)
+REQUEST = ApprovalRequest(
+    12,
+    "employee",
+    "ab" * 32,
+    {**NONE, "create": 12, "review": 2, "rejected": 1},
+    [ApprovalReason("rows_of_day", "12", "10")],
+)
+LINKS = Links.of(FlowSettings(airflow_url="https://airflow.example.com/"))
+PAGE = "https://airflow.example.com/bms/drops/12/plans/abababababab"
+
+
+def test_the_question_is_french_sentences_with_the_address_of_the_plan() -> None:
+    asked = ask(REQUEST, LINKS)
+    assert asked.subject == "Dépôt 12 : créer 12 salariés ?"
+    assert asked.body == (
+        "12 salariés seront créés, 2 lignes attendent une décision, 1 ligne est rejetée.\n\n"
+        "Approbation demandée : 12 créations sans approbation en un jour, la limite est 10.\n\n"
+        "Sans réponse dans les 72 heures, rien n'est créé.\n\n"
+        f"[Voir le plan abababababab, ligne par ligne]({PAGE})"
+    )
+
+
+@pytest.mark.parametrize(
+    "setting", [{"BMS_LANGUAGE": "EN"}, {"BMS_INBOX_LANGUAGES": '{"employees": "EN"}'}]
+)
+def test_the_question_is_english_where_the_inbox_is(
+    setting: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    asked = ask(replace(REQUEST, counts={**NONE, "create": 1, "already_there": 3}), LINKS)
+    assert asked.subject == "Drop 12: create 1 employee?"
+    assert asked.sentences == (
+        "1 employee will be created, 3 rows exist already.",
+        "Approval required: 12 creations without approval in one day, the limit is 10.",
+        "Without an answer within 72 hours, nothing is created.",
+    )
+
+
+@pytest.mark.parametrize("language", ["FR", "EN"])
+def test_every_outcome_reason_and_resource_has_its_words(language: Any) -> None:
+    assert OUTCOMES.keys() == {*Action}
+    assert RECORDS.keys() == REMOTES.keys()
+    for n in (1, 2):
+        request = replace(REQUEST, counts=dict.fromkeys(NONE, n))
+        asked = question(request, language=language, hours=n, page=PAGE)
+        assert asked.sentences[0].count(f"{n} ") == len(Action)
+    for code in REASONS:
+        text = reason_text(ApprovalReason(code, "3", "9"), language)
+        assert "{" not in text
+    assert reason_text(ApprovalReason("of_another_version", "3", "9"), language)
