@@ -39,6 +39,7 @@ from bms_warehouse.tables import (
     control_total,
     quarantine,
     step_run,
+    superseded,
 )
 
 
@@ -137,7 +138,7 @@ def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:
-    for table in (client_invoice, client_invoice_version, client_invoice_day):
+    for table in (superseded(client_invoice), client_invoice, client_invoice_day):
         connection.execute(delete(table))
     for table in (quarantine, code_name):
         connection.execute(delete(table).where(table.c.resource == RESOURCE))

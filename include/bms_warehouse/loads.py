@@ -1,7 +1,7 @@
 """Bulk loads: COPY into a staging table, then one merge into the resource's table.
 
-The caller owns the connection and its transaction, so data, versions and watermark are committed
-together.
+The caller owns the connection and its transaction, so rows, superseded rows and watermark are
+committed together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,7 @@ import pyarrow as pa
 from pyarrow import csv
 from sqlalchemy import Connection, Table, text
 
-from bms_warehouse.errors import WarehouseError
-
-UNIQUE_VIOLATION = "23505"
+from bms_warehouse.history import supersede
 
 _CSV = csv.WriteOptions(include_header=False)
 
@@ -104,108 +102,102 @@ def stored_hashes(
 
 
 def merge(
-    connection: Connection,
-    table: Table,
-    versions: Table,
-    *,
-    step_run_id: int,
-    observed_at: datetime,
+    connection: Connection, table: Table, *, step_run_id: int, observed_at: datetime
 ) -> Merged:
-    """Merge the staging table into `table`, and store a version of every row written.
+    """Merge the staging table into `table`; a changed row's earlier version becomes superseded.
 
     A row is written if the row is new, has another hash, or was marked as missing.
     A change of columns outside the hash alone does not write a row.
     """
     staging = f"pg_temp.{staging_name(table)}"
-    connection.execute(text("set local work_mem = '64MB'"))  # keeps the returned rows in memory
-    key = [column.name for column in table.primary_key]
-    own = ("_version", "_first_seen_at", "_changed_at", "_step_run_id", "_missing_since")
-    carried = [column.name for column in table.columns if column.name not in own]
-    may_be_missing = "_missing_since" in table.columns
-    on = " and ".join(f't."{name}" = s."{name}"' for name in key)
-    differs = "t._row_hash is distinct from s._row_hash" + (
-        " or t._missing_since is not null" if may_be_missing else ""
-    )
-    columns = ", ".join(f'"{name}"' for name in carried)
-    values = ", ".join(_value(table, name) for name in carried)
-    updates = ", ".join(f'"{n}" = {_value(table, n)}' for n in carried if n not in key)
-    every = ", ".join(f'"{column.name}"' for column in table.columns)
-    given = {"observed_at": observed_at, "step_run_id": step_run_id}
-
-    def write(statement: str) -> int:
-        """Execute a statement that returns the rows written; store a version of each."""
-        storing = f"""
-            with written as ({statement} returning t.*)
-            insert into {versions} ({every}, _observed_at) select {every}, _changed_at from written
-        """
-        return connection.execute(text(storing), given).rowcount
-
-    def insert(version: str) -> int:
-        """Insert the new rows; `version` is the SQL expression of their version."""
-        return write(
-            f"""
-            insert into {table} as t ({columns}, _version, _first_seen_at, _changed_at, _step_run_id)
-            select {values}, {version}, :observed_at, :observed_at, :step_run_id from {staging} s
-            on conflict do nothing
-            """
-        )
-
-    try:
-        with connection.begin_nested():
-            inserted = insert("1")
-    except WarehouseError as error:
-        if error.sqlstate != UNIQUE_VIOLATION:
-            raise
-        # Versions exist without a current row, after a manual deletion or a partial restore.
-        of_row = " and ".join(f'v."{name}" = s."{name}"' for name in key)
-        latest = f"select coalesce(max(v._version), 0) + 1 from {versions} v where {of_row}"
-        inserted = insert(f"({latest})")
-    staged = connection.execute(text(f"select count(*) from {staging}")).scalar_one()
-    changed = 0
-    if inserted < staged:
-        # Autovacuum never analyzes temporary tables; without statistics a large update is slow.
-        # Analyzing all columns would take longer than writing them.
-        connection.execute(text(f"analyze {staging} ({', '.join(key)})"))
-        changed = write(
-            f"""
-            update {table} t set {updates}, _version = t._version + 1, _changed_at = :observed_at,
-                _step_run_id = :step_run_id{", _missing_since = null" if may_be_missing else ""}
-            from {staging} s where {on} and ({differs})
-            """
-        )
+    with driver(connection).cursor() as cursor:
+        cursor.execute(b"set local work_mem = '64MB'")  # keeps the superseded rows in memory
+        inserted = _insert_new(cursor, table, staging, step_run_id, observed_at)
+        [(staged,)] = cursor.execute(f"select count(*) from {staging}".encode()).fetchall()
+        changed = 0
+        if inserted < staged:
+            changed = _update_changed(cursor, table, staging, step_run_id, observed_at)
     return Merged(inserted, changed, staged - inserted - changed)
 
 
 def mark_missing(
     connection: Connection,
     table: Table,
-    versions: Table,
     *,
     where: str,
     given: Mapping[str, object],
     step_run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark rows as missing, store a version of each, and return their number.
+    """Mark rows as missing, and return their number.
 
-    `where` is an SQL condition; `given` binds its `%(name)s` parameters. Rows marked before stay
-    unchanged.
+    `where` is an SQL condition of the rows, named `t`; `given` binds its `%(name)s` parameters. Rows
+    marked before stay unchanged.
     """
-    columns = ", ".join(f'"{column.name}"' for column in table.columns)
-    statement = f"""
-        with marked as (
-            update {table} set _missing_since = %(observed_at)s, _version = _version + 1,
-                _changed_at = %(observed_at)s, _step_run_id = %(step_run_id)s
-            where ({where}) and _missing_since is null
-            returning *
-        )
-        insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
-        """
     with driver(connection).cursor() as cursor:
-        cursor.execute(
-            statement.encode(), {**given, "observed_at": observed_at, "step_run_id": step_run_id}
+        return supersede(
+            cursor,
+            table,
+            where=f"({where}) and t._missing_since is null",
+            changes="_missing_since = %(observed_at)s",
+            step_run_id=step_run_id,
+            observed_at=observed_at,
+            given=given,
         )
-        return cursor.rowcount
+
+
+def _insert_new(
+    cursor: psycopg.Cursor, table: Table, staging: str, step_run_id: int, observed_at: datetime
+) -> int:
+    """Insert the staged rows whose key is new, and return their number."""
+    names = _carried(table)
+    cursor.execute(
+        f"""
+        insert into {table} (
+            {", ".join(map(_quoted, names))}, _version, _first_seen_at, _changed_at, _step_run_id
+        )
+        select {", ".join(_value(table, name) for name in names)},
+            1, %(observed_at)s, %(observed_at)s, %(step_run_id)s
+        from {staging} s
+        on conflict do nothing
+        """.encode(),
+        {"observed_at": observed_at, "step_run_id": step_run_id},
+    )
+    return cursor.rowcount
+
+
+def _update_changed(
+    cursor: psycopg.Cursor, table: Table, staging: str, step_run_id: int, observed_at: datetime
+) -> int:
+    """Update the rows that differ from their staged row, and return their number."""
+    key = [column.name for column in table.primary_key]
+    # Autovacuum never analyzes temporary tables; without statistics a large update is slow.
+    # Analyzing all columns would take longer than writing them.
+    cursor.execute(f"analyze {staging} ({', '.join(map(_quoted, key))})".encode())
+    where = "t._row_hash is distinct from s._row_hash"
+    changes = [f"{_quoted(n)} = {_value(table, n)}" for n in _carried(table) if n not in key]
+    if "_missing_since" in table.columns:
+        where += " or t._missing_since is not null"
+        changes.append("_missing_since = null")
+    return supersede(
+        cursor,
+        table,
+        where=where,
+        changes=", ".join(changes),
+        step_run_id=step_run_id,
+        observed_at=observed_at,
+        joined=staging,
+    )
+
+
+def _carried(table: Table) -> list[str]:
+    """Return the columns whose values come from the staged rows."""
+    own = ("_version", "_first_seen_at", "_changed_at", "_step_run_id", "_missing_since")
+    return [column.name for column in table.columns if column.name not in own]
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _value(table: Table, name: str) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, text
 
+from bms_warehouse.history import supersede
 from bms_warehouse.loads import driver, staging_name
 
 MISSING = r"'\x00'::bytea"
@@ -89,26 +90,21 @@ def follow(connection: Connection, table: Table) -> None:
 def mark_missing(
     connection: Connection,
     table: Table,
-    versions: Table,
     keys: Sequence[int | str],
     *,
     step_run_id: int,
     observed_at: datetime,
 ) -> int:
-    """Mark rows as missing, store a version of each, and return their number."""
+    """Mark rows as missing, and return their number."""
     key = next(iter(table.primary_key)).name
-    columns = ", ".join(f'"{column.name}"' for column in table.columns)
-    statement = f"""
-        with marked as (
-            update {table} set deleted = true, _removal_reason = 'missing',
-                _row_hash = _row_hash || {MISSING}, _version = _version + 1,
-                _changed_at = %(observed_at)s, _step_run_id = %(step_run_id)s
-            where "{key}" = any(%(keys)s) and _removal_reason is null
-            returning *
-        )
-        insert into {versions} ({columns}, _observed_at) select {columns}, _changed_at from marked
-        """  # noqa: S608 - our own names
-    given = {"keys": list(keys), "observed_at": observed_at, "step_run_id": step_run_id}
     with driver(connection).cursor() as cursor:
-        cursor.execute(statement.encode(), given)
-        return cursor.rowcount
+        return supersede(
+            cursor,
+            table,
+            where=f't."{key}" = any(%(keys)s) and t._removal_reason is null',
+            changes="deleted = true, _removal_reason = 'missing', "
+            f"_row_hash = t._row_hash || {MISSING}",
+            step_run_id=step_run_id,
+            observed_at=observed_at,
+            given={"keys": [*keys]},
+        )

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.schema import SetColumnComment
 
 from bms_warehouse import database
-from bms_warehouse.tables import METADATA, PRIVATE_METADATA
+from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 
 CATALOG = text("""
     with ours as (
         select oid as id, oid::regclass::text as name, obj_description(oid) as comment from pg_class
-        where relnamespace::regnamespace::text in ('bms', 'bms_private') and relkind = 'r'
-            and relname <> 'schema_version'
+        where relnamespace::regnamespace::text in ('bms', 'bms_private') and relkind in ('r', 'v')
+            and relname not in ('schema_version', 'client_invoice_current')
     )
     select name || ': ' || comment from ours
     union all
@@ -28,6 +29,8 @@ CATALOG = text("""
     from ours join pg_constraint on conrelid = id and contype <> 'n'
     union all
     select pg_get_indexdef(indexrelid) from ours join pg_index on indrelid = id
+    union all
+    select name || ': ' || pg_get_viewdef(id) from ours join pg_class on oid = id and relkind = 'v'
 """)
 
 
@@ -43,6 +46,11 @@ def declared(postgres: str) -> Iterator[Engine]:
         for metadata in (METADATA, PRIVATE_METADATA):
             connection.execute(text(f"create schema {metadata.schema}"))
             metadata.create_all(connection)
+        for view in VIEWS.tables.values():
+            connection.execute(text(f"create view {view} as {view.info['query']}"))
+            connection.execute(text(f"comment on view {view} is '{view.comment}'"))
+            for column in view.columns:
+                connection.execute(SetColumnComment(column))
     yield engine
     engine.dispose()
     with server.connect() as connection:

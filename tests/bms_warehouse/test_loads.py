@@ -1,15 +1,19 @@
 """Bulk loads through a staging table into a table and its versions."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
-from sqlalchemy import Engine, delete, select
+import pytest
+from sqlalchemy import Connection, Engine, delete, select, text
 
 from bms_warehouse import loads
+from bms_warehouse.errors import WarehouseError
 from bms_warehouse.loads import Merged
 from bms_warehouse.tables import client_invoice as table
 from bms_warehouse.tables import client_invoice_version as versions
+from bms_warehouse.tables import superseded
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -30,11 +34,15 @@ def rows(*numbers: int, digest: bytes = b"a", subject: str | None = "x") -> pa.T
     )
 
 
+def stage(connection: Connection, staged: pa.Table) -> None:
+    loads.create_staging(connection, table)
+    loads.stage(connection, table, loads.copy_buffer(staged))
+
+
 def merge(engine: Engine, staged: pa.Table, *, step: int = 1, at: datetime = AT) -> Merged:
     with engine.begin() as connection:
-        loads.create_staging(connection, table)
-        loads.stage(connection, table, loads.copy_buffer(staged))
-        return loads.merge(connection, table, versions, step_run_id=step, observed_at=at)
+        stage(connection, staged)
+        return loads.merge(connection, table, step_run_id=step, observed_at=at)
 
 
 def stored(engine: Engine, what: object = table) -> list[tuple[object, ...]]:
@@ -51,7 +59,7 @@ def stored(engine: Engine, what: object = table) -> list[tuple[object, ...]]:
 def missing(engine: Engine, *, where: str = "true", step: int = 2) -> int:
     with engine.begin() as connection:
         return loads.mark_missing(
-            *(connection, table, versions),
+            *(connection, table),
             where=where,
             given={},
             step_run_id=step,
@@ -59,10 +67,11 @@ def missing(engine: Engine, *, where: str = "true", step: int = 2) -> int:
         )
 
 
-def test_new_rows_are_inserted_as_version_1(warehouse: Engine) -> None:
+def test_new_rows_are_written_once_as_version_1(warehouse: Engine) -> None:
     assert merge(warehouse, rows(1, 2)) == Merged(inserted=2, changed=0, unchanged=0)
     assert stored(warehouse) == [(1, "x", 1, 1), (2, "x", 1, 1)]
     assert stored(warehouse, versions) == stored(warehouse)
+    assert stored(warehouse, superseded(table)) == []
 
 
 def test_an_amount_is_stored_without_padding(warehouse: Engine) -> None:
@@ -88,12 +97,49 @@ def test_only_rows_with_another_hash_are_updated(warehouse: Engine) -> None:
         assert connection.execute(seen).one() == (AT, AT + timedelta(days=1))
 
 
-def test_versions_continue_for_a_row_that_was_deleted_by_hand(warehouse: Engine) -> None:
-    merge(warehouse, rows(1))
-    with warehouse.begin() as connection:
+def test_a_value_that_returns_is_a_version_again(warehouse: Engine) -> None:
+    """A, B, A gives three versions, each valid from its observation to the next."""
+    times = [AT + timedelta(days=day) for day in range(3)]
+    for step, (at, digest) in enumerate(zip(times, (b"a", b"b", b"a"), strict=True), 1):
+        merge(warehouse, rows(1, 2, digest=digest, subject=digest.decode()), step=step, at=at)
+        merge(warehouse, rows(1, 2, digest=digest), step=9, at=at + timedelta(hours=1))
+    columns = ("invoice_subject", "_version", "_step_run_id", "_observed_at", "_superseded_at")
+    with warehouse.connect() as connection:
+        query = select(versions.c[columns]).where(versions.c.id_invoice == 1)
+        found = connection.execute(query.order_by(versions.c._version)).all()
+    assert found == [
+        ("a", 1, 1, times[0], times[1]),
+        ("b", 2, 2, times[1], times[2]),
+        ("a", 3, 3, times[2], None),
+    ]
+    assert len(stored(warehouse, superseded(table))) == 4
+
+
+def test_a_row_with_earlier_versions_cannot_be_deleted_without_them(warehouse: Engine) -> None:
+    merge(warehouse, rows(1, 2))
+    merge(warehouse, rows(1, digest=b"b"), step=2)
+    with (
+        pytest.raises(WarehouseError, match="fk_client_invoice_superseded"),
+        warehouse.begin() as connection,
+    ):
         connection.execute(delete(table))
-    assert merge(warehouse, rows(1, 2), step=2) == Merged(inserted=2, changed=0, unchanged=0)
-    assert stored(warehouse) == [(1, "x", 2, 2), (2, "x", 1, 2)]
+    assert len(stored(warehouse, versions)) == 3
+
+
+def test_the_version_of_another_transaction_is_superseded_too(warehouse: Engine) -> None:
+    """Two loads change one row at once: the second waits and replaces the first one's version."""
+    merge(warehouse, rows(1))
+    with ThreadPoolExecutor() as pool, warehouse.begin() as first:
+        stage(first, rows(1, digest=b"b", subject="b"))
+        loads.merge(first, table, step_run_id=2, observed_at=AT)
+        second = pool.submit(merge, warehouse, rows(1, digest=b"c", subject="c"), step=3)
+        waiting = text("select count(*) from pg_locks where not granted")
+        with warehouse.connect() as watching:
+            while not second.done() and not watching.scalar(waiting):
+                watching.rollback()
+        first.commit()
+        assert second.result() == Merged(inserted=0, changed=1, unchanged=0)
+    assert stored(warehouse, versions) == [(1, "x", 1, 1), (1, "b", 2, 2), (1, "c", 3, 3)]
 
 
 def test_missing_rows_get_one_version_and_return_with_the_next_merge(warehouse: Engine) -> None:

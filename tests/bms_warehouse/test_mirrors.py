@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection, Engine, select, text
 
 from bms_warehouse import loads, mirrors
+from bms_warehouse.tables import VIEWS
 from bms_warehouse.tables import employee as table
-from bms_warehouse.tables import employee_version as versions
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIST, OTHER_LIST, DETAIL = b"l" * 16, b"m" * 16, b"d" * 16
@@ -53,7 +53,7 @@ def stage(connection: Connection, staged: pa.Table) -> None:
 
 
 def merge(connection: Connection, step: int = 1) -> loads.Merged:
-    return loads.merge(connection, table, versions, step_run_id=step, observed_at=AT)
+    return loads.merge(connection, table, step_run_id=step, observed_at=AT)
 
 
 def staged_keys(connection: Connection) -> list[str]:
@@ -109,7 +109,7 @@ def test_the_list_hash_follows_without_a_version(connection: Connection) -> None
 
 def test_a_missing_row_gets_one_version_and_returns(connection: Connection) -> None:
     given = {"step_run_id": 2, "observed_at": AT}
-    marked = [mirrors.mark_missing(connection, table, versions, ["a"], **given) for _ in range(2)]
+    marked = [mirrors.mark_missing(connection, table, ["a"], **given) for _ in range(2)]
     assert marked == [1, 0]
     assert stored(connection, "deleted", "_removal_reason", "_version", "_step_run_id") == [
         ("a", True, "missing", 2, 2),
@@ -118,4 +118,4 @@ def test_a_missing_row_gets_one_version_and_returns(connection: Connection) -> N
     stage(connection, rows("a", "b"))
     assert merge(connection, step=3) == loads.Merged(inserted=0, changed=1, unchanged=1)
     assert stored(connection, "deleted", "_removal_reason", "_version")[0] == ("a", False, None, 3)
-    assert len(connection.execute(select(versions)).all()) == 4
+    assert len(connection.execute(select(VIEWS.tables["bms.employee_version"])).all()) == 4

@@ -32,6 +32,8 @@ HISTORY_ROWS = 20
 """Rows of recent history, the latest first."""
 GRACE_DAYS = 7
 """Rows first seen longer after their day than this, and than the new rows, are no history."""
+UNIT_ROWS = "id_entity = %(id_entity)s and _day = any(%(days)s)"
+"""SQL condition of the rows of a unit's days."""
 
 
 @dataclass
@@ -102,13 +104,15 @@ def compare_fields(
     }
 
 
-def days_without(loader: Loader, names: Sequence[str]) -> dict[str, set[date]]:
-    """Return for each field the days of the rows that the load wrote without a value."""
+def days_without(loader: Loader, unit: Unit, names: Sequence[str]) -> dict[str, set[date]]:
+    """Return for each field the unit's days with a row that the load wrote without a value."""
     return {
         name: stored.days_without(
             loader.connection,
-            client_invoice_version,
+            client_invoice,
             name,
+            where=UNIT_ROWS,
+            given=_unit_rows(unit),
             step_run_id=loader.step_run_id,
             observed_at=loader.observed_at,
         )
@@ -116,12 +120,16 @@ def days_without(loader: Loader, names: Sequence[str]) -> dict[str, set[date]]:
     }
 
 
+def _unit_rows(unit: Unit) -> dict[str, object]:
+    return {"id_entity": unit.id_entity, "days": [*unit.days]}
+
+
 def _emptied(loader: Loader, names: Sequence[str]) -> dict[str, int]:
     if not loader.changed:
         return {}
     return stored.emptied(
         loader.connection,
-        client_invoice_version,
+        client_invoice,
         names,
         step_run_id=loader.step_run_id,
         observed_at=loader.observed_at,
@@ -136,8 +144,8 @@ def _filled_before(loader: Loader, unit: Unit, emptied: Mapping[str, int]) -> di
         loader.connection,
         client_invoice,
         [*emptied],
-        where="id_entity = %(id_entity)s and _day = any(%(days)s) and _missing_since is null",
-        given={"id_entity": unit.id_entity, "days": [*unit.days]},
+        where=f"{UNIT_ROWS} and _missing_since is null",
+        given=_unit_rows(unit),
     )
     return {name: count + now[name] for name, count in emptied.items()}
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from bms_flows.invoices.decode import CODE_NAMES
 from bms_warehouse import loads
-from bms_warehouse.tables import client_invoice, client_invoice_version, code_name
+from bms_warehouse.tables import client_invoice, code_name
 
 RESOURCE = client_invoice.name
 """The resource's name in quarantine, files and code names."""
@@ -59,7 +59,6 @@ class Loader:
         merged = loads.merge(
             self.connection,
             client_invoice,
-            client_invoice_version,
             step_run_id=self.step_run_id,
             observed_at=self.observed_at,
         )

@@ -18,7 +18,6 @@ from bms_warehouse import loads
 from bms_warehouse.tables import (
     client_invoice,
     client_invoice_day,
-    client_invoice_version,
     code_name,
 )
 
@@ -77,7 +76,6 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
     counts.missing = loads.mark_missing(
         connection,
         client_invoice,
-        client_invoice_version,
         where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
         given={
             "id_entity": unit.id_entity,
@@ -131,20 +129,24 @@ def _mark_days(
     connection: Connection, transform: Transform, unit: Unit, step_run_id: int, at: datetime
 ) -> None:
     """Move the watermark: store each complete day that was read, and whether it changed."""
-    # The index by time finds the load's own versions, however long the history is.
-    versions = client_invoice_version.c
+    read = sorted(transform.complete_days.items())
+    if not read:
+        return
+    invoice = client_invoice.c
     changed = {
         *connection.scalars(
-            select(versions["_day"])
-            .where(versions["_observed_at"] == at, versions["_step_run_id"] == step_run_id)
+            select(invoice["_day"])
+            .where(
+                invoice.id_entity == unit.id_entity,
+                invoice["_day"].between(read[0][0], read[-1][0]),
+                invoice["_changed_at"] == at,
+                invoice["_step_run_id"] == step_run_id,
+            )
             .distinct()
         )
     }
     statement = insert(client_invoice_day)
     excluded = statement.excluded
-    read = sorted(transform.complete_days.items())
-    if not read:
-        return
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=["id_entity", "day"],

@@ -17,11 +17,11 @@ HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number",
 HISTORY_AMOUNTS = ("total_incl_vat", "total_due_before", "total_due")
 
 EVENTS = """
-    select v._observed_at, e.what, v.id_entity, v.id_invoice, v.reference_number, v.currency,
+    select v._changed_at, e.what, v.id_entity, v.id_invoice, v.reference_number, v.currency,
         v.total_incl_vat, p.total_due as total_due_before, v.total_due
-    from bms.client_invoice_version v
-    join bms.client_invoice_version p on p.id_entity = v.id_entity
-        and p.id_invoice = v.id_invoice and p._version = v._version - 1
+    from bms.client_invoice_superseded p
+    join bms.client_invoice v on v.id_entity = p.id_entity
+        and v.id_invoice = p.id_invoice and v._version = p._version + 1
     cross join lateral (values
         ('paid', v.total_due = 0 and p.total_due <> 0 and v.canceled is not true),
         ('partly paid', v.total_due <> 0 and v.total_due <> p.total_due),
@@ -30,7 +30,7 @@ EVENTS = """
         ('missing', v._missing_since is not null and p._missing_since is null),
         ('came back', v._missing_since is null and p._missing_since is not null)
     ) as e (what, happened)
-    where v._step_run_id = :step_run_id and v._observed_at = :at and e.happened
+    where p._superseded_at = :at and v._step_run_id = :step_run_id and e.happened
     order by v.id_entity, v.id_invoice, e.what
 """
 
@@ -49,7 +49,7 @@ def write_totals(
 def write_history(
     connection: Connection, path: UPath, step_run_id: int, at: datetime, zone: ZoneInfo
 ) -> int:
-    """Write the invoice events that step `step_run_id` found; return the number of lines."""
+    """Write the invoice events that step `step_run_id` found, before its commit; return their number."""
     events = connection.execute(text(EVENTS), {"step_run_id": step_run_id, "at": at}).all()
     lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
     _write(path, (*HISTORY, *HISTORY_AMOUNTS), lines)

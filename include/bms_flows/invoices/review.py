@@ -115,11 +115,9 @@ def _lost_fields(
     accepted = history.accepted_fields(committed, unit.id_entity, since)
     found = check_fields(fields.compare_fields(committed, transform.fields, loader, unit))
     lost = [each for each in found if each.field not in accepted]
-    days = fields.days_without(loader, [each.field for each in lost])
+    days = fields.days_without(loader, unit, [each.field for each in lost])
     return {
-        each.field: Violation(
-            each.code, each.where, frozenset((days[each.field] & unit.days) or unit.days)
-        )
+        each.field: Violation(each.code, each.where, frozenset(days[each.field] or unit.days))
         for each in lost
     }
 

@@ -95,7 +95,6 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     merged = loads.merge(
         connection,
         resource.table,
-        resource.versions,
         step_run_id=outcome.step_run_id,
         observed_at=at,
     )
@@ -104,7 +103,6 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         loads.merge(
             connection,
             resource.private.table,
-            resource.private.versions,
             step_run_id=outcome.step_run_id,
             observed_at=at,
         )
@@ -112,7 +110,6 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     counts.missing = mirrors.mark_missing(
         connection,
         resource.table,
-        resource.versions,
         outcome.removed,
         step_run_id=outcome.step_run_id,
         observed_at=at,

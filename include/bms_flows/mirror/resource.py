@@ -21,7 +21,6 @@ class MirroredResource:
 
     described: ResourceDescription
     table: Table
-    versions: Table
     item: type[Record]
     detail: type[Record]
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -92,7 +91,6 @@ class PrivateFields:
     """Fields of a detail that are stored in separate tables, or not at all."""
 
     table: Table
-    versions: Table
     fields: frozenset[str]
 
 

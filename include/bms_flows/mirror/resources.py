@@ -15,15 +15,12 @@ from bms_warehouse.tables import MIRROR_TABLES
 def _mirrored(described: ResourceDescription) -> MirroredResource:
     tables = MIRROR_TABLES[described.name]
     private = None
-    if tables.private is not None and tables.private_versions is not None:
+    if tables.private is not None:
         fields = frozenset(name for name, _, _ in described.private_columns)
-        private = PrivateFields(
-            table=tables.private, versions=tables.private_versions, fields=fields
-        )
+        private = PrivateFields(table=tables.private, fields=fields)
     return MirroredResource(
         described=described,
         table=tables.current,
-        versions=tables.versions,
         item=BY_OPERATION[described.list_operation],
         detail=BY_OPERATION[described.read_operation],
         aliases=dict(described.aliases),

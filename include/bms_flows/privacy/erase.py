@@ -34,6 +34,7 @@ from bms_warehouse.tables import (
     creation_plan,
     dropped_file,
     quarantine,
+    superseded,
 )
 
 BLOCK: Final = 1 << 20
@@ -102,11 +103,9 @@ def spellings(resource: MirroredResource, key: str) -> Sequence[str]:
 def _rows(resource: MirroredResource, key: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:
     """Yield the tables with personal data, and the condition that selects this record."""
     private = resource.private
-    mirrored = [resource.table, resource.versions]
-    if private:
-        mirrored += [private.table, private.versions]
-    for table in mirrored:
-        yield table, cast(table.c[resource.key], Text).in_(spellings(resource, key))
+    for mirrored in (resource.table, *([private.table] if private else [])):
+        for table in (superseded(mirrored), mirrored):
+            yield table, cast(table.c[resource.key], Text).in_(spellings(resource, key))
     named = [resource.name, *([private.table.name] if private else [])]
     yield (
         quarantine,

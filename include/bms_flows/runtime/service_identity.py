@@ -15,14 +15,14 @@ from sqlalchemy import Connection, Engine, exists, func, insert, or_, select, te
 from bms.settings import is_loopback
 from bms_warehouse.tables import (
     MIRROR_TABLES,
-    client_invoice_version,
+    client_invoice,
     creation,
     service_identity,
 )
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 FILLED_TABLES = (
-    client_invoice_version,
+    client_invoice,
     *(tables.current for tables in MIRROR_TABLES.values()),
     creation,
 )

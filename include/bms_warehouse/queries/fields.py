@@ -6,11 +6,12 @@ from datetime import date, datetime
 from sqlalchemy import Connection, Table
 
 from bms_warehouse import loads
+from bms_warehouse.tables import superseded
 
 
 def emptied(
     connection: Connection,
-    versions: Table,
+    table: Table,
     names: Sequence[str],
     *,
     step_run_id: int,
@@ -18,17 +19,17 @@ def emptied(
 ) -> dict[str, int]:
     """Return per field of `names` the number of rows whose value step `step_run_id` removed.
 
-    Rows marked as missing keep their values. Fields without a removed value are omitted.
+    The step's transaction has not committed: the rows that it wrote are the current versions. Rows
+    marked as missing keep their values. Fields without a removed value are omitted.
     """
-    key = [column.name for column in versions.primary_key if column.name != "_version"]
-    same = " and ".join(f'b."{name}" = a."{name}"' for name in key)
+    same = " and ".join(f'b."{column.name}" = a."{column.name}"' for column in table.primary_key)
     lost = ", ".join(
         f'count(*) filter (where a."{name}" is null and b."{name}" is not null)' for name in names
     )
     statement = f"""
-        select {lost} from {versions} a
-        join {versions} b on {same} and b._version = a._version - 1
-        where a._step_run_id = %(step_run_id)s and a._observed_at = %(at)s
+        select {lost} from {superseded(table)} b
+        join {table} a on {same} and a._version = b._version + 1
+        where b._superseded_at = %(at)s and a._step_run_id = %(step_run_id)s
     """
     given = {"step_run_id": step_run_id, "at": observed_at}
     [counts] = _rows(connection, statement, given)
@@ -36,17 +37,26 @@ def emptied(
 
 
 def days_without(
-    connection: Connection, versions: Table, name: str, *, step_run_id: int, observed_at: datetime
+    connection: Connection,
+    table: Table,
+    name: str,
+    *,
+    where: str,
+    given: Mapping[str, object],
+    step_run_id: int,
+    observed_at: datetime,
 ) -> set[date]:
-    """Return the days of invoices that step `step_run_id` wrote without a value in `name`."""
-    statement = f"""
-        select distinct _day from {versions}
-        where _step_run_id = %(step_run_id)s and _observed_at = %(at)s and "{name}" is null
-            and _day is not null
+    """Return the days of invoices that step `step_run_id` wrote without a value in `name`.
+
+    `where` is an SQL condition of the invoices; `given` binds its `%(name)s` parameters.
     """
+    statement = f"""
+        select distinct _day from {table} where {where} and "{name}" is null
+            and _step_run_id = %(step_run_id)s and _changed_at = %(at)s
+    """
+    bound = {**given, "step_run_id": step_run_id, "at": observed_at}
     with loads.driver(connection).cursor() as cursor:
-        found = cursor.execute(statement.encode(), {"step_run_id": step_run_id, "at": observed_at})
-        return {day for (day,) in found}
+        return {day for (day,) in cursor.execute(statement.encode(), bound)}
 
 
 def filled(

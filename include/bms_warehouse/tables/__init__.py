@@ -12,6 +12,7 @@ from bms_warehouse.tables.creation import (
 )
 from bms_warehouse.tables.differences import contact_agreement, contact_difference
 from bms_warehouse.tables.drops import dropped_file
+from bms_warehouse.tables.history import VIEWS, superseded
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
@@ -26,15 +27,16 @@ from bms_warehouse.tables.schema import METADATA, PRIVATE_METADATA
 from bms_warehouse.tables.service import service_identity
 from bms_warehouse.tables.step_runs import control_total, quarantine, step_run
 
-contact, contact_version = MIRROR_TABLES["contact"].current, MIRROR_TABLES["contact"].versions
+contact = MIRROR_TABLES["contact"].current
 consultant = MIRROR_TABLES["consultant"].current
-employee, employee_version = MIRROR_TABLES["employee"].current, MIRROR_TABLES["employee"].versions
+employee = MIRROR_TABLES["employee"].current
 
 __all__ = [
     "CLIENT_INVOICE_FIELDS",
     "METADATA",
     "MIRROR_TABLES",
     "PRIVATE_METADATA",
+    "VIEWS",
     "alarm",
     "client_invoice",
     "client_invoice_day",
@@ -45,7 +47,6 @@ __all__ = [
     "contact",
     "contact_agreement",
     "contact_difference",
-    "contact_version",
     "contract",
     "control_total",
     "creation",
@@ -56,9 +57,9 @@ __all__ = [
     "creation_snapshot",
     "dropped_file",
     "employee",
-    "employee_version",
     "quarantine",
     "reconciliation",
     "service_identity",
     "step_run",
+    "superseded",
 ]

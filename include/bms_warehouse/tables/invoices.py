@@ -9,12 +9,12 @@ from sqlalchemy import (
     Index,
     Integer,
     Numeric,
-    PrimaryKeyConstraint,
     Table,
     text,
 )
 from sqlalchemy.dialects.postgresql import DATERANGE, ExcludeConstraint
 
+from bms_warehouse.tables.history import with_history
 from bms_warehouse.tables.schema import (
     BIGINT,
     METADATA,
@@ -22,7 +22,6 @@ from bms_warehouse.tables.schema import (
     TIMESTAMP,
     audit_columns,
     field,
-    observed_at,
 )
 
 MONEY = Numeric()
@@ -100,18 +99,10 @@ client_invoice = Table(
     comment="Latest state of every client invoice that a read returned.",
 )
 
-client_invoice_version = Table(
-    "client_invoice_version",
-    METADATA,
-    *[
-        Column(c.name, c.type, nullable=c.nullable, comment=c.comment)
-        for c in client_invoice.columns
-    ],
-    observed_at(),
-    PrimaryKeyConstraint("id_entity", "id_invoice", "_version"),
-    # The table is append-only, so a small BRIN index finds the rows of a run.
-    Index("ix_client_invoice_version_observed_at", "_observed_at", postgresql_using="brin"),
-    comment="History of client invoice rows, from _version 1.",
+client_invoice_version = with_history(
+    client_invoice,
+    # The table is append-only, so a small BRIN index finds the rows that a run superseded.
+    Index("ix_client_invoice_superseded_at", "_superseded_at", postgresql_using="brin"),
 )
 
 client_invoice_day = Table(

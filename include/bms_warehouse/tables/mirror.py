@@ -11,9 +11,7 @@ from sqlalchemy import (
     Date,
     Index,
     LargeBinary,
-    MetaData,
     Numeric,
-    PrimaryKeyConstraint,
     Table,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -21,6 +19,7 @@ from sqlalchemy.types import TypeEngine
 
 from bms_warehouse import resources
 from bms_warehouse.resources import Kind, ResourceDescription
+from bms_warehouse.tables.history import with_history
 from bms_warehouse.tables.schema import (
     BIGINT,
     METADATA,
@@ -29,7 +28,6 @@ from bms_warehouse.tables.schema import (
     TIMESTAMP,
     audit_columns,
     field,
-    observed_at,
 )
 
 TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
@@ -45,12 +43,10 @@ TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
 
 @dataclass(frozen=True)
 class MirrorTables:
-    """Tables of a mirrored resource; `private` and its versions only if it has private columns."""
+    """Tables of a mirrored resource, each with its history; `private` only for private columns."""
 
     current: Table
-    versions: Table
     private: Table | None = None
-    private_versions: Table | None = None
 
 
 def mirror_tables(resource: ResourceDescription) -> MirrorTables:
@@ -66,10 +62,9 @@ def mirror_tables(resource: ResourceDescription) -> MirrorTables:
         comment=f"Latest state of every {resource.name} that a read returned{without}; rows are "
         "never deleted.",
     )
-    history = f"History of {resource.name} rows, from _version 1."
-    versions = versions_of(current, METADATA, history)
+    with_history(current)
     if not resource.private_columns:
-        return MirrorTables(current, versions)
+        return MirrorTables(current)
     private = Table(
         f"{resource.name}_private",
         PRIVATE_METADATA,
@@ -77,8 +72,8 @@ def mirror_tables(resource: ResourceDescription) -> MirrorTables:
         *audit_columns(),
         comment=f"Restricted data of {resource.plural}; filled with {resource.name}_details=full only.",
     )
-    history = "History of the restricted data, from _version 1."
-    return MirrorTables(current, versions, private, versions_of(private, PRIVATE_METADATA, history))
+    with_history(private)
+    return MirrorTables(current, private)
 
 
 def _fields(columns: Sequence[resources.Column]) -> list[Column[Any]]:
@@ -137,19 +132,6 @@ def _removal_checks() -> list[CheckConstraint]:
         CheckConstraint("_removal_reason in ('flagged', 'missing')", name="removal_reason"),
         CheckConstraint("deleted = (_removal_reason is not null)", name="deleted"),
     ]
-
-
-def versions_of(table: Table, metadata: MetaData, comment: str) -> Table:
-    """Return the table with the history of `table`."""
-    key = [column.name for column in table.primary_key]
-    return Table(
-        f"{table.name}_version",
-        metadata,
-        *[Column(c.name, c.type, nullable=c.nullable, comment=c.comment) for c in table.columns],
-        observed_at(),
-        PrimaryKeyConstraint(*key, "_version"),
-        comment=comment,
-    )
 
 
 MIRROR_TABLES: Final = {each.name: mirror_tables(each) for each in resources.RESOURCES}

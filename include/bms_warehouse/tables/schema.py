@@ -76,12 +76,5 @@ def audit_columns() -> list[Column[Any]]:
     ]
 
 
-def observed_at() -> Column[Any]:
-    """Return the column with the time of a version."""
-    return Column(
-        "_observed_at", TIMESTAMP, nullable=False, comment="First read that returned this version."
-    )
-
-
 TEXT = Text()
 BIGINT = BigInteger()

@@ -36,13 +36,10 @@ def alive(sandbox: Sandbox, auditor: Auditor, **readings: Any) -> dict[str, Any]
     sandbox.reset()
     sandbox.set_clock(TODAY, frozen=False)
     sandbox.set_dialect(**readings)
-    tables = "client_invoice, client_invoice_version, client_invoice_day, contact, contact_version"
-    for table in f"{tables}, consultant, consultant_version, employee, employee_version".split(
-        ", "
-    ):
-        auditor.execute(f"truncate bms.{table}")
-    for table in ("reconciliation", "alarm", "control_total", "quarantine"):
-        auditor.execute(f"truncate bms.{table}")
+    tables = ("client_invoice", "contact", "consultant", "employee")
+    others = ("client_invoice_day", "reconciliation", "alarm", "control_total", "quarantine")
+    names = (*tables, *(f"{table}_superseded" for table in tables), *others)
+    auditor.execute(f"truncate {', '.join(f'bms.{name}' for name in names)}")
     auditor.execute("delete from bms.step_run")
     inclusive = readings.get("end_date") != "exclusive"
     return {"end_date_inclusive": inclusive}

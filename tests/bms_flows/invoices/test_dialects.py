@@ -77,7 +77,7 @@ IRRELEVANT = {
 def empty(warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_version, bms.client_invoice_day"
+            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
         )
 
 

@@ -54,7 +54,7 @@ def test_every_fault_is_covered() -> None:
 def empty(warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_version, bms.client_invoice_day"
+            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
         )
 
 

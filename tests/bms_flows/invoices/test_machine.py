@@ -29,7 +29,7 @@ LAST = FIRST + 13 * DAY
 OFFSETS = st.integers(0, 13)
 CHOICE = st.integers(0, 1_000)
 TABLES = (
-    *("client_invoice", "client_invoice_version", "client_invoice_day", "client_invoice_lease"),
+    *("client_invoice", "client_invoice_superseded", "client_invoice_day", "client_invoice_lease"),
     *("quarantine", "control_total", "step_run", "code_name"),
 )
 OTHER_TYPES = {"canceled": int, "sent": lambda sent: str(sent).lower(), "id_client": str}

@@ -15,7 +15,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
 from bms_warehouse.queries import trends
-from bms_warehouse.tables import client_invoice, client_invoice_version
+from bms_warehouse.tables import client_invoice
 
 DAY = date(2026, 3, 3)
 WINDOW = Window(DAY, DAY)
@@ -26,7 +26,6 @@ def mark(connection: Connection, ids: list[int], at: datetime) -> int:
     return loads.mark_missing(
         connection,
         client_invoice,
-        client_invoice_version,
         where="id_invoice = any(%(ids)s)",
         given={"ids": ids},
         step_run_id=77,

@@ -34,7 +34,7 @@ def test_the_order_of_runs_does_not_matter(
     backwards = contents(warehouse)
     with warehouse.begin() as connection:
         connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_version, bms.client_invoice_day"
+            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
         )
     extract(warehouse, tmp_path, sandbox, [DAYS])
     assert contents(warehouse) == backwards

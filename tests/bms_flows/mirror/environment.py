@@ -79,7 +79,7 @@ class Mirror:
 
     def places(self, *tables: str) -> dict[str, list[tuple[str, ...]]]:
         """Return the physical position and transaction ids of each row: any write changes them."""
-        names = tables or ("bms.contact", "bms.contact_version")
+        names = tables or ("bms.contact", "bms.contact_superseded")
         with self.warehouse.connect() as connection:
             return {
                 name: [

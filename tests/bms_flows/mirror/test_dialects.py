@@ -49,8 +49,8 @@ def all_three(mirror: Mirror) -> list[dict[str, Any]]:
 def empty(mirror: Mirror) -> None:
     with mirror.warehouse.begin() as connection:
         connection.exec_driver_sql(
-            "truncate bms.contact, bms.contact_version, bms.consultant, bms.consultant_version,"
-            " bms.employee, bms.employee_version"
+            "truncate bms.contact, bms.contact_superseded, bms.consultant, bms.consultant_superseded,"
+            " bms.employee, bms.employee_superseded"
         )
 
 

@@ -23,7 +23,7 @@ def shifted(
         for key in range(1001, 1001 + deleted):
             sandbox.edit("contacts", key, deleted=True)
         with mirror.warehouse.begin() as connection:
-            connection.exec_driver_sql("truncate bms.contact, bms.contact_version")
+            connection.exec_driver_sql("truncate bms.contact, bms.contact_superseded")
         sandbox.reset_counts()
         sandbox.set_fault("page_delete", "list_contacts", after=after, count=1)
         manifest = mirror.run(asked=LIST_ONLY, concurrency=1)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import mirrors
-from bms_warehouse.tables import contact, contact_version
+from bms_warehouse.tables import contact
 from tests.bms_flows.mirror.environment import Mirror
 
 LIST_ONLY = RunOptions(details=False)
@@ -55,7 +55,7 @@ def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror
     given = {"step_run_id": 77, "observed_at": LATER}
     with mirror.warehouse.begin() as connection:
         marked = [
-            mirrors.mark_missing(connection, contact, contact_version, keys, **given)
+            mirrors.mark_missing(connection, contact, keys, **given)
             for keys in ([1001], [1001, 1002])
         ]
         connection.execute(
@@ -63,7 +63,7 @@ def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror
                 "update bms.contact set deleted = true, _removal_reason = 'flagged' where id = 1003"
             )
         )
-        marked.append(mirrors.mark_missing(connection, contact, contact_version, [1003], **given))
+        marked.append(mirrors.mark_missing(connection, contact, [1003], **given))
     assert marked == [1, 1, 0]
     assert [row["_version"] for row in mirror.rows("bms.contact_version", "id = 1001")] == [1, 2]
     assert [row["_removal_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == [

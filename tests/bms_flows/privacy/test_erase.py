@@ -268,7 +268,7 @@ def test_the_command_erases_only_with_for_good(
     given = ["contact", contact, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
     assert main(["erase", *given]) == 0
     shown = capsys.readouterr().out
-    assert "2 rows of bms.contact_version" in shown
+    assert "1 rows of bms.contact_superseded" in shown
     assert f"file archive/contacts/000001-{ENTERED}/a.csv" in shown
     assert "Nothing was erased" in shown
     assert CANARY not in shown

@@ -126,12 +126,13 @@ create table bms.client_invoice ( -- Latest state of every client invoice that a
 );
 create index ix_client_invoice_id_entity_day on bms.client_invoice (id_entity, _day);
 
-create table bms.client_invoice_version ( -- History of client invoice rows, from _version 1.
+create table bms.client_invoice_superseded ( -- Earlier versions of client invoice rows; client_invoice_version adds the current versions.
     like bms.client_invoice including comments,
-    _observed_at timestamptz not null, -- First read that returned this version.
-    constraint pk_client_invoice_version primary key (id_entity, id_invoice, _version)
+    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
+    constraint pk_client_invoice_superseded primary key (id_entity, id_invoice, _version),
+    constraint fk_client_invoice_superseded_id_entity_id_invoice foreign key (id_entity, id_invoice) references bms.client_invoice (id_entity, id_invoice)
 );
-create index ix_client_invoice_version_observed_at on bms.client_invoice_version using brin (_observed_at);
+create index ix_client_invoice_superseded_at on bms.client_invoice_superseded using brin (_superseded_at);
 
 create table bms.client_invoice_day ( -- Watermark of the extraction: the days read completely.
     id_entity bigint not null, -- Entity.
@@ -179,13 +180,13 @@ create table bms.contact ( -- Latest state of every contact that a read returned
     id_client bigint, -- Client of the contact.
     id_account_manager bigint, -- Account manager of the contact.
     active boolean, -- Whether the contact is active (actif in the list).
-    deleted boolean not null, -- Whether the contact is removed; _removal_reason gives the reason.
     created_on timestamptz, -- Time of creation in the service.
     created_by bigint, -- User who created the record.
     modified_on timestamptz, -- Time of the latest modification.
     modified_by bigint, -- User of the latest modification.
     deleted_on timestamptz, -- Time of deletion in the service.
     deleted_by bigint, -- User who deleted the record.
+    deleted boolean not null, -- Whether the contact is removed; _removal_reason gives the reason.
     _extra jsonb, -- Fields beyond the service's interface.
     _row_hash bytea not null, -- Digest of the fields, without code labels.
     _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
@@ -201,10 +202,11 @@ create table bms.contact ( -- Latest state of every contact that a read returned
     constraint ck_contact_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
 
-create table bms.contact_version ( -- History of contact rows, from _version 1.
+create table bms.contact_superseded ( -- Earlier versions of contact rows; contact_version adds the current versions.
     like bms.contact including comments,
-    _observed_at timestamptz not null, -- First read that returned this version.
-    constraint pk_contact_version primary key (id, _version)
+    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
+    constraint pk_contact_superseded primary key (id, _version),
+    constraint fk_contact_superseded_id foreign key (id) references bms.contact (id)
 );
 
 create table bms.consultant ( -- Latest state of every consultant that a read returned; rows are never deleted.
@@ -257,10 +259,11 @@ create table bms.consultant ( -- Latest state of every consultant that a read re
     constraint ck_consultant_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
 
-create table bms.consultant_version ( -- History of consultant rows, from _version 1.
+create table bms.consultant_superseded ( -- Earlier versions of consultant rows; consultant_version adds the current versions.
     like bms.consultant including comments,
-    _observed_at timestamptz not null, -- First read that returned this version.
-    constraint pk_consultant_version primary key (id, _version)
+    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
+    constraint pk_consultant_superseded primary key (id, _version),
+    constraint fk_consultant_superseded_id foreign key (id) references bms.consultant (id)
 );
 
 create table bms.employee ( -- Latest state of every employee that a read returned, without restricted data; rows are never deleted.
@@ -339,10 +342,11 @@ create table bms.employee ( -- Latest state of every employee that a read return
 );
 create index ix_employee_entity on bms.employee (_entity);
 
-create table bms.employee_version ( -- History of employee rows, from _version 1.
+create table bms.employee_superseded ( -- Earlier versions of employee rows; employee_version adds the current versions.
     like bms.employee including comments,
-    _observed_at timestamptz not null, -- First read that returned this version.
-    constraint pk_employee_version primary key (guid_employee, _version)
+    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
+    constraint pk_employee_superseded primary key (guid_employee, _version),
+    constraint fk_employee_superseded_guid_employee foreign key (guid_employee) references bms.employee (guid_employee)
 );
 
 -- Onboarding: dropped files, plans and the ledger
@@ -603,10 +607,11 @@ create table bms_private.employee_private ( -- Restricted data of employees; fil
     constraint pk_employee_private primary key (guid_employee)
 );
 
-create table bms_private.employee_private_version ( -- History of the restricted data, from _version 1.
+create table bms_private.employee_private_superseded ( -- Earlier versions of employee private rows; employee_private_version adds the current versions.
     like bms_private.employee_private including comments,
-    _observed_at timestamptz not null, -- First read that returned this version.
-    constraint pk_employee_private_version primary key (guid_employee, _version)
+    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
+    constraint pk_employee_private_superseded primary key (guid_employee, _version),
+    constraint fk_employee_private_superseded_guid_employee foreign key (guid_employee) references bms_private.employee_private (guid_employee)
 );
 
 -- Views
@@ -640,34 +645,68 @@ where i._missing_since is null;
 comment on view bms.client_invoice_current is
     'Every invoice that the service still returns, with code labels in both languages.';
 
--- Columns of the view have the comments of the table's columns.
+create view bms.client_invoice_version as
+select *, _changed_at as _observed_at from bms.client_invoice_superseded
+union all select *, null, _changed_at from bms.client_invoice;
+comment on view bms.client_invoice_version is
+    'History of client invoice rows, from _version 1: a view of earlier and current versions.';
+
+create view bms.contact_version as
+select *, _changed_at as _observed_at from bms.contact_superseded
+union all select *, null, _changed_at from bms.contact;
+comment on view bms.contact_version is
+    'History of contact rows, from _version 1: a view of earlier and current versions.';
+
+create view bms.consultant_version as
+select *, _changed_at as _observed_at from bms.consultant_superseded
+union all select *, null, _changed_at from bms.consultant;
+comment on view bms.consultant_version is
+    'History of consultant rows, from _version 1: a view of earlier and current versions.';
+
+create view bms.employee_version as
+select *, _changed_at as _observed_at from bms.employee_superseded
+union all select *, null, _changed_at from bms.employee;
+comment on view bms.employee_version is
+    'History of employee rows, from _version 1: a view of earlier and current versions.';
+
+create view bms_private.employee_private_version as
+select *, _changed_at as _observed_at from bms_private.employee_private_superseded
+union all select *, null, _changed_at from bms_private.employee_private;
+comment on view bms_private.employee_private_version is
+    'History of employee private rows, from _version 1: a view of earlier and current versions.';
+
+-- A view's columns have the comments of the columns that they show.
 do $$
 declare
     own record;
 begin
     for own in
-        select v.attname as name, col_description('bms.client_invoice'::regclass, t.attnum) as comment
+        select v.attrelid::regclass as shown, v.attname as name, case v.attname
+            when '_observed_at' then 'First read that returned this version.'
+            else coalesce(
+                col_description(t.attrelid, t.attnum),
+                'See bms.code_name and bms.client_invoice_day.'
+            ) end as comment
         from pg_attribute v
-        left join pg_attribute t
-            on t.attrelid = 'bms.client_invoice'::regclass and t.attname = v.attname
-        where v.attrelid = 'bms.client_invoice_current'::regclass and v.attnum > 0
+        join pg_class c on c.oid = v.attrelid and c.relkind = 'v'
+            and c.relnamespace::regnamespace::text in ('bms', 'bms_private')
+        left join pg_attribute t on t.attname = v.attname and t.attrelid = format(
+            '%s.%I', c.relnamespace::regnamespace, regexp_replace(
+                regexp_replace(c.relname, '_current$', ''), '_version$', '_superseded'
+            )
+        )::regclass
+        where v.attnum > 0
     loop
-        execute format(
-            'comment on column bms.client_invoice_current.%I is %L', own.name,
-            coalesce(own.comment, 'See bms.code_name and bms.client_invoice_day.')
-        );
+        execute format('comment on column %s.%I is %L', own.shown, own.name, own.comment);
     end loop;
 end $$;
 
 create function bms.client_invoice_as_of(day date, zone text default 'Europe/Paris')
 returns setof bms.client_invoice_version language sql stable as $$
-    select (latest).* from (
-        select distinct on (id_entity, id_invoice) v as latest
-        from bms.client_invoice_version v
-        where _observed_at < (day + 1)::timestamp at time zone zone
-        order by id_entity, id_invoice, _version desc
-    ) known
-    where (latest)._missing_since is null
+    select version.*
+    from bms.client_invoice_version version, (select (day + 1)::timestamp at time zone zone) as ends (at)
+    where _observed_at < ends.at and (_superseded_at >= ends.at or _superseded_at is null)
+        and _missing_since is null
 $$;
 
 comment on function bms.client_invoice_as_of is 'Every invoice as the warehouse held it at the end of a day.';
