@@ -218,7 +218,7 @@ def test_a_run_that_fails(stand: Stand, figure: Figure) -> None:
     text = trouble.rings("failed")
     assert "Task sync failed after attempt 1: MissingScope." in text
     assert f"Run: {stand.stack.url}/dags/contact_sync/runs/{run.partition(':')[0]}" in text
-    assert "Runbook: docs/runbook.md#failed" in text
+    assert "/bms/runbook#failed" in text
     stand.sandbox("POST", "/reset", None)
     assert stand.sync() == "success"
     figure(trouble.is_over())

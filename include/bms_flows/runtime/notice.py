@@ -80,7 +80,9 @@ class Links:
     @classmethod
     def of(cls, settings: FlowSettings) -> "Links":
         """Return the links of the settings."""
-        return cls(settings.airflow_url.rstrip("/"), settings.runbook_url, settings.time_zone)
+        airflow = settings.airflow_url.rstrip("/")
+        runbook = settings.runbook_url or f"{airflow}{BOARD}/runbook"
+        return cls(airflow, runbook, settings.time_zone)
 
     def run(self, flow: str, dag_run_id: str | None) -> str:
         """Return the address of a run's page, or of its DAG's page."""

@@ -28,6 +28,10 @@ class Links:
         """Return the board's first page."""
         return f"{self.board}/"
 
+    def runbook(self) -> str:
+        """Return the board's page of reason codes."""
+        return f"{self.board}/runbook"
+
     def flow(self, flow: str) -> str:
         """Return the board's page of a flow."""
         return f"{self.board}/flows/{_part(flow)}"

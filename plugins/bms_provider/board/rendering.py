@@ -43,5 +43,7 @@ def links(request: Request) -> Links:
 def render(request: Request, template: str, settings: FlowSettings, **values: Any) -> str:
     """Return a page as HTML, with times in the company's time zone."""
     now, zone = datetime.now(UTC), settings.time_zone
-    known = {"links": links(request), "now": now, "zone": zone, "runbook": settings.runbook_url}
+    board = links(request)
+    runbook = settings.runbook_url or board.runbook()
+    known = {"links": board, "now": now, "zone": zone, "runbook": runbook}
     return TEMPLATES.get_template(template).render(known, **values)

@@ -21,6 +21,8 @@ from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows.monitoring import health
+from bms_flows.onboarding.faults.files import WAITING, WITHDRAWN
+from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
@@ -38,6 +40,17 @@ NO_PAGE = "Page not found."
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """Number of a step or drop: a positive bigint."""
+
+RUNBOOK = {
+    "Alarms": reasons.ALARMS,
+    "Failed checks of invoices": reasons.VIOLATIONS,
+    "Failed checks of lists": {"many_gone": reasons.MIRROR_REASONS["many_gone"]},
+    "Findings of the audit": reasons.AUDIT_REASONS,
+    "Rows in quarantine": reasons.ROW_FAULTS,
+    "Files that wait": WAITING,
+    "Drops that were withdrawn": WITHDRAWN,
+}
+"""Reason codes by group, in the order of docs/runbook.md."""
 
 HEADERS = {
     # Scripts can read Airflow's session cookie, so the browser may run the board's script only.
@@ -112,6 +125,12 @@ def board(request: Request, who: ViewerDep, warehouse: WarehouseDep, settings: S
 def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dict[str, Any]:
     """Return the health report of the flows that the user may view, as the health command prints it."""
     return overview.viewed(health.report(warehouse, settings), who)
+
+
+@app.get("/runbook")
+def runbook(request: Request, settings: SettingsDep) -> str:
+    """Show the meaning and the remedy of each reason code; messages link to it."""
+    return render(request, "runbook.html", settings, groups=RUNBOOK)
 
 
 @app.get("/flows/{name}")

@@ -14,6 +14,7 @@ from tests.bms_provider.board.conftest import Visit
 PATHS = {
     "/": ["/"],
     "/health": ["/health"],
+    "/runbook": ["/runbook"],
     "/flows/{name}": ["/flows/invoice_extraction", "/flows/employee_onboarding"],
     "/flows/{name}/runs/{dag_run_id:path}": [
         "/flows/invoice_extraction/runs/manual__1",

@@ -11,6 +11,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.faults.files import WITHDRAWN
+from bms_flows.runtime import reasons
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
@@ -216,6 +219,18 @@ def test_every_response_has_security_headers(visit: Visit) -> None:
 
 
 @pytest.mark.usefixtures("report")
+def test_the_link_of_a_message_leads_to_its_code(visit: Visit) -> None:
+    page = visit("viewer").get("/bms/runbook").text
+    address = Links.of(FlowSettings()).section
+    assert address("late") == "http://localhost:8080/bms/runbook#late"
+    listed = re.findall(r'<dt id="([^"]+)"', page)
+    assert len(listed) == len({*listed})
+    groups = [
+        group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
+    ]
+    assert {code for group in groups for code in group} <= {*listed}
+
+
 def test_links_are_below_airflow_s_path(visit: Visit) -> None:
     """Airflow may be served below a path."""
     for page in ("/", "/drops/1", "/flows/invoice_extraction/runs/manual__1"):
