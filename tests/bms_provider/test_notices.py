@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms
-from bms_flows.runtime.notice import NotDelivered, Notice, broadcast
+from bms_flows.runtime.notice import Links, NotDelivered, Notice, broadcast
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider import notices
+from bms_provider import flow_context, notices
 from tests.certificates import self_signed, server_context
 from tests.listeners import webhook
 from tests.mail_server import Encryption, MailServer, mail_server
@@ -50,7 +50,7 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
 
 def test_a_link_to_a_run_leads_to_this_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
-    page = notices.links(FlowSettings()).run("contact_sync", "manual__1")
+    page = Links.of(flow_context.flow_settings()).run("contact_sync", "manual__1")
     assert page == "https://airflow.example.com/dags/contact_sync/runs/manual__1"
 
 
@@ -202,7 +202,7 @@ def test_an_alarm_is_sent_again_after_a_redirect_of_the_webhook(
 ) -> None:
     with warehouse.begin() as connection:
         alarms.raise_(connection, "failed", "contact_sync", detail="2 tries failed")
-    deliver = partial(alarms.deliver, warehouse, links=notices.links(FlowSettings()))
+    deliver = partial(alarms.deliver, warehouse, links=Links.of(FlowSettings()))
     with webhook() as elsewhere, webhook(302, elsewhere.url) as found:
         connect("bms_webhook", conn_type="http", host=found.url)
         with pytest.raises(NotDelivered):
