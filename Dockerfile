@@ -10,6 +10,7 @@ RUN awk '/^uv==/ {on=1} on {print} on && !/\\$/ {exit}' requirements.lock > /tmp
     && python -m venv /opt/uv \
     && /opt/uv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/uv.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY dags dags
 COPY include include
 COPY plugins plugins
 RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir /dist . \
@@ -25,8 +26,6 @@ FROM python:${PYTHON} AS airflow
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     AIRFLOW_HOME=/opt/airflow \
-    AIRFLOW__CORE__DAGS_FOLDER=/opt/bms/dags \
-    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/bms/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
     BMS_DATA_ROOT=file:///data
@@ -37,8 +36,8 @@ RUN useradd --uid 50000 --gid 0 --no-create-home --home-dir /opt/airflow airflow
 # The Helm chart's health checks call this path.
 RUN printf '#!/bin/sh\nexec "$@"\n' > /entrypoint && chmod 755 /entrypoint
 COPY --from=build /opt/venv /opt/venv
-COPY dags /opt/bms/dags
-COPY plugins /opt/bms/plugins
+# The DAGs of the wheel in Airflow's own folder; mount further DAGs beside them.
+RUN bms dags --write /opt/airflow/dags/bms
 COPY deploy/setup /opt/bms/setup
 WORKDIR /opt/airflow
 USER airflow

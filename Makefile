@@ -1,5 +1,5 @@
 # Each target runs one script or command.
-.PHONY: demo up test lint fix bench prove docs lock wheel install
+.PHONY: demo up test lint fix bench prove docs lock wheel matrix install
 .DEFAULT_GOAL := demo
 
 demo: install     ## start the local stack, run five DAG runs, print their results, stop
@@ -20,6 +20,8 @@ fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 wheel: install    ## build dist/: the wheel and the constraints that a deployment installs
 	@scripts/wheel
+matrix: install   ## install the wheel with each supported Airflow, Python and PostgreSQL and run it there (about an hour)
+	@.venv/bin/python scripts/matrix
 lock:             ## update requirements.lock from pyproject.toml
 	@scripts/lock
 install:

@@ -13,6 +13,8 @@ from stack.processes import StackError
 READ_TIMEOUT, READ_ATTEMPTS = 5.0, 12
 WRITE_TIMEOUT = 30.0
 PAGE_SIZE = 100
+WAITING_STATES = {"awaiting_input", "deferred"}
+"""States of a task that awaits an approval: in Airflow 3.3, and in 3.2."""
 
 
 class AirflowApi:
@@ -99,7 +101,7 @@ class AirflowApi:
         return {
             str(each["task_instance"]["task_id"]): str(each["body"])
             for each in found
-            if each["task_instance"]["state"] == "awaiting_input"
+            if each["task_instance"]["state"] in WAITING_STATES and not each["response_received"]
         }
 
     def approve(self, dag_id: str, run_id: str, task_id: str) -> None:

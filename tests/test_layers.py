@@ -52,6 +52,7 @@ MAY_IMPORT = {
     },
     "plugins/bms_provider/operators": {
         "bms",
+        "bms_provider.compat",
         "bms_flows.catalog",
         "bms_flows.runtime.storage",
         "bms_provider.addresses",
@@ -67,6 +68,7 @@ MAY_IMPORT = {
         "bms",
         "bms_flows",
         "bms_provider.assets",
+        "bms_provider.compat",
         "bms_provider.hooks",
         "bms_provider.lineage",
         "bms_provider.notices",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.configuration import AIRFLOW_HOME, conf
 from airflow.sdk import BaseHook, ObjectStoragePath, get_current_context
 
+from bms_provider import compat
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -164,8 +166,7 @@ def counted(operation: str) -> Iterator[Counters]:
 
 def emit(counters: Counters, operation: str) -> None:
     """Emit a client's counters as Airflow metrics."""
-    from airflow.sdk.observability import stats  # noqa: PLC0415
-
+    stats = compat.metrics()
     tags = {"operation": operation}
     stats.incr("bms.requests", counters.requests, tags=tags)
     stats.incr("bms.retries", counters.retries, tags=tags)
@@ -178,8 +179,7 @@ def emit(counters: Counters, operation: str) -> None:
 
 def emit_rows(resource: str, counts: Mapping[str, Any]) -> None:
     """Emit the row counts of a load as Airflow metrics, one counter per outcome."""
-    from airflow.sdk.observability import stats  # noqa: PLC0415
-
+    stats = compat.metrics()
     for outcome in ("inserted", "changed", "unchanged", "quarantined", "missing"):
         tags = {"resource": resource, "outcome": outcome}
         stats.incr("bms.rows", counts[outcome], tags=tags)

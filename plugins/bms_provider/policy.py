@@ -7,11 +7,12 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook, Param, RetryDecision, RetryPolicy
+from airflow.sdk import BaseHook, Param
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from bms_provider import addresses, pool
+from bms_provider import addresses, compat, pool
+from bms_provider.compat import RetryDecision, RetryPolicy
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -86,8 +87,9 @@ class ServiceRetryPolicy(RetryPolicy):
 
 CREATION: dict[str, Any] = {
     **SERVICE,
-    "retries": OUTAGE_RETRIES,
-    "retry_policy": ServiceRetryPolicy(RETRIES),
+    # Without a retry policy, every error would be repeated for hours before its alarm.
+    "retries": OUTAGE_RETRIES if compat.HAS_RETRY_POLICIES else RETRIES,
+    **compat.retry_arguments(ServiceRetryPolicy(RETRIES)),
 }
 """Arguments of `@task` for an onboarding task, which outlasts an outage of several hours."""
 
@@ -152,7 +154,7 @@ def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, An
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=30),
-            "retry_policy": ServiceRetryPolicy(),
+            **compat.retry_arguments(ServiceRetryPolicy()),
             "on_failure_callback": notify_failure,
         },
     }

@@ -111,6 +111,9 @@ class Topology:
         container = container or service
         for part in ("airflow", "data"):
             (self.home(container) / part).mkdir(parents=True, exist_ok=True)
+        dags = self.home(container) / "airflow/dags"
+        if not dags.exists():
+            dags.symlink_to(PROJECT / "dags")
         child = self.children.start(
             container,
             self.command(service, container),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
 
-from bms_provider import files, flow_context, lineage, policy
+from bms_provider import compat, files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Sequence
 
     from airflow.providers.openlineage.extractors import OperatorLineage
-    from airflow.sdk import BaseOperatorLink, Context, RetryPolicy
+    from airflow.sdk import BaseOperatorLink, Context
     from upath import UPath
 
     from bms.client import Client
     from bms.endpoints import Endpoint
     from bms.responses import Detail, Rows
+    from bms_provider.compat import RetryPolicy
 
 SERVICE_RETRIES = policy.ServiceRetryPolicy()
 
@@ -60,7 +61,7 @@ class BmsOperator(BaseAsyncOperator):
         retry_policy: RetryPolicy | None = SERVICE_RETRIES,
         **kwargs: Any,
     ) -> None:
-        super().__init__(retry_policy=retry_policy, **kwargs)
+        super().__init__(**compat.retry_arguments(retry_policy), **kwargs)
         self.bms_conn_id = bms_conn_id
 
     @cached_property

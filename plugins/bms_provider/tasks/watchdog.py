@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from airflow.sdk.observability import stats
-
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.onboarding import dispatch
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.notice import Links
-from bms_provider import flow_context, notices
+from bms_provider import compat, flow_context, notices
 
 
 def check() -> dict[str, str]:
@@ -22,7 +20,7 @@ def check() -> dict[str, str]:
         with flow.warehouse.begin() as connection:
             found = check_targets(connection, flow.settings, Links.of(flow.settings))
             for name, value, tags in gauges(connection, found):
-                stats.gauge(name, value, tags=tags)
+                compat.metrics().gauge(name, value, tags=tags)
         notices.deliver(flow)
         for name in REMOTES:
             dispatch.provide(flow, name)
