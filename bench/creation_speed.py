@@ -22,7 +22,7 @@ import aiohttp
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import proposal
+from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -101,12 +101,12 @@ async def engine(
         planned = await proposal.plan_drop(bench, drop, sheet, TODAY)
         begun = await proposal.begin(bench, drop, planned.plan.id, sheet, TODAY)
         assert isinstance(begun, proposal.Entered)
-        chunks = await proposal.chunks_of(bench, drop, begun.plan_id)
+        chunks = await execution.chunks_of(bench, drop, begun.plan_id)
         took["plan"] = time.perf_counter() - started
         await writer.access()  # as the bare POSTs, with a token in hand
         started = time.perf_counter()
         for number in range(begun.chunks):
-            ended = await proposal.apply_chunk(bench, drop, begun.plan_id, number)
+            ended = await execution.apply_chunk(bench, drop, begun.plan_id, number)
             assert set(ended) == {"created"}, ended
         took["apply"] = time.perf_counter() - started
         started = time.perf_counter()

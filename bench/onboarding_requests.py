@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import proposal
+from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -96,12 +96,12 @@ class Onboarding:
 
     async def create(self, bench: OnboardingContext, chunk: int) -> None:
         """Check and send the rows of a chunk."""
-        ended = await proposal.apply_chunk(bench, self.drop, self.plan_id, chunk)
+        ended = await execution.apply_chunk(bench, self.drop, self.plan_id, chunk)
         assert set(ended) == {"created"}, ended
 
     async def conclude(self, bench: OnboardingContext) -> None:
         """Read back, audit, and compare field by field."""
-        chunks = await proposal.chunks_of(bench, self.drop, self.plan_id)
+        chunks = await execution.chunks_of(bench, self.drop, self.plan_id)
         await verify(
             bench.warehouse,
             bench.ledger,

@@ -1,35 +1,24 @@
-"""Subcommands of `bms` with their options and exit codes."""
+"""Subcommands of `bms` with their options and exit codes; each imports what it needs when it runs."""
 
 import importlib.metadata
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
-from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import ArgumentError
-from upath import UPath
 
 from bms_cli import dag_files
 from bms_cli.output import show, show_error, show_health, show_json
 from bms_flows.catalog import FLOWS
-from bms_flows.invoices.raw import ResponsesMissing
-from bms_flows.mirror.resources import MIRRORED
-from bms_flows.monitoring import health as checks
-from bms_flows.monitoring.channels import channels
-from bms_flows.privacy import erase as erasure
-from bms_flows.rebuild import RangeDateUnknown
-from bms_flows.rebuild import rebuild as rebuild_invoices
-from bms_flows.runtime import service_identity, storage
-from bms_flows.runtime.notice import NotDelivered, broadcast
-from bms_flows.runtime.service_identity import ServiceIdentity
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
-from bms_warehouse import database
-from bms_warehouse.errors import WarehouseError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from upath import UPath
+
+    from bms_flows.privacy.erase import PersonalData
 
 FAILED = 1
 USAGE = 2
@@ -109,6 +98,8 @@ def migrate(
 
     Exits with 0 if the schema is up to date, otherwise with 1.
     """
+    from bms_warehouse import database
+
     with _warehouse(url) as warehouse:
         if not check:
             database.migrate(warehouse)
@@ -141,6 +132,10 @@ def health(
 
     Exits with 0 if all flows are healthy, 1 if not, and 2 if the state is unknown.
     """
+    from bms_flows.monitoring import health as checks
+    from bms_flows.monitoring.channels import channels
+    from bms_flows.runtime.notice import NotDelivered, broadcast
+
     settings = FlowSettings.from_environment()
     configured = channels(settings)
     if notify and not configured:
@@ -166,6 +161,14 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
 
     Exits with 1 and changes nothing if responses are missing or the warehouse does not answer.
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from bms_flows.invoices.raw import ResponsesMissing
+    from bms_flows.rebuild import RangeDateUnknown
+    from bms_flows.rebuild import rebuild as rebuild_invoices
+    from bms_flows.runtime import storage
+
     settings = FlowSettings.from_environment()
     root = storage.data_root(data_root)
     try:
@@ -202,6 +205,10 @@ def erase(
     Erase the record in the service first, or the next sync stores it again. Exits with 1 if the
     warehouse does not answer, and with 3 if nothing was found.
     """
+    from bms_flows.mirror.resources import MIRRORED
+    from bms_flows.privacy import erase as erasure
+    from bms_flows.runtime import storage
+
     if resource not in MIRRORED:
         raise typer.BadParameter(f"choose from {', '.join(sorted(MIRRORED))}")
     described, root = MIRRORED[resource], storage.data_root(data_root)
@@ -239,10 +246,12 @@ def service(
     as_json: Json = False,
 ) -> None:
     """Show or confirm the service that fills the warehouse."""
+    from bms_flows.runtime import service_identity
+
     with _warehouse(url) as engine:
         if confirm:
             try:
-                given = ServiceIdentity.of(*confirm)
+                given = service_identity.ServiceIdentity.of(*confirm)
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from None
             service_identity.confirm(engine, given)
@@ -281,8 +290,10 @@ def dags(
 
 
 @contextmanager
-def _warehouse(url: str, consequence: str = "") -> Iterator[Engine]:
+def _warehouse(url: str, consequence: str = "") -> "Iterator[Engine]":
     """Connect to the warehouse for the block; exit with 1 if it does not answer."""
+    from bms_warehouse.errors import WarehouseError
+
     engine = _connect(url)
     try:
         yield engine
@@ -293,8 +304,13 @@ def _warehouse(url: str, consequence: str = "") -> Iterator[Engine]:
         engine.dispose()
 
 
-def _connect(uri: str) -> Engine:
+def _connect(uri: str) -> "Engine":
     """Return an engine with a connection timeout of ten seconds, unless the URI has another."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    from bms_warehouse import database
+
     try:
         url = make_url(uri)
     except (ArgumentError, ValueError):
@@ -306,7 +322,7 @@ def _connect(uri: str) -> Engine:
     return database.connect(limited.render_as_string(hide_password=False))
 
 
-def _found(found: erasure.PersonalData, root: UPath) -> dict[str, Any]:
+def _found(found: "PersonalData", root: "UPath") -> dict[str, Any]:
     def names(paths: Any) -> list[str]:
         return [path.path.removeprefix(root.path).lstrip("/") for path in paths]
 

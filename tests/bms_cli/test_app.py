@@ -91,3 +91,18 @@ def test_the_module_runs_the_command() -> None:
         [sys.executable, "-m", "bms_cli", "--help"], capture_output=True, text=True, check=True
     )
     assert set(COMMANDS) <= set(done.stdout.split())
+
+
+def test_help_imports_no_flow_and_no_database() -> None:
+    """So that the command answers at once; the heavy imports take seconds."""
+    program = (
+        "import sys\nfrom bms_cli.app import main\n"
+        "assert main(['--help']) == 0\n"
+        "heavy = {'aiohttp', 'alembic', 'airflow', 'fsspec', 'pandas', 'pyarrow', 'sqlalchemy', 'upath'}\n"
+        "print('loaded:', sorted(heavy & sys.modules.keys()))\n"
+    )
+    ran = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "migrate" in ran.stdout
+    assert ran.stdout.splitlines()[-1] == "loaded: []"

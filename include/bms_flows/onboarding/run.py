@@ -12,8 +12,9 @@ from upath import UPath
 from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
-from bms_flows.onboarding import dispatch, proposal
+from bms_flows.onboarding import dispatch, execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.execution import Conclusion
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import head
@@ -22,7 +23,7 @@ from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning import rules as rules_file
 from bms_flows.onboarding.planning.rules import Rules
-from bms_flows.onboarding.proposal import Conclusion, Entered, Proposal
+from bms_flows.onboarding.proposal import Entered, Proposal
 from bms_flows.onboarding.reading.sheet import UNDECLARED, Sheet
 from bms_flows.onboarding.reporting import differences, plan_file, question, report, review
 from bms_flows.onboarding.reporting.outcome import counts
@@ -182,7 +183,7 @@ def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
     rows, plan_id = review.rows_of(flow.warehouse, run.resource, drop.id, lines, decision)
     # Without the original no report of the decision could be written.
     dispatch.archive_original(flow, run.resource, drop)
-    run.record("decide", lambda context: proposal.apply_decision(context, rows, decision))
+    run.record("decide", lambda context: execution.apply_decision(context, rows, decision))
     text = f"lines {params['line']}, {len(rows)} rows: {decision.choice}, decided by {reviewer}"
     return {"drop": drop.id, "plan": plan_id, "ask": False, "text": text}
 
@@ -224,7 +225,7 @@ def apply(run: OnboardingRun, entered: dict[str, Any], chunk: int) -> dict[str, 
     """Process the rows of one chunk; return the number of rows by state."""
 
     async def apply_chunk(context: OnboardingContext) -> dict[str, int]:
-        return await proposal.apply_chunk(context, entered["drop"], entered["plan"], chunk)
+        return await execution.apply_chunk(context, entered["drop"], entered["plan"], chunk)
 
     ended = run.record(f"create_{chunk}", apply_chunk)
     log.info("drop %s, chunk %s: %s", entered["drop"], chunk, _figures(ended))
@@ -268,7 +269,7 @@ def _close(run: OnboardingRun, drop: Drop, plan_id: str) -> None:
     counters = Counters()
     with recorded_step(flow, run.step("conclude"), counters) as step_run_id:
         found = run.work(
-            counters, lambda context: proposal.conclude(context, drop.id, plan_id, sheet)
+            counters, lambda context: execution.conclude(context, drop.id, plan_id, sheet)
         )
         _write_report(run, drop, plan_id, sheet, original, found, counters, step_run_id)
 

@@ -13,6 +13,7 @@ from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import mask_secret
 
 from bms_provider import pool
+from bms_provider.hooks.access import describe_access, remedy, request_access
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
@@ -32,15 +33,10 @@ if TYPE_CHECKING:
     from bms.client import Client
     from bms.concurrency import ConcurrencyLimiter
     from bms.counters import Counters
-    from bms.errors import BmsError
-    from bms.responses import Access
     from bms.settings import ClientSettings
     from bms.sync_client import SyncClient
 
 log = logging.getLogger(__name__)
-
-TEST_SECONDS = 10.0
-"""Longest time of one request in a connection test, which runs inside the API server."""
 
 
 class BmsHook(BaseHook):
@@ -211,8 +207,7 @@ class BmsHook(BaseHook):
 
         try:
             settings, _ = self.settings, self.entities
-            hurried = replace(settings, attempts=1, timeout=min(settings.timeout, TEST_SECONDS))
-            access = asyncio.run(_access(hurried))
+            access = asyncio.run(request_access(settings))
         except BmsError as error:
             return False, f"{error}. {remedy(error)}"
         except BadConnection as error:
@@ -262,58 +257,3 @@ def slots_of_current_task() -> int | None:
     except RuntimeError:  # no task: a connection test, a notebook
         return None
     return task.pool_slots if task.pool == pool.NAME else None
-
-
-async def _access(settings: ClientSettings) -> Access:
-    from bms.client import Client  # noqa: PLC0415
-
-    async with Client(settings) as client:
-        return await client.access()
-
-
-def missing_scopes(access: Access) -> list[str] | None:
-    """Return the scopes that some operation needs and the token lacks; None if they are unknown."""
-    from bms.endpoints import ENDPOINTS  # noqa: PLC0415
-
-    if access.scopes is None:
-        return None
-    return sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope} - access.scopes)
-
-
-def describe_access(access: Access) -> str:
-    """Return in a sentence what a token allows."""
-    life = access.expires_in_s
-    validity = "" if life is None else f", valid for {life:.0f} seconds"
-    missing = missing_scopes(access)
-    if access.scopes is None or missing is None:
-        return f"Token received{validity}. The service does not report which scopes it grants."
-    granted = ", ".join(sorted(access.scopes))
-    return f"Token received{validity}. Granted: {granted}. Missing: {', '.join(missing) or 'none'}."
-
-
-def remedy(error: BmsError) -> str:
-    """Return what the user should check if no token was received."""
-    from bms import errors  # noqa: PLC0415
-
-    host = FIELDS["base_url"]
-    if error.status in {404, 405}:
-        return f"A server responded, but not the service. Check {host} and its path."
-    remedies: tuple[tuple[type[BmsError], str], ...] = (
-        (
-            errors.TokenRefused,
-            f"Check {FIELDS['client_id']}, {FIELDS['application_id']} and {FIELDS['secret']}.",
-        ),
-        (
-            errors.ConnectionFailed,
-            f"Check {host}, its port, {FIELDS['proxies']} and, for https, {FIELDS['verify']}.",
-        ),
-        (errors.Timeout, f"Check {host}, its port and {FIELDS['proxies']}."),
-        (errors.Redirected, f"Set {host} to the address that the redirect names."),
-        (
-            errors.MalformedResponse,
-            f"The server may not be the service. Check {host} and its path.",
-        ),
-        (errors.Throttled, "The service limits the request rate. Test again later."),
-        (errors.ServiceUnavailable, "The service is failing. Test again later."),
-    )
-    return next((text for kind, text in remedies if isinstance(error, kind)), "")

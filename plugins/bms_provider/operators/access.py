@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.hooks.bms import missing_scopes
+from bms_provider.hooks.access import missing_scopes
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:

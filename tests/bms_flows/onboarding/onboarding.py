@@ -19,7 +19,7 @@ from bms import transport
 from bms.client import Client
 from bms.errors import BmsError
 from bms.settings import ClientSettings
-from bms_flows.onboarding import proposal
+from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import rules
@@ -169,9 +169,9 @@ async def carried_through(
     plan_id, chunks = entered
     for number in range(chunks):
         if kept.get(f"create {number}") is None:
-            ended = await proposal.apply_chunk(bench, drop_id, plan_id, number)
+            ended = await execution.apply_chunk(bench, drop_id, plan_id, number)
             kept.put(f"create {number}", ended)
-    concluded = await proposal.conclude(bench, drop_id, plan_id, sheet)
+    concluded = await execution.conclude(bench, drop_id, plan_id, sheet)
     with bench.warehouse.begin() as connection:
         matches.save(connection, bench.resource.name, drop_id, concluded.matched)
     return list(concluded.outcomes)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.client import Client
-from bms_flows.onboarding import proposal
+from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import State
@@ -57,7 +57,7 @@ async def applied(place: OnboardingContext, run: Run, sheet: Sheet, plan_id: str
     begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
     assert isinstance(begun, proposal.Entered)
     for number in range(begun.chunks):
-        await proposal.apply_chunk(place, run.drop_id, begun.plan_id, number)
+        await execution.apply_chunk(place, run.drop_id, begun.plan_id, number)
     return begun.plan_id
 
 
@@ -372,7 +372,7 @@ async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(
         begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
         assert isinstance(begun, proposal.Entered)
         assert begun.chunks <= MAX_MAPPED_TASKS
-        cut = await proposal.chunks_of(place, run.drop_id, begun.plan_id)
+        cut = await execution.chunks_of(place, run.drop_id, begun.plan_id)
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAX_MAPPED_TASKS + 1)
 
 
@@ -387,7 +387,7 @@ async def in_review(
     planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
     plan_id = await applied(place, run, sheet, planned.plan.id)
     sandbox.clear_faults()
-    [rows] = await proposal.chunks_of(place, run.drop_id, plan_id)
+    [rows] = await execution.chunks_of(place, run.drop_id, plan_id)
     states = [each.state for each in await place.ledger.entries(rows)]
     assert states == [State.REVIEW, State.READY]
     return plan_id, list(rows)

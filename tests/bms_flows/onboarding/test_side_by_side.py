@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.client import Client
-from bms_flows.onboarding import proposal
+from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
@@ -73,7 +73,7 @@ class Taking:
 
     async def apply(self, begun: proposal.Entered) -> list[dict[str, int]]:
         return [
-            await proposal.apply_chunk(self.onboarding, self.drop_id, begun.plan_id, number)
+            await execution.apply_chunk(self.onboarding, self.drop_id, begun.plan_id, number)
             for number in range(begun.chunks)
         ]
 

@@ -13,7 +13,7 @@ from airflow.sdk.execution_time.context import set_current_context
 
 from bms import errors
 from bms.endpoints import BY_NAME, ENDPOINTS
-from bms_provider.hooks import bms as hooks
+from bms_provider.hooks import access
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.hooks.connection import BadConnection
 from bms_sandbox.serve import Sandbox
@@ -189,7 +189,7 @@ ONLY_WITH_A_TOKEN = {
 def test_every_error_of_a_token_request_has_a_remedy(kind: type[errors.BmsError]) -> None:
     error = kind.__new__(kind)
     errors.BmsError.__init__(error, BY_NAME["request_token"], "text")
-    assert hooks.remedy(error).endswith(".")
+    assert access.remedy(error).endswith(".")
 
 
 def test_a_connection_survives_the_uri_of_airflow_s_test_button(

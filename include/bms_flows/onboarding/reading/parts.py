@@ -2,82 +2,29 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.reading.layout import (
+    EXCELS_COLUMNS,
+    EXCELS_ROWS,
+    GENERAL,
+    Columns,
+    Layout,
+    RawCell,
+    RawRow,
+    SheetPart,
+)
 from bms_flows.onboarding.reading.package import Attributes, Relation
 from bms_flows.onboarding.reading.sheet import Limits
 
-EXCELS_ROWS: Final = 1 << 20
-EXCELS_COLUMNS: Final = 1 << 14
-GENERAL: Final = "General"
-TEXT: Final = "@"
 _STYLES: Final = 1 << 16
 """Excel has fewer cell styles and number formats."""
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _SURROGATES: Final = range(0xD800, 0xE000)
-
-
-class RawCell(NamedTuple):
-    """A cell as stored: its type (`n`, `str`, `b`, `e`, `d`), content and number format.
-
-    `text` is None where nothing is stored; `formula` is true if Excel computes the cell.
-    """
-
-    kind: str
-    text: str | None
-    code: str
-    formula: bool
-
-
-class RawRow(NamedTuple):
-    """A row: its line, whether Excel hides it, its cells by column from 0."""
-
-    line: int
-    hidden: bool
-    cells: Mapping[int, RawCell]
-
-
-@dataclass(frozen=True)
-class SheetPart:
-    """A sheet of a workbook: its name, its part, whether users see it."""
-
-    name: str
-    part: str
-    visible: bool
-
-
-@dataclass(frozen=True)
-class Columns:
-    """How the columns from `first` to `last`, counted from 0, are shown."""
-
-    first: int
-    last: int
-    width: float | None = None
-    hidden: bool = False
-    code: str = GENERAL
-
-
-@dataclass
-class Layout:
-    """The layout of a sheet: columns before its first row, merged cells after its last."""
-
-    columns: list[Columns] = field(default_factory=list)
-    merged: bool = False
-    hidden_by_default: bool = False
-
-    def look(self, column: int) -> Columns | None:
-        """Return the layout of a column, counted from 0, or None if the sheet does not define it."""
-        return next((each for each in self.columns if each.first <= column <= each.last), None)
-
-    def hides(self, column: int) -> bool:
-        """Return whether Excel hides a column, counted from 0."""
-        found = self.look(column)
-        return self.hidden_by_default if found is None else found.hidden
 
 
 class _Handler:

@@ -10,7 +10,7 @@ from bms_flows.onboarding.faults.fault import Fault, ReadError
 from bms_flows.onboarding.reading import cells, column_evidence, headers, originals, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
-from bms_flows.onboarding.reading.parts import Layout, SheetPart
+from bms_flows.onboarding.reading.layout import Layout, SheetPart
 from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource

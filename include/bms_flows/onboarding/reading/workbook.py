@@ -13,19 +13,9 @@ from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
+from bms_flows.onboarding.reading.layout import GENERAL, TEXT, Layout, RawCell, RawRow, SheetPart
 from bms_flows.onboarding.reading.package import Package
-from bms_flows.onboarding.reading.parts import (
-    GENERAL,
-    TEXT,
-    Layout,
-    RawCell,
-    RawRow,
-    RowsPart,
-    SheetPart,
-    StringsPart,
-    StylesPart,
-    WorkbookPart,
-)
+from bms_flows.onboarding.reading.parts import RowsPart, StringsPart, StylesPart, WorkbookPart
 from bms_flows.onboarding.reading.sheet import Limits
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from openpyxl.styles.numbers import BUILTIN_FORMATS_REVERSE
 from openpyxl.utils import get_column_letter
 
-from bms_flows.onboarding.reading.parts import EXCELS_COLUMNS, GENERAL, TEXT, Columns, RawCell
+from bms_flows.onboarding.reading.layout import EXCELS_COLUMNS, GENERAL, TEXT, Columns, RawCell
 
 _MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

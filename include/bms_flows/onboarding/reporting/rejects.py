@@ -16,7 +16,7 @@ from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.column_evidence import remarks
 from bms_flows.onboarding.reading.encoding import decode
 from bms_flows.onboarding.reading.headers import is_report
-from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell
+from bms_flows.onboarding.reading.layout import TEXT, Layout, RawCell
 from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file

@@ -8,14 +8,7 @@ by name and year of birth.
 
 from collections.abc import Iterator, Sequence
 
-from bms_flows.onboarding.resources.contact import (
-    LOOSE_MAILBOX,
-    mailbox,
-    mobile,
-    person_name,
-    sent,
-    switch,
-)
+from bms_flows.onboarding.resources.contact import crm_identity, person_name, sent, switch
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
 
@@ -51,24 +44,8 @@ def consultant(region: str = "FR") -> Resource:
 def consultant_identity(resource: Resource) -> Identity:
     """Return the match rules of consultants."""
     birth = ("last_name", "first_name", "birth_year")
-    return Identity(
-        resource=resource.name,
-        scope=None,
-        keys=[
-            MatchRule(("email",), "if_fields_agree", "same_email_other_name", [mailbox]),
-            MatchRule(
-                ("phone_mobile_number",),
-                "if_fields_agree",
-                "same_phone_other_name",
-                [mobile(resource)],
-            ),
-            MatchRule(
-                birth, "never", "same_name_and_birth_year", [person_name, plain("birth_year")]
-            ),
-        ],
-        comparison_fields={"name": person_name},
-        possible_match_rules=[LOOSE_MAILBOX],
-    )
+    by_birth = [person_name, plain("birth_year")]
+    return crm_identity(resource, MatchRule(birth, "never", "same_name_and_birth_year", by_birth))
 
 
 SKILL: Sequence[tuple[str, Kind, str, str]] = (

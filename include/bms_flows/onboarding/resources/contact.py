@@ -57,24 +57,25 @@ def contact_identity(resource: Resource) -> Identity:
     """Return the match rules of contacts."""
     company = ("last_name", "first_name", "imported_company_name")
     client = ("last_name", "first_name", "id_client")
+    by_client = [person_name, plain("id_client")]
+    by_company = [person_name, plain("imported_company_name")]
+    return crm_identity(
+        resource,
+        MatchRule(client, "never", "same_name_and_company", by_client),
+        MatchRule(company, "never", "same_name_and_company", by_company),
+    )
+
+
+def crm_identity(resource: Resource, *by_name: MatchRule) -> Identity:
+    """Return rules that match by e-mail address, then by mobile phone; `by_name` are for a reviewer."""
+    phone = ("phone_mobile_number",)
     return Identity(
         resource=resource.name,
         scope=None,
         keys=[
             MatchRule(("email",), "if_fields_agree", "same_email_other_name", [mailbox]),
-            MatchRule(
-                ("phone_mobile_number",),
-                "if_fields_agree",
-                "same_phone_other_name",
-                [mobile(resource)],
-            ),
-            MatchRule(client, "never", "same_name_and_company", [person_name, plain("id_client")]),
-            MatchRule(
-                company,
-                "never",
-                "same_name_and_company",
-                [person_name, plain("imported_company_name")],
-            ),
+            MatchRule(phone, "if_fields_agree", "same_phone_other_name", [mobile(resource)]),
+            *by_name,
         ],
         comparison_fields={"name": person_name},
         possible_match_rules=[LOOSE_MAILBOX],
