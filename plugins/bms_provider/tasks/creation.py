@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 
-from bms_flows.onboarding import run as onboarding
+from bms_flows.onboarding import steps as onboarding
 from bms_flows.onboarding.run import OnboardingRun
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook

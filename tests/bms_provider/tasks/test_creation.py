@@ -20,7 +20,7 @@ from bms_flows.onboarding.inbox import archive
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import InvalidDecision
-from bms_flows.onboarding.run import RowsWaiting
+from bms_flows.onboarding.steps import RowsWaiting
 from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
 from bms_sandbox.serve import Sandbox
@@ -71,7 +71,7 @@ def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]
 def test_each_step_logs_its_service_statistics(
     warehouse: Engine, dropped: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="bms_flows.onboarding.run")
+    caplog.set_level("INFO", logger="bms_flows.onboarding.steps")
     with run(path=dropped):
         proposed = creation.plan("employee")
         entered = creation.enter("employee", proposed, NOBODY_ASKED)
