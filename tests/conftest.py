@@ -137,7 +137,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def migrated(postgres: str) -> str:
     """Name of a template database with the current schema."""
-    from bms_warehouse import database
+    from bms_warehouse import database, migration
 
     engine = database.connect(postgres, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
@@ -148,7 +148,7 @@ def migrated(postgres: str) -> str:
     if made:
         return "bms_template"
     template = database.connect(_named(postgres, "bms_template"))
-    database.migrate(template)
+    migration.migrate(template)
     template.dispose()
     return "bms_template"
 

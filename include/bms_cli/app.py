@@ -98,13 +98,13 @@ def migrate(
 
     Exits with 0 if the schema is up to date, otherwise with 1.
     """
-    from bms_warehouse import database
+    from bms_warehouse import migration
 
     with _warehouse(url) as warehouse:
         if not check:
-            database.migrate(warehouse)
-        current = database.current(warehouse)
-    required = database.head()
+            migration.migrate(warehouse)
+        current = migration.current(warehouse)
+    required = migration.head()
     if as_json:
         show_json({"revision": current, "required": required})
     else:

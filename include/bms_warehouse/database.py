@@ -1,27 +1,12 @@
-"""Warehouse engine and schema migration."""
+"""Warehouse engine and the database's clock."""
 
 from datetime import datetime
-from pathlib import Path
 
 import psycopg
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    make_url,
-    text,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 
 from bms_warehouse.errors import Cursor, unwrapped
-from bms_warehouse.tables.schema import SCHEMA
 
-MIGRATIONS = Path(__file__).with_name("migrations")
-VERSION_TABLE = "schema_version"
 SESSION = {
     "timezone": "UTC",
     # The session of a dead machine ends within two minutes and releases its locks; by the system's
@@ -32,7 +17,6 @@ SESSION = {
     # The session of a suspended process ends in the middle of its transaction.
     "idle_in_transaction_session_timeout": "10min",
 }
-_MIGRATION_LOCK = 0x626D73  # "bms"; serializes migrations
 
 
 def connect(uri: str, **options: object) -> Engine:
@@ -75,37 +59,3 @@ def now(engine: Engine) -> datetime:
     """Return the database's time."""
     with engine.connect() as connection:
         return clock(connection)
-
-
-def _config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    return config
-
-
-def head() -> str:
-    """Return the revision that this code needs."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
-    if revision is None:
-        raise RuntimeError(f"no migration found in {MIGRATIONS}")
-    return revision
-
-
-def current(engine: Engine) -> str | None:
-    """Return the revision of the warehouse, None before the first migration."""
-    with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection,
-            opts={"version_table": VERSION_TABLE, "version_table_schema": SCHEMA},
-        )
-        return context.get_current_revision()
-
-
-def migrate(engine: Engine) -> str:
-    """Migrate the schema in one transaction and return its revision; idempotent."""
-    with engine.begin() as connection:
-        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        connection.execute(text(f"create schema if not exists {SCHEMA}"))
-        command.upgrade(_config(connection), "head")
-    return head()

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_cli.app import main
-from bms_warehouse import database
+from bms_warehouse import database, migration
 
 NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
 COMMANDS = {
@@ -37,7 +37,7 @@ def test_migrate_creates_the_schema_and_check_compares_it(
 ) -> None:
     with warehouse.begin() as connection:
         connection.execute(text("drop schema bms cascade; drop schema bms_private cascade"))
-    head = database.head()
+    head = migration.head()
     check = ("migrate", "--check", "--url", warehouse_uri)
     assert result(*check) == (1, {"revision": None, "required": head})
     assert result("migrate", "--url", warehouse_uri) == (0, {"revision": head, "required": head})

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.schema import SetColumnComment
 
-from bms_warehouse import database
+from bms_warehouse import database, migration
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 
 CATALOG = text("""
@@ -71,7 +71,7 @@ def test_migrations_produce_the_declared_tables(warehouse: Engine, declared: Eng
 
 
 def test_repeated_migration_changes_nothing(warehouse: Engine) -> None:
-    assert database.migrate(warehouse) == database.current(warehouse) == database.head()
+    assert migration.migrate(warehouse) == migration.current(warehouse) == migration.head()
 
 
 def test_every_table_view_and_column_has_a_comment(warehouse: Engine) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 import psycopg
 from sqlalchemy import make_url
 
-from bms_warehouse import database
+from bms_warehouse import database, migration
 from stack.postgres import Postgres
 from stack.processes import Children, until
 
@@ -31,7 +31,7 @@ class WarehouseServer:
         self._made = 0
         self._execute("create database bms_template")
         template = database.connect(self._named("bms_template"))
-        database.migrate(template)
+        migration.migrate(template)
         template.dispose()
 
     def warehouse(self, like: str | None = None, tables: str = "pg_default") -> str:

@@ -1,12 +1,13 @@
 """History of an entity's loads in the warehouse, for plans and checks."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
+from importlib import import_module
 from zoneinfo import ZoneInfo
 
-from holidays import country_holidays
 from sqlalchemy import Connection, func, select
 
 from bms_flows.invoices.lookback import ReadDay
@@ -86,15 +87,21 @@ def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> 
     return {name for names in accepted for name in names}
 
 
-def holidays(country: str, days: Collection[date]) -> Collection[date]:
-    """Return a country's public holidays around `days`."""
-    years = range(min(days).year - 1, max(days).year + 1)
-    return {day for year in years for day in _year(country, year)}
+@dataclass(frozen=True)
+class Holidays:
+    """The public holidays of a country; `day in holidays` computes a year when first asked."""
+
+    country: str
+    """ISO code."""
+
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, date) and day in _year(self.country, day.year)
 
 
 @cache
 def _year(country: str, year: int) -> frozenset[date]:
-    return frozenset(country_holidays(country, years=year))
+    # Few loads ask: the import takes as long as a day's extraction.
+    return frozenset(import_module("holidays").country_holidays(country, years=year))
 
 
 def read_days(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[ReadDay]:

@@ -81,7 +81,7 @@ async def review_load(
     loader.merge()
     days = transform.totals.days
     known = history.load_history(committed, unit, days, settings.time_zone)
-    holidays = history.holidays(settings.holidays, days)
+    holidays = history.Holidays(settings.holidays)
     not_accepted = quarantine.not_accepted(
         committed, transform.invalid_rows, resource=RESOURCE, id_entity=unit.id_entity
     )

@@ -7,7 +7,7 @@ were few, are not violations again.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from statistics import median
@@ -114,7 +114,7 @@ def validate(
     found: LoadSummary,
     history: History,
     *,
-    holidays: Collection[date],
+    holidays: Container[date],
     today: date,
     tolerance: Tolerance,
 ) -> list[Violation]:
@@ -164,14 +164,16 @@ def _missing_invoices(
 def _low_counts(
     found: LoadSummary,
     history: History,
-    holidays: Collection[date],
+    holidays: Container[date],
     today: date,
     tolerance: Tolerance,
 ) -> Iterator[Violation]:
     """Yield days with far fewer invoices than usual, unless the count was published or confirmed."""
     for day, invoices in sorted(found.days.items()):
+        if invoices >= history.days.get(day, math.inf):
+            continue
         usual = usual_count(day, history.days, holidays)
-        if usual is None or invoices >= history.days.get(day, math.inf):
+        if usual is None:
             continue
         if any(
             invoices >= held.invoices and today - held.read_on >= CONFIRMED
@@ -195,7 +197,7 @@ def _currency_changes(
             yield Violation("currency_gone", currency, frozenset(days))
 
 
-def empty_last_day(found: LoadSummary, holidays: Collection[date]) -> date | None:
+def empty_last_day(found: LoadSummary, holidays: Container[date]) -> date | None:
     """Return the latest working day that ends a window if all such days are empty, else None.
 
     This is the sign of a service that excludes end_date from the range although the setting
@@ -204,12 +206,13 @@ def empty_last_day(found: LoadSummary, holidays: Collection[date]) -> date | Non
     ends = [
         each.window.end
         for each in found.windows
-        if each.window.end in found.days
-        and each.window.end.weekday() < SATURDAY
-        and each.window.end not in holidays
+        if each.window.end in found.days and each.window.end.weekday() < SATURDAY
     ]
-    returned = any(found.days[day] or day in found.invalid for day in ends)
-    return None if returned else max(ends, default=None)
+    returned = {day for day in ends if found.days[day] or day in found.invalid}
+    if returned == {*ends}:
+        return None
+    working = [day for day in ends if day not in holidays]
+    return None if returned.intersection(working) else max(working, default=None)
 
 
 def contains_day(day: date, dates: Iterable[str | None], zone: str) -> bool:
@@ -224,16 +227,17 @@ def contains_day(day: date, dates: Iterable[str | None], zone: str) -> bool:
     return any(matches(given) for given in dates)
 
 
-def usual_count(day: date, history: Mapping[date, int], holidays: Collection[date]) -> float | None:
+def usual_count(day: date, history: Mapping[date, int], holidays: Container[date]) -> float | None:
     """Return the usual count of a weekday: the median of the latest eight published working days.
 
     The search goes back up to sixteen weeks. Returns None for a weekend or holiday, and if fewer
     than eight days are found.
     """
-    if day.weekday() >= SATURDAY or day in holidays:
-        return None
     before = [day - 7 * week * DAY for week in range(1, HISTORY_WEEKS + 1)]
-    working = [history[each] for each in before if each in history and each not in holidays]
+    known = [each for each in before if each in history]
+    if day.weekday() >= SATURDAY or len(known) < USUAL_WEEKS or day in holidays:
+        return None
+    working = [history[each] for each in known if each not in holidays]
     return median(working[:USUAL_WEEKS]) if len(working) >= USUAL_WEEKS else None
 
 

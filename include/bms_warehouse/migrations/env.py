@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from bms_warehouse.database import VERSION_TABLE
+from bms_warehouse.migration import VERSION_TABLE
 from bms_warehouse.tables import METADATA
 from bms_warehouse.tables.schema import SCHEMA
 
