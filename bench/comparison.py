@@ -1,22 +1,20 @@
 """Benchmark of loads compared with their ceilings and with dlt, pandas and Singer; writes Markdown.
 
-    python -m bench.comparison [--quick | --full] [--repeat 3] [--minutes 15]
+    python -m bench.comparison [--quick | --full] [--repeat 3] [--minutes 15] [--cases TEXT]
 
-Loads invoices, and contacts at page size 100, into one PostgreSQL, from one sandbox: a first load, and a
-second with nothing changed. A round measures, each in a separate process: the ceilings (the
-fastest counts), our load twice, the ceiling of its second run, and the peers' first loads. Slow
-peers run only in the last round; so do second loads, where the first took less than 40 s. Without
-latency peers run once, without their second loads. `--full` runs everything and takes an hour. After
-each load rows and sums are compared with the ceiling's. Ratios are taken within a round. No peer and
-no round starts after the given minutes.
+Loads invoices of two row shapes, with one and with seven days per request, and contacts with pages
+of 100 and of 1,000, into one PostgreSQL. A round measures, each in a separate process: the ceilings
+(the fastest counts), our first load, our load with nothing changed and with 1 % changed, the ceiling
+of these two, and the peers' first loads. `--full` runs the slow peers, too, and second loads.
+After each load rows and sums are compared with the ceiling's. Ratios are taken within a round. No
+peer and no case starts after the given minutes. `--cases` selects cases by a part of their names.
 """
 
 import argparse
-import json
-import os
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
@@ -24,16 +22,31 @@ from typing import Any
 import psycopg
 
 from bench import comparison_report as report
-from bench.comparison_report import AGAIN, CEILING, FIRST, OURS, SCAN, Found, Measure, Peer
+from bench.comparison_report import (
+    AGAIN,
+    CEILING,
+    COMPARE,
+    FIRST,
+    ONE_PERCENT,
+    OURS,
+    Case,
+    Found,
+    Measure,
+    Peer,
+)
 from bms_sandbox.serve import Sandbox, running
-from tests.support.measurement import PROJECT, cpu_seconds, load_average, measured
+from tests.support.measurement import (
+    PROJECT,
+    load_average,
+    measured,
+    run_measured,
+    tree_cpu_seconds,
+)
 from tests.support.virtual_environment import python_of
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 TODAY = date(2026, 4, 1)
-VARIANTS = {"contacts": ("merge", "arrow", "once"), "invoices": ("merge", "arrow", "once", "lanes")}
-AGAIN_BELOW = 40
-"""Seconds of a peer's first load, beyond which its second is spared."""
+VARIANTS = ("one", "two", "batches")
 SUMS = {
     "invoices": (
         "select count(*), count(distinct id_invoice), sum(id_invoice), sum(length(client_name)), "
@@ -45,17 +58,30 @@ SUMS = {
     ),
 }
 OUR_TABLES = {"invoices": "bms.client_invoice", "contacts": "bms.contact"}
+UNITS = {"invoices": "invoices_unit", "contacts": "mirror_unit"}
+EDITS = {
+    "invoices": "update bms.client_invoice set _row_hash = '' where id_invoice % 100 = 1",
+    "contacts": "update bms.contact set _row_hash = '', _list_hash = '' where id % 100 = 1",
+}
+"""As if the service had changed one row in a hundred."""
 PEER_TABLES = {"invoices": "peer.client_invoice", "contacts": "peer.contact"}
 PEERS = (
     Peer("dlt, on Arrow", "dlt", "dlt_pipeline", "arrow"),
-    Peer("dlt, tuned", "dlt", "dlt_pipeline", "tuned"),
+    Peer("dlt, tuned", "dlt", "dlt_pipeline", "tuned", slow=True),
     Peer("requests, pandas to_sql", "pandas", "pandas_loop", "default", slow=True),
     Peer("dlt, its defaults", "dlt", "dlt_pipeline", "default", slow=True),
     Peer("Singer tap and target", "singer", "singer_pipe", "default", slow=True),
 )
-WITHOUT_LATENCY = PEERS[:3]
-LATENCIES = (0.02, 0.0)
-WORKS = ("contacts", "invoices")
+CASES = [
+    *(
+        Case("invoices", shape, step, latency)
+        for latency in (0.02, 0.0)
+        for shape in ("filled", "sparse")
+        for step in (1, 7)
+    ),
+    Case("invoices", "filled", 7, 0.02, in_flight=1),
+    *(Case("contacts", "", step, latency) for latency in (0.02, 0.0) for step in (100, 1000)),
+]
 
 
 class WrongRows(RuntimeError):
@@ -64,123 +90,150 @@ class WrongRows(RuntimeError):
 
 @dataclass
 class Course:
-    """One sandbox, one PostgreSQL, and what was measured on them."""
+    """The sandboxes by row shape, one PostgreSQL, and what was measured on them."""
 
     here: WarehouseServer
-    sandbox: Sandbox
+    sandboxes: dict[str, Sandbox]
     days: int
     until: float
     full: bool = False
-    """Whether slow peers and second loads are measured in every round."""
+    """Whether slow peers and peers' second loads are measured."""
     found: Found = field(default_factory=list)
-    expected: dict[str, Any] = field(default_factory=dict)
+    expected: dict[tuple[str, str], Any] = field(default_factory=dict)
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    @property
-    def _span(self) -> tuple[object, ...]:
-        return ("--first", TODAY - timedelta(days=self.days), "--days", self.days)
+    def take(
+        self, case: Case, uri: str, run: Callable[[], dict[str, Any]], **label: Any
+    ) -> Measure:
+        """Run a script; store its output, and the CPU time of PostgreSQL and of the sandbox."""
+        process = self.sandboxes[case.shape].process
+        assert process is not None
+        with psycopg.connect(uri, autocommit=True) as connection:
+            connection.execute("checkpoint")
+            wal = "select pg_current_wal_lsn() - '0/0'::pg_lsn"
+            [(before,)] = connection.execute(wal).fetchall()
+            cpu = {pid: tree_cpu_seconds(pid) for pid in (self.here.pid, process.pid)}
+            load, output = load_average(), run()
+            [(after,)] = connection.execute(wal).fetchall()
+        cpu = {pid: tree_cpu_seconds(pid) - each for pid, each in cpu.items()}
+        return Measure(
+            case=case,
+            **label,
+            process=output["process"],
+            seconds=output["seconds"],
+            cpu=output["cpu"],
+            server_cpu=cpu[self.here.pid],
+            wal=float(after - before),
+            peak=output["peak"],
+            requests=output.get("requests", 0),
+            sandbox=cpu[process.pid] / output["process"],
+            load=load,
+        )
 
-    def take(self, run: Callable[[], dict[str, Any]], **label: Any) -> Measure:
-        """Run a script; store its output and the sandbox's CPU time."""
-        pid = self.sandbox.process.pid if self.sandbox.process else os.getpid()
-        before, load = cpu_seconds(pid), load_average()
-        output = run()
-        busy = (cpu_seconds(pid) - before) / output["seconds"]
-        return Measure(**label, **_some(output), sandbox=busy, load=load)
-
-    def ceilings(self, work: str, label: dict[str, Any]) -> None:
+    def ceilings(self, case: Case, label: dict[str, Any]) -> None:
         """Measure each variant; keep the fastest."""
         taken = []
-        for variant in VARIANTS[work]:
+        for variant in VARIANTS:
             bare = self.here.warehouse()
-            run = self._script(f"ceiling_{work}", work, bare, "--variant", variant)
-            taken.append(self.take(run, **label, what=FIRST, who=CEILING))
-            self.expected[work] = _sums(bare, work, "ceiling")
+            run = self._ceiling(case, bare, variant)
+            taken.append(self.take(case, bare, run, **label, what=FIRST, who=CEILING))
+            self.expected[case.work, case.shape] = _sums(bare, case.work, "ceiling")
             self.here.drop(bare)
-        self.found.append(min(taken, key=lambda measure: measure.seconds))
+        self.found.append(min(taken, key=lambda measure: measure.process))
 
-    def ours(self, work: str, label: dict[str, Any]) -> None:
-        """Measure our first load, our second, and what the second can't do without."""
+    def ours(self, case: Case, label: dict[str, Any]) -> None:
+        """Measure our loads, and what the later loads cannot do without."""
         full = self.here.warehouse()
         root = (self.here.folder / full.rpartition("/")[2].partition("?")[0]).as_uri()
-        unit = {"invoices": "invoices_unit", "contacts": "mirror_unit"}[work]
-        run = self._script(unit, work, full, root)
-        for what in (FIRST, AGAIN):
-            self.found.append(self.take(run, **label, what=what, who=OURS))
-            self._same(full, work, OUR_TABLES[work], OURS)
-        run = self._script(f"ceiling_{work}", work, full, "--variant", "scan")
-        self.found.append(self.take(run, **label, what=AGAIN, who=SCAN))
+        script, url = UNITS[case.work], self.sandboxes[case.shape].url
+        for what in (FIRST, AGAIN, ONE_PERCENT):
+            if what == ONE_PERCENT:
+                with psycopg.connect(full) as connection:
+                    connection.execute(EDITS[case.work].encode())
+            self.found.append(
+                self.take(
+                    case,
+                    full,
+                    lambda: measured(script, url, full, root, *self._size(case)),
+                    **label,
+                    what=what,
+                    who=OURS,
+                )
+            )
+            self._same(full, case, OUR_TABLES[case.work], OURS)
+        compare = self._ceiling(case, full, "compare")
+        taken = self.take(case, full, compare, **label, what=AGAIN, who=COMPARE)
+        self.found += [taken, taken._replace(what=ONE_PERCENT)]
         self.here.drop(full)
 
-    def peer(self, peer: Peer, work: str, label: dict[str, Any], *, again: bool) -> None:
-        """Measure a peer's first load, and its second where that is wanted and affordable."""
+    def peer(self, peer: Peer, case: Case, label: dict[str, Any]) -> None:
+        """Measure a peer's first load, and with `full` its second."""
         base = self.here.warehouse()
-        folder = self.here.folder / f"{peer.script}-{peer.variant}-{work}-{time.monotonic_ns()}"
+        folder = self.here.folder / f"{peer.script}-{peer.variant}-{time.monotonic_ns()}"
         folder.mkdir()
         command = [python_of(peer.lock), PROJECT / "bench" / "peers" / f"{peer.script}.py"]
-        command += [work, self.sandbox.url, base, folder, "--variant", peer.variant, *self._span]
-        for what in (FIRST, AGAIN):
+        command += [case.work, self.sandboxes[case.shape].url, base, folder]
+        command += ["--variant", peer.variant, *self._size(case)]
+        for what in (FIRST, AGAIN) if self.full else (FIRST,):
             try:
-                taken = self.take(lambda: _output(command), **label, what=what, who=peer.name)
-                self._same(base, work, PEER_TABLES[work], peer.name)
+                taken = self.take(
+                    case, base, lambda: run_measured(command), **label, what=what, who=peer.name
+                )
+                self._same(base, case, PEER_TABLES[case.work], peer.name)
             except (subprocess.CalledProcessError, WrongRows) as error:
-                self.failed[peer.name, work] = str(error)
+                self.failed[peer.name, case.work] = str(error)
                 break
             self.found.append(taken)
-            if not again or (taken.seconds > AGAIN_BELOW and not self.full):
-                break
         self.here.drop(base)
 
-    def round(self, number: int, latency: float, *, last: bool) -> None:
-        """Measure everything once."""
-        self.sandbox.set_latency(latency)
-        for work in WORKS:
-            label = {"work": work, "latency": latency, "round": number}
-            self.ceilings(work, label)
-            self.ours(work, label)
-        if self.full:
-            peers = list(PEERS)
-        elif latency:
-            peers = [peer for peer in PEERS if last or not peer.slow]
-        else:
-            peers = [peer for peer in WITHOUT_LATENCY if last]
-        again = self.full or (last and latency > 0)
-        for peer in peers:
-            for work in WORKS:
-                label = {"work": work, "latency": latency, "round": number}
-                if (peer.name, work) not in self.failed and time.monotonic() < self.until:
-                    self.peer(peer, work, label, again=again)
+    def round(self, case: Case, number: int) -> None:
+        """Measure everything of a case once."""
+        self.sandboxes[case.shape].set_latency(case.latency)
+        label = {"round": number}
+        self.ceilings(case, label)
+        self.ours(case, label)
+        for peer in PEERS:
+            wanted = (self.full or not peer.slow) and (peer.name, case.work) not in self.failed
+            if wanted and time.monotonic() < self.until:
+                self.peer(peer, case, label)
 
-    def warm_up(self) -> None:
+    def warm_up(self, case: Case) -> None:
         """Load once, unmeasured: the sandbox renders its rows when first asked, Python compiles."""
-        for work in WORKS:
-            self.ours(work, {"work": work, "latency": 0.0, "round": 0})
+        self.round(case, 0)
         self.found.clear()
 
-    def _script(self, script: str, work: str, *given: object) -> Callable[[], dict[str, Any]]:
-        span = self._span if work == "invoices" else ()
-        return lambda: measured(script, self.sandbox.url, *given, *span)
+    def _ceiling(self, case: Case, uri: str, variant: str) -> Callable[[], dict[str, Any]]:
+        url, size = self.sandboxes[case.shape].url, self._size(case)
+        return lambda: measured("ceiling", case.work, url, uri, "--variant", variant, *size)
 
-    def _same(self, uri: str, work: str, table: str, who: str) -> None:
-        found, expected = _sums(uri, work, table), self.expected.get(work)
+    def _size(self, case: Case) -> tuple[object, ...]:
+        if case.work == "contacts":
+            return ("--page-size", case.step)
+        span = ("--first", TODAY - timedelta(days=self.days), "--days", self.days)
+        return (*span, "--window", case.step, "--in-flight", case.in_flight)
+
+    def _same(self, uri: str, case: Case, table: str, who: str) -> None:
+        found = _sums(uri, case.work, table)
+        expected = self.expected.get((case.work, case.shape))
         if expected and found != expected:
             raise WrongRows(f"{who}: {found}, and the ceiling {expected}")
-
-
-def _some(output: dict[str, Any]) -> dict[str, float]:
-    return {name: float(output[name]) for name in ("seconds", "cpu", "peak")}
-
-
-def _output(command: list[object]) -> dict[str, Any]:
-    done = subprocess.run(  # noqa: S603 - our own scripts
-        list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True, cwd=PROJECT
-    )
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]  # an object, by every script
 
 
 def _sums(uri: str, work: str, table: str) -> Any:
     with psycopg.connect(uri) as connection:
         return connection.execute(f"{SUMS[work]} {table}".encode()).fetchone()
+
+
+def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
+    """Return the options of the sandbox of each row shape; contacts have the shape ''."""
+    common = ("--fast", "--entities", "1", "--employees", "1", "--consultants", "0")
+    common += ("--today", TODAY.isoformat())
+    flat = (*common, "--flat", "--invoices-per-day", "1000", "--contacts", "0")
+    return {
+        "filled": (*flat, "--shape", "filled"),
+        "sparse": (*flat, "--shape", "sparse", "--dialect", "nulls=absent"),
+        "": (*common, "--invoices-per-day", "0", "--contacts", str(contacts)),
+    }
 
 
 def main() -> None:
@@ -189,38 +242,37 @@ def main() -> None:
     options.add_argument(
         "--quick", action="store_true", help="30 days, 10,000 contacts, stored below .local/bench"
     )
-    options.add_argument("--full", action="store_true", help="slow peers, too, in every round")
+    options.add_argument("--full", action="store_true", help="slow peers and second loads, too")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--minutes", type=float, help="15, and 120 for --full")
+    options.add_argument("--minutes", type=float, help="60, and 240 for --full")
+    options.add_argument("--cases", default="", help="only cases whose name contains this")
     options.add_argument("--name", default=f"{date.today():%Y-%m-%d}")  # noqa: DTZ011 - a heading
     given = options.parse_args()
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
     into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"
+    cases = [case for case in CASES if given.cases in case.name]
     for peer in PEERS:
-        python_of(peer.lock)
-    minutes = given.minutes or (120 if given.full else 15)
+        if given.full or not peer.slow:
+            python_of(peer.lock)
+    minutes = given.minutes or (240 if given.full else 60)
     started = time.monotonic()
-    volume = ("--flat", "--invoices-per-day", "1000", "--entities", "1", "--employees", "1")
-    contacts_only = (
-        "--contacts",
-        str(contacts),
-        "--consultants",
-        "0",
-        "--today",
-        TODAY.isoformat(),
-    )
-    with (
-        warehouse_server() as here,
-        running(options=("--fast", *volume, *contacts_only)) as sandbox,
-    ):
-        course = Course(here, sandbox, days, started + 60 * minutes, given.full)
-        course.warm_up()
-        rounds = [(at, number) for at in LATENCIES for number in range(1, given.repeat + 1)]
-        for latency, number in rounds:
-            if time.monotonic() < course.until:
-                course.round(number, latency, last=number == given.repeat)
-                size = report.Size(days, contacts, (time.monotonic() - started) / 60)
-                text = report.write(into, given.name, course.found, PEERS, size, course.failed)
+    with ExitStack() as stack:
+        here = stack.enter_context(warehouse_server())
+        shapes = {case.shape for case in cases}
+        sandboxes = {
+            shape: stack.enter_context(running(options=options))
+            for shape, options in _sandboxes(contacts).items()
+            if shape in shapes
+        }
+        course = Course(here, sandboxes, days, started + 60 * minutes, given.full)
+        for case in {(case.work, case.shape): case for case in cases}.values():
+            course.warm_up(case)
+        for number in range(1, given.repeat + 1):
+            for case in cases:
+                if time.monotonic() < course.until:
+                    course.round(case, number)
+                    size = report.Size(days, contacts, (time.monotonic() - started) / 60)
+                    text = report.write(into, given.name, course.found, PEERS, size, course.failed)
     print(text)
 
 

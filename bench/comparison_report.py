@@ -11,11 +11,32 @@ from bench.bars import SHADES, Bar, draw
 from tests.support.published import stamp
 from tests.support.virtual_environment import versions_of
 
-OURS, CEILING, SCAN = "bms-airflow", "ceiling", "ceiling: decode and scan"
-FIRST, AGAIN = "first load", "second, nothing changed"
+OURS, CEILING, COMPARE = "bms-airflow", "ceiling", "ceiling: fetch, split, compare"
+FIRST, AGAIN, ONE_PERCENT = "first load", "nothing changed", "1 % changed"
 REQUIREMENTS = Path(__file__).parent / "peers" / "requirements"
 VOID = 0.7
 """Share of a core above which the sandbox itself was measured."""
+
+
+class Case(NamedTuple):
+    """What is loaded: rows of a shape, days or rows per request (`step`), seconds per request."""
+
+    work: str
+    shape: str
+    step: int
+    latency: float
+    in_flight: int = 16
+
+    @property
+    def name(self) -> str:
+        """The heading of the case."""
+        if self.work == "contacts":
+            what = f"contacts, pages of {self.step:,}"
+        else:
+            days = "one day" if self.step == 1 else f"{self.step} days"
+            what = f"invoices, {self.shape} rows, {days} per request"
+        alone = ", one request at a time" if self.in_flight == 1 else ""
+        return f"{what}, {self.latency * 1000:.0f} ms latency{alone}"
 
 
 class Peer(NamedTuple):
@@ -34,16 +55,21 @@ class Peer(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """One load by one of them; `sandbox` in cores, `load` on average of the minute before."""
+    """One load; CPU in seconds, `wal` and `peak` in bytes, `sandbox` in cores, `load` before it."""
 
-    work: str
-    latency: float
+    case: Case
     round: int
     what: str
     who: str
+    process: float
+    """Seconds from the process's start to its exit."""
     seconds: float
+    """Seconds in the load, without imports."""
     cpu: float
+    server_cpu: float
+    wal: float
     peak: float
+    requests: int
     sandbox: float
     load: float
 
@@ -55,13 +81,9 @@ class Size(NamedTuple):
     contacts: int
     minutes: float
 
-    @property
-    def works(self) -> dict[str, tuple[str, int]]:
-        """Each work as a heading has it, and its rows."""
-        return {
-            "contacts": (f"{self.contacts:,} contacts", self.contacts),
-            "invoices": (f"Invoices: {self.days} days of 1,000", 1000 * self.days),
-        }
+    def rows(self, case: Case) -> int:
+        """Return the number of rows of a case."""
+        return self.contacts if case.work == "contacts" else 1000 * self.days
 
 
 Found = list[Measure]
@@ -107,12 +129,10 @@ def text(
     heading = f"# Loads compared with their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
     parts = [heading, made, PLOT.format(name=name), NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
-    for latency in sorted({each.latency for each in found}, reverse=True):
-        for work, (title, rows) in size.works.items():
-            some = [each for each in found if (each.work, each.latency) == (work, latency)]
-            if some:
-                parts.append(f"## {title}, {latency * 1000:.0f} ms latency")
-                parts += [table(some, what, peers, rows) for what in (FIRST, AGAIN)]
+    for case in dict.fromkeys(each.case for each in found):
+        some = [each for each in found if each.case == case]
+        parts.append(f"## {size.rows(case):,} {case.name}")
+        parts.append(table(some, peers))
     return "\n\n".join(parts) + "\n"
 
 
@@ -127,56 +147,62 @@ BUSY = (
 )
 NOTES = """\
 Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others send one request
-after another, by design. Ours and the ceiling read contacts twice, and assigned contacts once more, for agreement; peers read them once. A ceiling
-fetches, decodes, COPYs and merges, and does nothing else: the fastest of several variants. Only ours stores versions, raw
-responses and Parquet files, and quarantines invalid rows; dlt and pandas store amounts in double precision here. Seconds and CPU seconds (of the
-loading processes, not of PostgreSQL) are without imports, but with the processes' start for Singer; memory is VmHWM of the largest process.
-Rows, sums of ids and amounts, and lengths of names were equal after every load. Ratios are to ours of the same round: median and range.
-Where the sandbox used more than 70 % of a core the row is *void*: the sandbox itself was measured."""
+after another, by design. The ceiling splits responses into JSON values and COPYs them undecoded, merges once, and does
+nothing else; the fastest of three variants counts. It reads contacts once; ours reads them twice, and assigned contacts once
+more, for agreement; peers read them once. Only ours stores versions, raw responses and Parquet files, and quarantines
+invalid rows; dlt and pandas store amounts in double precision here. `s` is from the process's start to its exit, `s in the
+load` without imports; bytecode is compiled for everyone. CPU seconds are of the loading processes, imports included, and of
+PostgreSQL; memory is VmHWM of the largest process. Rows, sums of ids and amounts, and lengths of names were equal after
+every load. Ratios are to the ceiling of the same round, medians: on a busy machine the ratio of CPU seconds is worth more
+than the ratio of seconds. Where the sandbox used more than 70 % of a core the row is *void*: the sandbox itself was measured."""
+COLUMNS = (
+    ("s", lambda each: each.process, "{:.1f}"),
+    ("s in the load", lambda each: each.seconds, "{:.1f}"),
+    ("CPU s", lambda each: each.cpu, "{:.1f}"),
+    ("PostgreSQL's CPU s", lambda each: each.server_cpu, "{:.1f}"),
+    ("WAL MB", lambda each: each.wal / 1e6, "{:.0f}"),
+    ("peak MB", lambda each: each.peak / 1e6, "{:.0f}"),
+    ("requests", lambda each: each.requests, "{:,.0f}"),
+    ("sandbox's CPU", lambda each: each.sandbox, "{:.0%}"),
+)
 
 
-def table(found: Found, what: str, peers: Sequence[Peer], rows: int) -> str:
-    """Return the measures of one load, ours first."""
-    lines = [
-        f"| {what} | s | CPU s | rows/s | peak MB | sandbox's CPU | runs | ratio to ours | range |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    ours = {each.round: each.seconds for each in found if (each.who, each.what) == (OURS, what)}
-    for who in (CEILING, SCAN, OURS, *(peer.name for peer in peers)):
-        some = [each for each in found if (each.who, each.what) == (who, what)]
-        if not some:
-            continue
-        seconds, cpu = median(each.seconds for each in some), median(each.cpu for each in some)
-        ratios = [each.seconds / ours[each.round] for each in some]
-        busy = max(each.sandbox for each in some)
-        spread = (
-            f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 and who != OURS else ""
-        )
-        lines.append(
-            f"| {who} | {seconds:.1f} | {cpu:.1f} | {rows / seconds:,.0f} "
-            f"| {max(each.peak for each in some) / 1e6:.0f} "
-            f"| {busy:.0%}{', void' if busy > VOID else ''} "
-            f"| {len(some)} | {median(ratios):.2f} | {spread} |"
-        )
-    measured = {each.who for each in found if each.what == what}
-    spared = [peer.name for peer in peers if peer.name not in measured]
-    return "\n".join(lines) + (f"\n\nNot measured: {'; '.join(spared)}." if spared else "")
+def table(found: Found, peers: Sequence[Peer]) -> str:
+    """Return the measures of one case: medians, and ratios to the ceiling."""
+    heads = ["load", "by", *(name for name, _, _ in COLUMNS), "runs", "ratio", "ratio of CPU"]
+    lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
+    bases = {(each.what, each.round): each for each in found if each.who in (CEILING, COMPARE)}
+    for what in (FIRST, AGAIN, ONE_PERCENT):
+        for who in (CEILING, COMPARE, OURS, *(peer.name for peer in peers)):
+            some = [each for each in found if (each.who, each.what) == (who, what)]
+            if not some:
+                continue
+            cells = [form.format(median(map(value, some))) for _, value, form in COLUMNS]
+            if max(each.sandbox for each in some) > VOID:
+                cells[-1] += ", void"
+            base = [bases[each.what, each.round] for each in some]
+            pairs = list(zip(some, base, strict=True))
+            cells.append(f"{len(some)}")
+            cells.append(f"{median(one.process / other.process for one, other in pairs):.2f}")
+            cells.append(f"{median(one.cpu / other.cpu for one, other in pairs):.2f}")
+            lines.append(f"| {what} | {who} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def panels(found: Found, peers: Sequence[Peer], size: Size) -> list[tuple[str, list[Bar]]]:
     """Return the first loads with the most latency as bars."""
-    latency = max(each.latency for each in found)
+    latency = max(each.case.latency for each in found)
     drawn = []
-    for work, (title, _) in size.works.items():
+    for case in dict.fromkeys(each.case for each in found if each.case.latency == latency):
         bars = []
         for who in (CEILING, OURS, *(peer.name for peer in peers)):
             some = [
-                each.seconds
+                each.process
                 for each in found
-                if (each.work, each.latency, each.what, each.who) == (work, latency, FIRST, who)
+                if (each.case, each.what, each.who) == (case, FIRST, who)
             ]
             if some:
                 kind = {CEILING: "ceiling", OURS: "ours"}.get(who, "peer")
                 bars.append(Bar(who, median(some), kind))
-        drawn.append((f"{title}: first load, {latency * 1000:.0f} ms a request", bars))
+        drawn.append((f"{size.rows(case):,} {case.name}: seconds of a first load", bars))
     return drawn

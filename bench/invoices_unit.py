@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from upath import UPath
 
 from bms.client import Client
+from bms.counters import Counters
 from bms.settings import ClientSettings
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit, split_into_units
@@ -46,25 +47,27 @@ def main() -> None:
     asked = Window(given.first, given.first + timedelta(days=given.days - 1))
     counts = dict.fromkeys(COUNTS, 0)
     peaks: list[int] = []
+    counters = Counters()
 
     def extract(unit: Unit) -> None:
         step = Step("invoice_extraction", given.run, "extract", 1, unit.span.start, unit.span.end)
-        work = extract_unit(Client(client), flow, unit, step, language="FR")
+        reader = Client(client, counters=counters)
+        work = extract_unit(reader, flow, unit, step, language="FR")
         manifest = asyncio.run(work)
         for name in COUNTS:
             counts[name] += manifest[name]
         peaks.append(peak_memory())
 
-    started, worked = time.perf_counter(), time.process_time()
+    started = time.perf_counter()
     for unit in split_into_units(1, [asked], unit_days=flow.settings.unit_days):
         extract(unit)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
+    seconds = time.perf_counter() - started
     engine.dispose()
     print(
         json.dumps(
             {
                 "seconds": seconds,
-                "cpu": cpu,
+                "requests": counters.requests,
                 "peak": peaks[-1],
                 "peaks": peaks,
                 **counts,

@@ -18,6 +18,7 @@ def load(task: Task) -> None:
     tap, target = task.folder / "tap.json", task.folder / "target.json"
     first = task.first.isoformat()
     asked = {"work": task.work, "url": task.url, "first": first, "days": task.days}
+    asked |= {"window": task.window, "page_size": task.page_size}
     tap.write_text(json.dumps(asked))
     address = task.database.replace("postgresql:", "postgresql+psycopg:")
     config = {"sqlalchemy_url": address, "default_target_schema": SCHEMA, "use_copy": True}

@@ -124,6 +124,8 @@ class BmsTap(Tap):
         th.Property("url", th.StringType, required=True),
         th.Property("first", th.DateType, required=True),
         th.Property("days", th.IntegerType, required=True),
+        th.Property("window", th.IntegerType, required=True),
+        th.Property("page_size", th.IntegerType, required=True),
     ).to_dict()
 
     def discover_streams(self) -> Iterable[Stream]:
@@ -137,6 +139,8 @@ class BmsTap(Tap):
             variant="",
             first=date.fromisoformat(config["first"]),
             days=config["days"],
+            window=config["window"],
+            page_size=config["page_size"],
             in_flight=1,
         )
         return [{"contacts": Contacts, "invoices": Invoices}[task.work](self, task)]

@@ -95,6 +95,8 @@ def given() -> Task:
     options.add_argument("--variant", default="default")
     options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
     options.add_argument("--days", type=int, default=365)
+    options.add_argument("--window", type=int, default=7)
+    options.add_argument("--page-size", type=int, default=100)
     options.add_argument("--in-flight", type=int, default=16)
     return Task(**vars(options.parse_args()))
 

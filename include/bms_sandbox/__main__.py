@@ -16,7 +16,7 @@ import uvicorn
 from bms_sandbox import dialect as dialects
 from bms_sandbox import faults, forms
 from bms_sandbox.app import sandbox_app
-from bms_sandbox.demo_invoices import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.demo_invoices import PER_DAY_MAX, SHAPES, DemoInvoices
 from bms_sandbox.service import Service, Settings
 from bms_sandbox.tokens import Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
@@ -108,6 +108,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the same number of invoices every day, weekends included",
     )
+    add(
+        "--shape",
+        choices=SHAPES,
+        default="usual",
+        help="values of each invoice, for benchmarks [%(default)s]",
+    )
     add("--employees", type=int, default=40, help="per entity [%(default)s]")
     add("--contacts", type=int, default=250, help="[%(default)s]")
     add("--consultants", type=int, default=120, help="[%(default)s]")
@@ -136,7 +142,9 @@ def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
             credentials=Credentials(options.client_id, options.application_id, options.secret),
             dialect=dialects.Dialect().changed(dialects.parse_options(options.dialect)),
             faults=tuple(faults.Fault.from_option(text) for text in options.fault),
-            demo=DemoInvoices(options.seed, entities, options.invoices_per_day, options.flat),
+            demo=DemoInvoices(
+                options.seed, entities, options.invoices_per_day, options.flat, options.shape
+            ),
             employees=options.employees,
             contacts=options.contacts,
             consultants=options.consultants,

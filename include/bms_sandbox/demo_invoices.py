@@ -4,10 +4,12 @@ Each row has a separate random generator, seeded by the row's identity: the invo
 generated without those of earlier days.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
+from typing import Literal, get_args
 
 from bms_sandbox.demo_values import FIRMS, SUBJECTS
 from bms_sandbox.invoices import Invoice, at_noon
@@ -23,6 +25,8 @@ WEEK = (1.0, 0.95, 1.0, 0.9, 1.1, 0.15, 0.05)
 VAT_RATES = (*[2000] * 14, *[1000] * 3, *[550] * 2, 0)
 CURRENCIES = (*["EUR"] * 92, *["USD"] * 5, *["CHF"] * 3)
 CLIENTS = 60
+Shape = Literal["usual", "filled", "sparse"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,14 @@ class DemoInvoices:
     """Invoices of any day of `entities`, about `per_day` on a working day.
 
     flat: exactly `per_day` on every day, weekends included (for benchmarks).
+    shape: values of each invoice: as usual, in every field, or in few fields (for benchmarks).
     """
 
     seed: int = 1
     entities: tuple[int, ...] = (1, 2)
     per_day: int = 12
     flat: bool = False
+    shape: Shape = "usual"
 
     def invoices_of(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
         """Return the invoices dated `day`, ascending by id: invoices first, then credit notes."""
@@ -45,10 +51,8 @@ class DemoInvoices:
         plain = self._plain(id_entity, day)
         canceled = self._canceled(id_entity, day)
         rows = [self._invoice(id_entity, day, i, canceled) for i in range(plain)]
-        return (
-            *rows,
-            *(self._credit(id_entity, day, plain + i, c) for i, c in enumerate(credits_made)),
-        )
+        rows += [self._credit(id_entity, day, plain + i, c) for i, c in enumerate(credits_made)]
+        return tuple(SHAPED[self.shape](row) for row in rows)
 
     def day_of(self, id_invoice: int) -> date:
         """Return the invoice date of an id."""
@@ -187,6 +191,36 @@ class DemoInvoices:
             created_on=created,
             created_by=10 + random.randrange(8),
         )
+
+
+def _filled(row: Invoice) -> Invoice:
+    """Return the invoice with a value in every field: ordered, sent and canceled."""
+    soon = row.created_on + timedelta(minutes=30)
+    return replace(
+        row,
+        po_number=row.po_number or f"BC-{row.id_invoice % 10**6:06d}",
+        sent_on=soon,
+        sent_by=row.created_by,
+        canceled_on=soon,
+        canceled_by=row.created_by,
+        id_credit=row.id_invoice + 1,
+    )
+
+
+def _sparse(row: Invoice) -> Invoice:
+    """Return the invoice as a draft with a value in two thirds of the fields."""
+    empty = dict.fromkeys(
+        ("po_number", "vat_number", "invoice_subject", "id_account_manager", "sent_on", "sent_by")
+    )
+    canceled = dict.fromkeys(("canceled_on", "canceled_by", "id_credit"))
+    return replace(row, payments=(), **empty, **canceled)
+
+
+SHAPED: dict[Shape, Callable[[Invoice], Invoice]] = {
+    "usual": lambda row: row,
+    "filled": _filled,
+    "sparse": _sparse,
+}
 
 
 def client_name(client: int) -> str:

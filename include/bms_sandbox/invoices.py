@@ -42,13 +42,13 @@ class Invoice:
     id_client: int
     client_name: str
     po_number: str | None
-    vat_number: str
-    invoice_subject: str
+    vat_number: str | None
+    invoice_subject: str | None
     total_excl_vat: Decimal
     total_vat: Decimal
     currency: str
     payment_mode: str
-    id_account_manager: int
+    id_account_manager: int | None
     created_on: datetime
     created_by: int
     sent_on: datetime | None = None

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_cli.app import main
-from bms_warehouse import database, migration
+from bms_warehouse import migration
 
 NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
 COMMANDS = {

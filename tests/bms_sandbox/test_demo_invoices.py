@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -72,3 +73,13 @@ def test_working_days_are_heavier_than_weekends() -> None:
 def test_flat_volume_is_exact_on_every_day() -> None:
     flat = DemoInvoices(per_day=50, flat=True)
     assert {len(flat.invoices_of(1, day)) for day in DAYS} == {50}
+
+
+def test_a_shape_fills_every_field_or_two_thirds() -> None:
+    filled, sparse = (
+        [row.as_of(LATE, "FR") for row in replace(DEMO, shape=shape).invoices_of(1, FIRST)]
+        for shape in ("filled", "sparse")
+    )
+    assert {None} & {value for row in filled for value in row.values()} == set()
+    assert {sum(value is not None for value in row.values()) for row in sparse} == {21}
+    assert [row["id_invoice"] for row in filled] == [row["id_invoice"] for row in sparse]
