@@ -171,7 +171,10 @@ class Course:
         base = self.here.warehouse()
         folder = self.here.folder / f"{peer.script}-{peer.variant}-{time.monotonic_ns()}"
         folder.mkdir()
-        command = [python_of(peer.lock), PROJECT / "bench" / "peers" / f"{peer.script}.py"]
+        command: list[object] = [
+            python_of(peer.lock),
+            PROJECT / "bench" / "peers" / f"{peer.script}.py",
+        ]
         command += [case.work, self.sandboxes[case.shape].url, base, folder]
         command += ["--variant", peer.variant, *self._size(case)]
         for what in (FIRST, AGAIN) if self.full else (FIRST,):
@@ -226,7 +229,15 @@ def _sums(uri: str, work: str, table: str) -> Any:
 
 def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
     """Return the options of the sandbox of each row shape; contacts have the shape ''."""
-    common = ("--fast", "--entities", "1", "--employees", "1", "--consultants", "0")
+    common: tuple[str, ...] = (
+        "--fast",
+        "--entities",
+        "1",
+        "--employees",
+        "1",
+        "--consultants",
+        "0",
+    )
     common += ("--today", TODAY.isoformat())
     flat = (*common, "--flat", "--invoices-per-day", "1000", "--contacts", "0")
     return {
@@ -246,7 +257,7 @@ def main() -> None:
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--minutes", type=float, help="60, and 240 for --full")
     options.add_argument("--cases", default="", help="only cases whose name contains this")
-    options.add_argument("--name", default=f"{date.today():%Y-%m-%d}")  # noqa: DTZ011 - a heading
+    options.add_argument("--name", default="comparison")
     given = options.parse_args()
     days, contacts = (30, 10_000) if given.quick else (365, 100_000)
     into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"

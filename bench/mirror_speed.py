@@ -2,7 +2,8 @@
 
     python -m bench.mirror_speed [--contacts 100000] [--details 10000] [--repeat 3]
 
-Each round measures, each in a separate process: the ceilings (`bench.ceiling_contacts`), a first
+Each round measures, each in a separate process: the ceilings (`bench.ceiling contacts`, with the
+same readings), a first
 sync of the list alone, the same with nothing changed, with details, and with 1 % changed. Ratios
 are taken within a round; the best of three ceilings counts. The report shows the machine's load,
 which changes seconds more than ratios.
@@ -25,11 +26,11 @@ from tests.support.warehouse_server import WarehouseServer, warehouse_server
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "mirror.svg"
 LATENCY = 0.02
-LOADS = ("merge", "arrow", "once")
+LOADS = ("one", "two", "batches")
 CEILINGS = {
-    "first sync, list alone": "fetch, decode, COPY, merge",
-    "nothing changed": "fetch, decode, scan",
-    "1 % changed": "fetch, decode, scan",
+    "first sync, list alone": "fetch, split, COPY, merge",
+    "nothing changed": "fetch, split, compare",
+    "1 % changed": "fetch, split, compare",
 }
 
 Round = dict[str, dict[str, Any]]
@@ -42,13 +43,15 @@ def round_of(here: WarehouseServer, sandbox: Sandbox, details: int) -> Round:
     def take(script: str, *arguments: object) -> dict[str, Any]:
         pid = sandbox.process.pid if sandbox.process else os.getpid()
         before, started, load = cpu_seconds(pid), time.perf_counter(), load_average()
-        taken = measured(script, sandbox.url, *arguments)
+        work = ("contacts",) if script == "ceiling" else ()
+        taken = measured(script, *work, sandbox.url, *arguments)
         taken["sandbox"] = (cpu_seconds(pid) - before) / (time.perf_counter() - started)
         taken["load"] = load
         return taken
 
     def ceiling(database: str, variant: str) -> dict[str, Any]:
-        return take("ceiling_contacts", database, "--variant", variant, "--details", details)
+        given = ("--variant", variant, "--details", details, "--readings", 2)
+        return take("ceiling", database, *given)
 
     mirror = here.warehouse()
     root = (here.folder / mirror.rpartition("/")[2].partition("?")[0]).as_uri()
@@ -58,9 +61,9 @@ def round_of(here: WarehouseServer, sandbox: Sandbox, details: int) -> Round:
         bare = here.warehouse()
         loads.append(ceiling(bare, variant))
         here.drop(bare)
-    found["fetch, decode, COPY, merge"] = min(loads, key=lambda each: float(each["seconds"]))
+    found["fetch, split, COPY, merge"] = min(loads, key=lambda each: float(each["seconds"]))
     found["first sync, list alone"] = take("mirror_unit", mirror, root)
-    found["fetch, decode, scan"] = ceiling(mirror, "scan")
+    found["fetch, split, compare"] = ceiling(mirror, "compare")
     found["nothing changed"] = take("mirror_unit", mirror, root)
     found["details, thrown away"] = ceiling(mirror, "details")
     found["list and details"] = take("mirror_unit", mirror, root, "--details", details)

@@ -25,7 +25,7 @@ from bms.records import (
     EmployeeItem,
 )
 from bms.responses import Access, CreatedId, Detail, Page, Rows
-from bms.sender import Query, Sender
+from bms.sender import Decode, Query, Sender
 from bms.settings import ClientSettings
 from bms.transport import BeforeSend, Response
 
@@ -190,7 +190,7 @@ class Client:
 
     async def client_invoices(
         self,
-        read: Callable[[bytes], T],
+        read: Decode[T],
         *,
         id_entity: int,
         start_date: date,
@@ -199,8 +199,9 @@ class Client:
     ) -> T:
         """Return the invoices that `list_client_invoices` requests, as decoded by `read`.
 
-        For bulk loads with a faster decoder than one object per invoice. `read` raises
-        `MalformedResponse` for a body that is no array; the client then repeats the request.
+        For bulk loads with a faster decoder than one object per invoice. `read` may return an
+        awaitable, to decode in another thread. It raises `MalformedResponse` for a body that is no
+        array; the client then repeats the request.
         """
         for name, day in (("start_date", start_date), ("end_date", end_date)):
             if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone

@@ -33,6 +33,8 @@ Query = Mapping[str, str | int | bool | None]
 AuthFlow = AsyncGenerator[Request, Response | None]
 """Yields the request of each attempt; receives the previous response, None if there is none."""
 
+Decode = Callable[[bytes], T | Awaitable[T]]
+
 JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -80,7 +82,7 @@ class Sender:
     async def request(
         self,
         endpoint: Endpoint,
-        decode: Callable[[bytes], T],
+        decode: Decode[T],
         *,
         values: Mapping[str, str | int] | None = None,
         query: Query | None = None,
@@ -89,6 +91,7 @@ class Sender:
     ) -> T:
         """Send a request with a token, retry it where allowed, and return its decoded response.
 
+        `decode` returns the decoded body or, to decode in another thread, an awaitable of it.
         `before_send` is awaited on the open connection before each attempt; if it raises, the
         attempt is not sent and the exception propagates.
         """
@@ -116,7 +119,7 @@ class Sender:
         request = Request(endpoint, endpoint.fill(values or {}), _wire_query(query))
         temporary = (Throttled, ServiceUnavailable, *((Unauthorized,) if authenticate else ()))
 
-        def final(response: Response) -> Response:
+        async def final(response: Response) -> Response:
             error = self._error(endpoint, response)
             if isinstance(error, temporary):
                 raise error
@@ -155,7 +158,7 @@ class Sender:
             await self._on_token(token.value)
         return token, response
 
-    def _read_token(self, response: Response) -> tuple[Token, Response]:
+    async def _read_token(self, response: Response) -> tuple[Token, Response]:
         endpoint = BY_NAME["request_token"]
         if error := self._error(endpoint, response):
             raise error
@@ -181,7 +184,7 @@ class Sender:
             if response is not None and response.status == HTTPStatus.UNAUTHORIZED:
                 refused = token
 
-    async def _send(self, flow: AuthFlow, read: Callable[[Response], T]) -> T:
+    async def _send(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
         """Send the requests of an auth flow until `read` accepts a response or no retry is allowed."""
         started, attempt, renewed = time.monotonic(), 1, False
         response: Response | None = None
@@ -191,7 +194,7 @@ class Sender:
                 response = None
                 try:
                     response = await self._transport.send(request)
-                    return read(response)
+                    return await read(response)
                 except BmsError as error:
                     failure = error
                 if isinstance(failure, Unauthorized) and not renewed:
@@ -226,12 +229,13 @@ class Sender:
         failure.tries, failure.elapsed = attempt, time.monotonic() - started
         raise failure
 
-    def _decode(self, endpoint: Endpoint, decode: Callable[[bytes], T], response: Response) -> T:
+    async def _decode(self, endpoint: Endpoint, decode: Decode[T], response: Response) -> T:
         """Return the decoded body of a 2xx, or raise the error of the response."""
         if failure := self._error(endpoint, response):
             raise failure
         try:
-            return decode(response.body)
+            decoded = decode(response.body)
+            return await decoded if isinstance(decoded, Awaitable) else decoded
         except BmsError as error:
             error.status = response.status
             raise

@@ -209,11 +209,19 @@ def _filled(row: Invoice) -> Invoice:
 
 def _sparse(row: Invoice) -> Invoice:
     """Return the invoice as a draft with a value in two thirds of the fields."""
-    empty = dict.fromkeys(
-        ("po_number", "vat_number", "invoice_subject", "id_account_manager", "sent_on", "sent_by")
+    return replace(
+        row,
+        po_number=None,
+        vat_number=None,
+        invoice_subject=None,
+        id_account_manager=None,
+        sent_on=None,
+        sent_by=None,
+        payments=(),
+        canceled_on=None,
+        canceled_by=None,
+        id_credit=None,
     )
-    canceled = dict.fromkeys(("canceled_on", "canceled_by", "id_credit"))
-    return replace(row, payments=(), **empty, **canceled)
 
 
 SHAPED: dict[Shape, Callable[[Invoice], Invoice]] = {

@@ -3,6 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bms.client import Client
@@ -12,8 +14,118 @@ from bms_flows.runtime.windows import Window
 
 WindowResponse = tuple[Window, Response]
 
-MAX_RESPONSE_BYTES, MAX_WAITING_BYTES = 3_000_000, 9_000_000
-"""Limits for one response and for all responses that wait; columns take twice as much memory."""
+MAX_RESPONSE_BYTES = 3_000_000
+"""Limit for one response; its columns take twice as much memory."""
+MAX_WAITING_BYTES = 9_000_000
+"""Received bodies from which no more requests are sent."""
+FIRST_REQUESTS = 2
+"""Requests in flight at first, until the loader waits for a response."""
+DECODED_AHEAD = 2
+"""Responses that are decoded before the loader takes them; the others wait as bodies."""
+
+
+@dataclass(eq=False)
+class OpenRequest:
+    """A window whose response the loader has not taken yet."""
+
+    window: Window
+    may_decode: asyncio.Event = field(default_factory=asyncio.Event)
+    bytes_waiting: int = 0
+    task: "asyncio.Task[list[WindowResponse]] | None" = None
+
+
+@dataclass
+class Fetcher:
+    """Requests windows in advance: more while the loader waits, fewer while bodies pile up."""
+
+    client: Client
+    id_entity: int
+    language: Literal["EN", "FR"]
+    ahead: int
+    """Maximum number of open requests."""
+    todo: deque[Window]
+    open_requests: deque[OpenRequest] = field(default_factory=deque)
+    limit: int = FIRST_REQUESTS
+    day_bytes: float = 0.0
+    """Bytes of a day in the largest response so far."""
+
+    def __post_init__(self) -> None:
+        self._reader = ResponseReader()
+        # One thread: a reader learns field names, and decoding must not delay the event loop.
+        self.thread = ThreadPoolExecutor(1)
+
+    def fill(self) -> None:
+        """Send requests up to the limit, and let the next responses be decoded."""
+        while self.todo and self._room:
+            request = OpenRequest(self._next_window())
+            request.task = asyncio.create_task(self._responses(request, request.window))
+            self.open_requests.append(request)
+        for request in [*self.open_requests][:DECODED_AHEAD]:
+            request.may_decode.set()
+
+    async def take(self) -> list[WindowResponse]:
+        """Return the responses of the oldest open request; adapt the limit to who waits for whom."""
+        request = self.open_requests[0]
+        assert request.task is not None  # noqa: S101 - `fill` starts it
+        if not request.bytes_waiting:
+            self.limit = min(2 * self.limit, self.ahead)
+        elif self._waiting_bytes >= MAX_WAITING_BYTES:
+            self.limit = max(self.limit // 2, 1)
+        responses = await request.task
+        self.open_requests.popleft()
+        sizes = [len(each.body) / window.days for window, each in responses]
+        self.day_bytes = max(self.day_bytes, *sizes)
+        return responses
+
+    async def cancel(self) -> None:
+        """Cancel what is open."""
+        tasks = [each.task for each in self.open_requests if each.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.thread.shutdown(cancel_futures=True)
+
+    @property
+    def _waiting_bytes(self) -> int:
+        return sum(each.bytes_waiting for each in self.open_requests)
+
+    @property
+    def _room(self) -> bool:
+        most = min(self.limit, self.ahead)
+        return len(self.open_requests) < most and self._waiting_bytes < MAX_WAITING_BYTES
+
+    def _next_window(self) -> Window:
+        """Return the next window, cut so that its response stays below `MAX_RESPONSE_BYTES`."""
+        window = self.todo.popleft()
+        if self.day_bytes:
+            fitting = max(1, int(MAX_RESPONSE_BYTES / self.day_bytes))
+            window, *rest = window.cut(min(fitting, window.days))
+            self.todo.extendleft(reversed(rest))
+        return window
+
+    async def _responses(self, request: OpenRequest, window: Window) -> list[WindowResponse]:
+        """Return the window's responses: several if the service refuses the range."""
+
+        async def decode(body: bytes) -> Response:
+            request.bytes_waiting += len(body)
+            await request.may_decode.wait()
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self.thread, self._reader.read, body)
+
+        try:
+            response: Response = await self.client.client_invoices(
+                decode,
+                id_entity=self.id_entity,
+                start_date=window.start,
+                end_date=window.end,
+                language=self.language,
+            )
+        except RangeRefused:
+            if window.days == 1:
+                raise
+            halves = [await self._responses(request, half) for half in window.halves()]
+            return [each for half in halves for each in half]
+        return [(window, response)]
 
 
 async def fetch(
@@ -26,69 +138,18 @@ async def fetch(
 ) -> AsyncIterator[WindowResponse]:
     """Yield the windows' responses in the windows' order, with at most `ahead` open requests.
 
-    The largest response so far gives the size of a day. Windows are cut so that a response stays
-    below `MAX_RESPONSE_BYTES`, and fewer requests are open if responses would exceed
-    `MAX_WAITING_BYTES`. A range that the service refuses is halved, down to one day.
+    The number of open requests doubles whenever the loader has to wait for a response, and is
+    halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
+    size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
+    the service refuses is halved, down to one day.
     """
-    todo = deque(windows)
-    reader = ResponseReader()
-    open_requests: deque[tuple[Window, asyncio.Task[list[WindowResponse]]]] = deque()
-    day_bytes = 0.0
-
-    def next_window() -> Window | None:
-        """Return the next window to request, None if there is no room for its response."""
-        if not todo or len(open_requests) >= (ahead if day_bytes else min(ahead, 2)):
-            return None
-        fitting = max(1, int(MAX_RESPONSE_BYTES / day_bytes)) if day_bytes else todo[0].days
-        first, *rest = todo[0].cut(min(fitting, todo[0].days))
-        waiting = sum(window.days for window, _ in open_requests)
-        if open_requests and day_bytes * (waiting + first.days) > MAX_WAITING_BYTES:
-            return None
-        todo.popleft()
-        todo.extendleft(reversed(rest))
-        return first
-
-    def request() -> None:
-        while window := next_window():
-            task = asyncio.create_task(_responses(client, reader, id_entity, window, language))
-            open_requests.append((window, task))
-
+    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows))
     try:
-        while todo or open_requests:
-            request()
-            responses = await open_requests.popleft()[1]
-            day_bytes = max(
-                day_bytes, *(len(each.body) / window.days for window, each in responses)
-            )
-            request()  # a single allowed request runs while the loader works
+        fetcher.fill()
+        while fetcher.open_requests:
+            responses = await fetcher.take()
+            fetcher.fill()  # a single allowed request runs while the loader works
             while responses:
                 yield responses.pop(0)  # freed here before the loader works on it
     finally:
-        for _, task in open_requests:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in open_requests), return_exceptions=True)
-
-
-async def _responses(
-    client: Client,
-    reader: ResponseReader,
-    id_entity: int,
-    window: Window,
-    language: Literal["EN", "FR"],
-) -> list[WindowResponse]:
-    try:
-        response = await client.client_invoices(
-            reader.read,
-            id_entity=id_entity,
-            start_date=window.start,
-            end_date=window.end,
-            language=language,
-        )
-    except RangeRefused:
-        if window.days == 1:
-            raise
-        halves = [
-            await _responses(client, reader, id_entity, half, language) for half in window.halves()
-        ]
-        return [each for half in halves for each in half]
-    return [(window, response)]
+        await fetcher.cancel()

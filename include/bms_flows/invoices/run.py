@@ -144,9 +144,10 @@ class Extraction:
         the next responses are fetched.
         """
         parquet: Any = None
+        raw = self.landing.raw
 
         def store(window: Window, body: bytes, rows: pa.Table) -> None:
-            save_raw(self.landing.raw / raw_file_name(self.unit.id_entity, window), body)
+            save_raw(raw / raw_file_name(self.unit.id_entity, window), body)
             parquet.write_table(rows)
 
         with (

@@ -191,9 +191,10 @@ class Transform:
 
     def _collect_code_names(self, rows: pa.Table) -> None:
         for name, code in CODE_NAMES.items():
-            pairs = rows.select([code, name]).group_by([code, name], use_threads=False)
-            found = pairs.aggregate([]).drop_null().to_pylist()
-            self.code_names |= {(code, pair[code], pair[name]) for pair in found}
+            # No text contains a NUL.
+            pairs = pc.binary_join_element_wise(rows.column(code), rows.column(name), "\0")
+            found = pc.unique(pairs).drop_null().to_pylist()
+            self.code_names |= {(code, *pair.split("\0")) for pair in found}
 
     def _compare(self, rows: pa.Table, window: Window) -> tuple[pa.Array, pa.Array]:
         """Return which rows are new or changed, and which are new; record the window's comparison."""
