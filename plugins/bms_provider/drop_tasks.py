@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Param, task, task_group
+from airflow.sdk import BaseNotifier, Param, task, task_group
 
 from bms_provider import policy
 from bms_provider.operators.approval import BmsApprovePlanOperator
@@ -21,10 +21,23 @@ def plan(resource: str) -> dict[str, object]:
     return creation.plan(resource)
 
 
+class NotifyApprovers(BaseNotifier):
+    """Sends the request to the approvers; the watchdog repeats a message that no channel accepted."""
+
+    def notify(self, context: Any) -> None:  # noqa: ARG002 - Airflow's signature
+        """Send the messages that are due."""
+        from bms_provider.tasks import approvals  # noqa: PLC0415 - only a running task needs it
+
+        approvals.notify()
+
+
 def approve(proposal: Any, task_id: str = "approve") -> XComArg:
-    """Request approval if the proposal needs it; else continue."""
+    """Request approval if the proposal needs it, and notify the approvers; else continue."""
     return BmsApprovePlanOperator(
-        task_id=task_id, proposal=proposal, response_timeout=policy.APPROVAL_TIMEOUT
+        task_id=task_id,
+        proposal=proposal,
+        response_timeout=policy.APPROVAL_TIMEOUT,
+        notifiers=[NotifyApprovers()],
     ).output
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import logging
+import re
 from smtplib import SMTPNotSupportedError
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from airflow.sdk.log import mask_secret
 
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.channels import TIMEOUT, payload, require_accepted
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from bms_flows.runtime.settings import FlowSettings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
+ADDRESS = re.compile(r"https?://\S+")
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,15 @@ def send_to(to: str, notice: Notice) -> None:
         broadcast({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
     else:
         broadcast({to: lambda each: _post(each, to)})(notice)
+
+
+def to_approvers(inbox: str) -> Send | None:
+    """Return the channel to the approvers of an inbox, None if no channel is configured."""
+    settings = InboxSettings.from_environment()
+    if to := settings.approval_notices.get(inbox):
+        return lambda notice: send_to(to, notice)
+    found = channels(settings)
+    return broadcast(found) if found else None
 
 
 def channels(settings: FlowSettings) -> dict[str, Send]:
@@ -89,13 +101,19 @@ def _mail(notice: Notice, to: str) -> None:
     notifier = SmtpNotifier(
         to=[each.strip() for each in to.split(",")],
         subject=notice.title,
-        html_content=f"<pre>{html.escape(notice.body)}</pre>",
+        html_content=_html(notice),
         smtp_conn_id=MAIL_CONN_ID,
     )
     try:
         notifier.notify({})
     except SMTPNotSupportedError as error:
         raise ChannelError(str(error)) from None  # one of smtplib's fixed texts
+
+
+def _html(notice: Notice) -> str:
+    """Return a paragraph per line, with its addresses as links."""
+    lines = (ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in notice.lines)
+    return "\n".join(f"<p>{line}</p>" for line in lines)
 
 
 def _check_encryption(extra: Mapping[str, Any]) -> None:

@@ -44,8 +44,36 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
     assert body is not None
     assert (
         body.get_content().strip()
-        == "<pre>Nothing since noon.\nTry first: look &lt;here&gt;.</pre>"
+        == "<p>Nothing since noon.</p>\n<p>Try first: look &lt;here&gt;.</p>"
     )
+
+
+def test_addresses_in_a_mail_are_links(connect: Callable[..., None]) -> None:
+    with mail_server() as server:
+        extra = {"disable_ssl": True, "disable_tls": True, "from_email": "airflow@example.com"}
+        connect("bms_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
+        page = "https://airflow.example.com/bms/drops/1?a=1&b=<i>"
+        notices.send_to("hr@example.com", Notice("Plan", (f"Plan: {page}",)))
+    (mail,) = server.taken
+    body = mail.get_body(("html",))
+    assert body is not None
+    shown = "https://airflow.example.com/bms/drops/1?a=1&amp;b=&lt;i&gt;"
+    assert body.get_content().strip() == f'<p>Plan: <a href="{shown}">{shown}</a></p>'
+
+
+def test_requests_go_to_the_approvers_of_the_inbox_or_to_those_of_alarms(
+    connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert notices.to_approvers("employees") is None
+    monkeypatch.setenv("BMS_APPROVAL_NOTICES", '{"employees": "rh_chat"}')
+    with webhook() as alarms_chat, webhook() as hr_chat:
+        connect("bms_webhook", conn_type="http", host=alarms_chat.url)
+        connect("rh_chat", conn_type="http", host=hr_chat.url)
+        for inbox in ("employees", "contacts"):
+            send = notices.to_approvers(inbox)
+            assert send is not None
+            send(Notice(inbox, ()))
+    assert (hr_chat.texts, alarms_chat.texts) == (["employees\n"], ["contacts\n"])
 
 
 def test_a_link_to_a_run_leads_to_this_airflow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, exists, select
 
 from bms_flows.catalog import CREATED_BY
+from bms_flows.monitoring import approvals
 from bms_flows.monitoring.alarms import Alarm
 from bms_flows.onboarding.inbox.claim import ENDED
 from bms_flows.onboarding.ledger.entry import OPEN
@@ -33,7 +34,11 @@ def subject(connection: Connection, flow: str, dag_run_id: str) -> str:
 def over(connection: Connection, alarms: Iterable[Alarm]) -> set[str]:
     """Return the subjects among `alarms` whose drops are finished."""
     creating = {flow.dag_id for flow in CREATED_BY.values()}
-    of_drops = {a.subject for a in alarms if a.flow in creating and a.subject != a.flow}
+    of_drops = {
+        a.subject
+        for a in alarms
+        if a.flow in creating and a.subject != a.flow and a.code != approvals.ALARM
+    }
     if not of_drops:
         return set()
     unfinished = connection.execute(

@@ -89,6 +89,10 @@ class Links:
         page = f"{self.airflow}/dags/{quote(flow, safe='')}"
         return f"{page}/runs/{quote(dag_run_id, safe='')}" if dag_run_id else page
 
+    def approval(self, flow: str, dag_run_id: str) -> str:
+        """Return the address of Airflow's page with the approval requests of a run."""
+        return f"{self.run(flow, dag_run_id)}/required_actions"
+
     def drop(self, number: int) -> str:
         """Return the address of a drop's page on the board, with its report."""
         return f"{self.airflow}{BOARD}/drops/{number}"

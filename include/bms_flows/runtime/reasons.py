@@ -112,6 +112,11 @@ ALARMS = {
         "A run has not ended within its time limit.",
         "Check what its tasks wait for: a worker, a slot of their pool (does the pool exist?), the service.",
     ),
+    "approval_waits": Reason(
+        "No approver has answered a request: the rows of the drop are not created, and the plan "
+        "is rejected when the request expires.",
+        "Open the run in Airflow, read the plan, and approve or reject it.",
+    ),
     "no_slots": Reason(
         "Tasks wait and none runs: Airflow's pool for the service is missing or too small.",
         "Run the command in the message; it creates the pool.",

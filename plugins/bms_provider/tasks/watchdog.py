@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bms_flows.monitoring import approvals
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.onboarding import dispatch
 from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links
 from bms_provider import compat, flow_context, notices
 
@@ -16,11 +18,15 @@ def check() -> dict[str, str]:
     Also creates missing inboxes, since no file can be dropped before its inbox exists, and closes the
     drops that wait for a file which was removed from its inbox.
     """
+    settings = OnboardingSettings.from_environment()
     with flow_context.open_context() as flow:
+        links = Links.of(flow.settings)
         with flow.warehouse.begin() as connection:
-            found = check_targets(connection, flow.settings, Links.of(flow.settings))
+            found = check_targets(connection, flow.settings, links)
             for name, value, tags in gauges(connection, found):
                 compat.metrics().gauge(name, value, tags=tags)
+            approvals.check(connection, settings, links)
+        approvals.notify(flow.warehouse, notices.to_approvers, links, settings)
         notices.deliver(flow)
         for name in REMOTES:
             dispatch.provide(flow, name)

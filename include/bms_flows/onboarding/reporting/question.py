@@ -10,7 +10,7 @@ from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.notice import Links
+from bms_flows.runtime.notice import Links, Notice
 
 Language = Literal["EN", "FR"]
 Words = Mapping[Language, tuple[str, str]]
@@ -120,6 +120,13 @@ TEXTS: Final[Mapping[Language, tuple[str, str, tuple[str, str], str]]] = {
 """Subject, reason, timeout, and the text of the link to the plan."""
 
 
+MESSAGE: Final[Mapping[Language, tuple[str, str, str]]] = {
+    "FR": ("Rappel : ", "Répondre dans Airflow", " : "),
+    "EN": ("Reminder: ", "Answer in Airflow", ": "),
+}
+"""Start of a reminder's subject, text of the link to Airflow, and the colon."""
+
+
 @dataclass(frozen=True)
 class ApprovalRequest:
     """A plan that needs approval: its rows by action, and why."""
@@ -145,6 +152,14 @@ class Question:
     def body(self) -> str:
         """The sentences and the link as Markdown."""
         return "\n\n".join((*self.sentences, f"[{self.link}]({self.page})"))
+
+    def notice(self, answer: str, *, reminder: bool = False) -> Notice:
+        """Return the message to the approvers; `answer` is the address of Airflow's page."""
+        again, here, colon = MESSAGE[self.language]
+        return Notice(
+            f"{again}{self.subject}" if reminder else self.subject,
+            (*self.sentences, f"{self.link}{colon}{self.page}", f"{here}{colon}{answer}"),
+        )
 
 
 def ask(request: ApprovalRequest, links: Links, waited: timedelta = timedelta()) -> Question:

@@ -1,0 +1,137 @@
+"""Requests for approval that wait for an answer: messages to the approvers, reminders, and an alarm.
+
+A message is recorded as sent once a channel has accepted it; a crash in between sends it twice.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, Row, select, update
+
+from bms_flows.catalog import CREATED_BY
+from bms_flows.monitoring import alarms
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.reporting import question
+from bms_flows.onboarding.reporting.question import ApprovalRequest
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
+from bms_warehouse.database import clock
+from bms_warehouse.queries import waiting
+from bms_warehouse.tables import creation_plan
+
+log = logging.getLogger(__name__)
+
+ALARM: Final = "approval_waits"
+ANSWERED: Final = "The plan was approved or rejected."
+
+
+def notify(
+    engine: Engine,
+    channel: Callable[[str], Send | None],
+    links: Links,
+    settings: OnboardingSettings,
+    now: datetime | None = None,
+) -> int:
+    """Send the messages and reminders that are due; return their number.
+
+    `channel` returns the channel to the approvers of an inbox, None without one. A message that no
+    channel accepts is logged and is due again; no two processes send the same message.
+    """
+    now = now or datetime.now(UTC)
+    sent = 0
+    with engine.connect() as connection:
+        found = waiting.plans(connection, [*CREATED_BY])
+    for request in found:
+        send = channel(REMOTES[request["resource"]].resource.inbox)
+        if send is None or not due(request, settings, now):
+            continue
+        with engine.begin() as connection:
+            locked = _lock(connection, request)
+            if locked is None or not due(locked._mapping, settings, now):  # noqa: SLF001 - SQLAlchemy's public name
+                continue
+            try:
+                send(_message(request, links, now, reminder=request["notified_at"] is not None))
+            except NotDelivered as error:
+                log.warning(
+                    "the request to approve drop %s was not sent: %s", request["drop_id"], error
+                )
+                continue
+            connection.execute(
+                update(creation_plan).where(_is(request)).values(notified_at=clock(connection))
+            )
+            sent += 1
+    return sent
+
+
+def due(request: Any, settings: OnboardingSettings, now: datetime) -> bool:
+    """Return whether a request needs a message: the first one, or a reminder. Pure.
+
+    `request` has `asked_at` and `notified_at`. An expired request needs none.
+    """
+    if now - request["asked_at"] >= timedelta(hours=settings.approval_hours):
+        return False
+    if request["notified_at"] is None:
+        return True
+    remind = settings.approval_remind_hours
+    return remind is not None and now - request["notified_at"] >= timedelta(hours=remind)
+
+
+def check(
+    connection: Connection, settings: OnboardingSettings, links: Links, now: datetime | None = None
+) -> None:
+    """Raise the alarms of requests that wait too long, and close those of answered requests."""
+    now, limit = now or datetime.now(UTC), settings.approval_alarm_hours
+    late = set()
+    for request in waiting.plans(connection, [*CREATED_BY]):
+        if limit is None or now - request["asked_at"] < timedelta(hours=limit):
+            continue
+        flow = CREATED_BY[request["resource"]].dag_id
+        subject = f"{flow} drop {request['drop_id']} approval"
+        late.add(subject)
+        alarms.raise_(
+            connection,
+            ALARM,
+            subject,
+            detail=f"{request['counts']['create']} records of drop {request['drop_id']} wait for an "
+            f"approval since {links.time(request['asked_at'])}.",
+            flow=flow,
+            dag_run_id=request["dag_run_id"],
+            since=request["asked_at"],
+        )
+    for alarm in alarms.open_alarms(connection):
+        if alarm.code == ALARM and alarm.subject not in late:
+            alarms.recover(connection, alarm.subject, ANSWERED)
+
+
+def _message(request: Any, links: Links, now: datetime, *, reminder: bool) -> Notice:
+    asked = question.ask(
+        ApprovalRequest(
+            request["drop_id"],
+            request["resource"],
+            request["plan_id"],
+            request["counts"],
+            [ApprovalReason(**each) for each in request["asked_because"]],
+        ),
+        links,
+        now - request["asked_at"],
+    )
+    flow = CREATED_BY[request["resource"]].dag_id
+    return asked.notice(links.approval(flow, request["dag_run_id"]), reminder=reminder)
+
+
+def _lock(connection: Connection, request: Any) -> Row[*tuple[Any, ...]] | None:
+    """Lock a request that still waits; return None if it was answered or another process sends it."""
+    columns = creation_plan.c
+    return connection.execute(
+        select(columns.asked_at, columns.notified_at)
+        .where(_is(request), columns.state == "made", columns.asked_at == request["asked_at"])
+        .with_for_update(skip_locked=True)
+    ).one_or_none()
+
+
+def _is(request: Any) -> Any:
+    columns = creation_plan.c
+    return (columns.drop_id == request["drop_id"]) & (columns.id == request["plan_id"])

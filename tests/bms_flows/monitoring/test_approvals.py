@@ -1,0 +1,138 @@
+"""Messages to the approvers of waiting plans, reminders and the alarm, with a real warehouse."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.monitoring import alarms, approvals, drop_alarms
+from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
+from bms_flows.runtime.settings import FlowSettings
+
+LINKS = Links.of(FlowSettings(airflow_url="https://airflow.example.com"))
+SETTINGS = OnboardingSettings()
+PLAN = "ab" * 32
+DROP_PAGE = "https://airflow.example.com/bms/drops/1"
+RUN_PAGE = "https://airflow.example.com/dags/employee_onboarding/runs/employee-drop-1"
+
+
+@pytest.fixture
+def asked_at(warehouse: Engine) -> datetime:
+    """A plan that waits for its approver; the time of the request."""
+    now = datetime.now(UTC)
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
+                expires_at, entered_at) values ('employee', 'Dupré.csv', 9, '1', 'open',
+                'employee-drop-1', now(), now())""")
+        )
+        connection.execute(
+            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts,
+                breaches, creates, rows, made_at, asked_at, asked_because) values (1, :id, 'employee',
+                'made', '{}', '{"create": 12, "resume": 0, "already_there": 0, "manual_change": 0,
+                "rejected": 0, "review": 2}', '[]', '{}', '[]', :now, :now,
+                '[{"code": "rows_of_day", "found": "12", "limit": "10"}]')"""),
+            {"id": PLAN, "now": now},
+        )
+    return now
+
+
+class Channel:
+    """Takes messages, or refuses them."""
+
+    def __init__(self) -> None:
+        self.taken: list[Notice] = []
+        self.down = False
+
+    def __call__(self, notice: Notice) -> None:
+        if self.down:
+            raise NotDelivered("bms_webhook: responded with 503")
+        self.taken.append(notice)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    return Channel()
+
+
+@pytest.fixture
+def notify(warehouse: Engine, channel: Channel, asked_at: datetime) -> Callable[..., int]:
+    """Send what is due a number of hours after the request; return the number of messages."""
+
+    def send(
+        hours: float, to: Callable[[str], Send | None] = lambda _: channel, **given: Any
+    ) -> int:
+        settings = OnboardingSettings(**given)
+        with warehouse.begin() as connection:  # the time of the last message, as `hours` counts it
+            connection.execute(
+                text("update bms.creation_plan set notified_at = :t where notified_at > :t"),
+                {"t": asked_at},
+            )
+        return approvals.notify(warehouse, to, LINKS, settings, asked_at + timedelta(hours=hours))
+
+    return send
+
+
+def test_the_approvers_get_the_question_with_links_once(
+    notify: Callable[..., int], channel: Channel
+) -> None:
+    assert [notify(0), notify(0.1), notify(23.9)] == [1, 0, 0]
+    [notice] = channel.taken
+    assert notice.title == "Dépôt 1 : créer 12 salariés ?"
+    assert notice.lines == (
+        "12 salariés seront créés, 2 lignes attendent une décision.",
+        "Approbation demandée : 12 créations sans approbation en un jour, la limite est 10.",
+        "Sans réponse dans les 72 heures, rien n'est créé.",
+        f"Voir le plan abababababab, ligne par ligne : {DROP_PAGE}/plans/abababababab",
+        f"Répondre dans Airflow : {RUN_PAGE}/required_actions",
+    )
+    assert "Dupré" not in notice.text
+
+
+def test_a_reminder_follows_until_the_request_is_answered_or_expires(
+    notify: Callable[..., int], channel: Channel, warehouse: Engine
+) -> None:
+    assert [notify(0), notify(24)] == [1, 1]
+    assert channel.taken[1].title == "Rappel : Dépôt 1 : créer 12 salariés ?"
+    assert "Sans réponse dans les 48 heures, rien n'est créé." in channel.taken[1].lines
+    assert notify(30, approval_remind_hours=None) == 0
+    assert notify(72) == 0
+    approval.approve(warehouse, 1, PLAN, "ada")
+    assert notify(25) == 0
+
+
+def test_a_message_that_no_channel_accepts_is_sent_later(
+    notify: Callable[..., int], channel: Channel, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel.down = True
+    assert notify(0) == 0
+    assert "the request to approve drop 1 was not sent: bms_webhook" in caplog.text
+    assert notify(0.1, to=lambda _: None) == 0
+    channel.down = False
+    assert notify(0.2) == 1
+    assert not channel.taken[0].title.startswith("Rappel")
+
+
+def check(warehouse: Engine, now: datetime, **given: Any) -> list[str]:
+    """Check for late answers; return the subjects of the open alarms."""
+    with warehouse.begin() as connection:
+        approvals.check(connection, OnboardingSettings(**given), LINKS, now)
+        open_alarms = alarms.open_alarms(connection)
+        assert not drop_alarms.over(connection, open_alarms), "the end of a drop is no answer"
+        return [alarm.subject for alarm in open_alarms]
+
+
+def test_a_late_answer_raises_an_alarm_that_the_answer_closes(
+    warehouse: Engine, asked_at: datetime
+) -> None:
+    late = asked_at + timedelta(hours=SETTINGS.approval_alarm_hours or 0)
+    assert check(warehouse, late - timedelta(minutes=1)) == []
+    assert check(warehouse, late, approval_alarm_hours=None) == []
+    assert check(warehouse, late) == ["employee_onboarding drop 1 approval"]
+    assert check(warehouse, late + timedelta(hours=1)) == ["employee_onboarding drop 1 approval"]
+    approval.refuse(warehouse, 1, PLAN, "ada")
+    assert check(warehouse, late + timedelta(hours=2)) == []

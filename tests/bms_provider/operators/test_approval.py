@@ -1,0 +1,78 @@
+"""Request for approval as Airflow stores it: the question, who may answer, and the message."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from airflow.providers.standard.operators import hitl
+from airflow.sdk import BaseNotifier
+from airflow.sdk.exceptions import TaskAwaitingInput
+
+from bms_provider.operators.approval import NO_ANSWER, BmsApprovePlanOperator
+
+QUESTION = {"subject": "Dépôt 1 : créer 12 salariés ?", "body": "12 salariés seront créés."}
+
+
+class Notified(BaseNotifier):
+    """Counts its messages."""
+
+    count = 0
+
+    def notify(self, context: Any) -> None:  # noqa: ARG002 - Airflow's signature
+        self.count += 1
+
+
+class Asked:
+    """An operator that asks, with what Airflow stored of its request."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **question: Any) -> None:
+        proposal = {"drop": 1, "plan": "ab", "ask": True, "question": {**QUESTION, **question}}
+        self.notifier, self.stored = Notified(), {}
+        self.operator = BmsApprovePlanOperator(
+            task_id="approve", proposal=proposal, notifiers=[self.notifier]
+        )
+        monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **given: self.stored.update(given))
+        context: Any = {"task_instance": type("TI", (), {"id": "1"})()}
+        with pytest.raises(TaskAwaitingInput):
+            self.operator.execute(context)
+
+
+def test_the_question_and_its_approvers_are_stored_and_a_message_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked(monkeypatch, users=["marie", "7"])
+    assert asked.stored["subject"] == QUESTION["subject"]
+    assert asked.stored["body"] == QUESTION["body"]
+    assert asked.stored["assigned_users"] == [
+        {"id": "marie", "name": "marie"},
+        {"id": "7", "name": "7"},
+    ]
+    assert asked.notifier.count == 1
+
+
+def test_without_approvers_every_editor_of_the_dag_may_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Asked(monkeypatch, users=[]).stored["assigned_users"] is None
+
+
+@pytest.mark.parametrize("proposal", [None, {"drop": 1, "plan": None, "ask": False}])
+def test_a_plan_that_needs_no_approval_passes(proposal: Any) -> None:
+    operator = BmsApprovePlanOperator(task_id="approve", proposal=proposal)
+    assert operator.execute({}) == {"plan": None, "approved": None, "who": None}  # type: ignore[typeddict-item]  # reads nothing of it
+
+
+@pytest.mark.parametrize(
+    ("chosen", "user", "answer"),
+    [
+        ("Approve", {"id": "7", "name": "Marie"}, (True, "Marie")),
+        ("Reject", None, (False, NO_ANSWER)),
+    ],
+)
+def test_the_answer_has_the_plan_and_the_approver(
+    monkeypatch: pytest.MonkeyPatch, chosen: str, user: Any, answer: tuple[bool, str]
+) -> None:
+    given = {"chosen_options": [chosen], "params_input": {}, "responded_by_user": user}
+    event = {**given, "responded_at": datetime.now(UTC)}
+    found = Asked(monkeypatch).operator.execute_complete({}, event)  # type: ignore[typeddict-item]  # reads nothing of it
+    assert (found["plan"], found["approved"], found["who"]) == ("ab", *answer)
