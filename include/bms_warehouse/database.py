@@ -1,11 +1,13 @@
 """Warehouse engine and the database's clock."""
 
+import secrets
 from datetime import datetime
+from functools import partial
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 
-from bms_warehouse.errors import Cursor, unwrapped
+from bms_warehouse.errors import Cursor, PoolerFound, unwrapped
 
 SESSION = {
     "timezone": "UTC",
@@ -17,18 +19,23 @@ SESSION = {
     # The session of a suspended process ends in the middle of its transaction.
     "idle_in_transaction_session_timeout": "10min",
 }
+MARK = "bms.session"
+"""Custom setting that holds a random value for each engine."""
 
 
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions use UTC. Errors are `WarehouseError` and contain no row data.
+    Sessions use UTC. Errors are `WarehouseError` and contain no row data; a connection pooler is
+    refused with `PoolerFound`.
     """
-    url = make_url(uri).set(drivername="postgresql+psycopg")
+    url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)
+    given = url.query.get("options", ())
+    settings = [f"-c {name}={value}" for name, value in (SESSION | {MARK: mark}).items()]
     engine = create_engine(
         url,
         connect_args={
-            "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
+            "options": " ".join([*([given] if isinstance(given, str) else given), *settings]),
             "application_name": "bms",
             "cursor_factory": Cursor,
         },
@@ -36,7 +43,21 @@ def connect(uri: str, **options: object) -> Engine:
         **options,
     )
     event.listen(engine, "handle_error", unwrapped)
+    event.listen(engine, "connect", partial(_require_own_session, mark))
     return engine
+
+
+def _require_own_session(mark: str, driver: psycopg.Connection, _record: object) -> None:
+    """Raise `PoolerFound` if the session was not opened with the settings of this engine.
+
+    A pooler opens the sessions of the server itself, so that no custom setting of a client reaches it.
+    """
+    before, driver.autocommit = driver.autocommit, True
+    [(found,)] = driver.execute(f"select current_setting('{MARK}', true)").fetchall()
+    driver.autocommit = before
+    if found != mark:
+        driver.close()
+        raise PoolerFound
 
 
 def read_meanwhile(connection: Connection) -> None:

@@ -39,6 +39,19 @@ class WarehouseError(psycopg.Error):
         self.sqlstate = error.sqlstate
 
 
+class PoolerFound(WarehouseError):
+    """The connection goes through a pooler, which shares sessions between clients."""
+
+    def __init__(self) -> None:
+        Exception.__init__(
+            self,
+            "the address of the warehouse leads to a connection pooler such as PgBouncer, which shares "
+            "sessions between clients: advisory locks, temporary tables, prepared statements and "
+            "session settings of a load would be lost. Connect to PostgreSQL itself",
+        )
+        self.retriable = False
+
+
 def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
@@ -63,6 +76,8 @@ def unwrapped(context: ExceptionContext) -> None:
     """Make SQLAlchemy raise `WarehouseError` without wrapping."""
     error = context.original_exception
     if isinstance(error, psycopg.Error):
+        if error.sqlstate is None and "unsupported startup parameter" in str(error):
+            raise PoolerFound from None
         raise error if isinstance(error, WarehouseError) else WarehouseError(error) from None
 
 

@@ -15,7 +15,7 @@ from airflow.sdk import Asset
 
 
 def _table(name: str) -> Asset:
-    # Airflow takes a scheme with x- as it is; any other scheme loads every provider with asset URIs.
+    # Airflow leaves a scheme with x- unchanged; any other scheme loads every provider with asset URIs.
     return Asset(f"bms_{name}", uri=f"x-bms://warehouse/{name}", group="bms")
 
 

@@ -80,12 +80,14 @@ def require_service(flow: FlowContext, settings: ClientSettings) -> None:
 
 
 def warehouse_uri(connection: Connection) -> str:
-    """Return the libpq URI of a connection of type postgres; the host may be a socket folder."""
+    """Return the libpq URI of a connection of type postgres; the host may be a socket folder.
+
+    Raises `BadConnection` for an extra that is no parameter of libpq, and for a login by token.
+    """
     from sqlalchemy import URL  # noqa: PLC0415
 
     host = connection.host or ""
     socket = {"host": host} if host.startswith("/") else {}
-    options = {key: str(value) for key, value in connection.extra_dejson.items()}
     return URL.create(
         "postgresql",
         username=connection.login or None,
@@ -93,8 +95,43 @@ def warehouse_uri(connection: Connection) -> str:
         host=None if socket else host,
         port=connection.port,
         database=connection.schema,
-        query={**options, **socket},
+        query={**_libpq_options(connection.conn_id, connection.extra_dejson), **socket},
     ).render_as_string(hide_password=False)
+
+
+BY_TOKEN = ("iam", "redshift", "redshift-serverless")
+"""Extras of `PostgresHook` that replace the password by a token."""
+OF_THE_HOOK = {
+    *BY_TOKEN,
+    *("aws_conn_id", "azure_conn_id", "cluster-identifier", "workgroup-name"),
+    *("cursor", "sqlalchemy_scheme", "sqlalchemy_query"),
+}
+"""Extras that `PostgresHook` does not pass to the database."""
+
+
+def _libpq_options(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
+    """Return the extras that have a value and are parameters of libpq."""
+    from psycopg.pq import Conninfo  # noqa: PLC0415 - as above
+
+    from bms_provider.hooks.connection import BadConnection  # noqa: PLC0415
+
+    for name in BY_TOKEN:
+        if extra.get(name):
+            raise BadConnection(
+                f"{conn_id}: extra {name} asks for a login by token, which expires while a load runs. "
+                "Use a user with a password, or a client certificate: extras sslcert and sslkey."
+            )
+    given = {
+        name: str(value)
+        for name, value in extra.items()
+        if name not in OF_THE_HOOK and value not in (None, "")
+    }
+    known = {each.keyword.decode() for each in Conninfo.get_defaults()}
+    for name in given.keys() - known:
+        raise BadConnection(
+            f"{conn_id}: extra {name} is no parameter of libpq. Remove or correct it."
+        )
+    return given
 
 
 def data_root(given: str = "") -> UPath:

@@ -1,14 +1,20 @@
-"""Metrics through Airflow's own backend to a real StatsD listener."""
+"""Metrics through Airflow's own backend to a real StatsD listener; the address of the warehouse."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from airflow.providers.postgres.hooks.postgres import PostgresHook
+from airflow.sdk import Connection
 from airflow.sdk._shared.observability.metrics import stats as backend
 from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
+from sqlalchemy import URL, make_url
 
 from bms.counters import Counters
 from bms_provider import flow_context
+from bms_provider.hooks.connection import BadConnection
 from tests.e2e.airflow_api import until
 from tests.listeners import Statsd, statsd
 
@@ -71,3 +77,37 @@ def test_gauges_are_emitted(listener: Statsd) -> None:
             "airflow.bms.unknown,resource=employee:2.0|g",
         },
     )
+
+
+def warehouse(**extra: Any) -> URL:
+    """Return the address of a connection with these extras."""
+    connection = Connection(
+        conn_id="bms_warehouse",
+        conn_type="postgres",
+        host="db.example",
+        login="bms",
+        schema="warehouse",
+        extra=json.dumps(extra),
+    )
+    return make_url(flow_context.warehouse_uri(connection))
+
+
+def test_extras_of_the_hook_and_empty_extras_do_not_reach_the_database() -> None:
+    """The extras that `PostgresHook` keeps to itself, and null, which the form sends for an empty field."""
+    own = dict.fromkeys(PostgresHook.ignored_extra_options, "x")
+    for name in ("iam", "redshift", "redshift-serverless"):
+        own[name] = False
+    found = warehouse(**own, sslmode="require", sslrootcert=None, connect_timeout=5, passfile="")
+    assert found.query == {"sslmode": "require", "connect_timeout": "5"}
+
+
+@pytest.mark.parametrize("name", ["iam", "redshift", "redshift-serverless"])
+def test_a_login_by_token_is_refused_with_the_alternatives(name: str) -> None:
+    """A token expires after 15 minutes; a load may open a session later."""
+    with pytest.raises(BadConnection, match=f"bms_warehouse: extra {name} .* sslcert and sslkey"):
+        warehouse(**{name: True, "aws_conn_id": "aws_default"})
+
+
+def test_an_extra_that_postgresql_does_not_know_is_named() -> None:
+    with pytest.raises(BadConnection, match="bms_warehouse: extra sslmod is no parameter of libpq"):
+        warehouse(sslmod="require")
