@@ -1,7 +1,13 @@
 """Deletes files that are older than their retention, every night.
 
-The settings `BMS_KEEP_RAW_DAYS`, `BMS_KEEP_PARQUET_DAYS`, `BMS_KEEP_REPORTS_DAYS` and
-`BMS_KEEP_ARCHIVE_DAYS` set the retention of raw responses, Parquet files, reports and dropped files.
+- `BMS_KEEP_RAW_DAYS`: raw responses with invoices.
+- `BMS_KEEP_PEOPLE_DAYS`: raw responses about contacts, consultants and employees (personal data).
+- `BMS_KEEP_PARQUET_DAYS`: Parquet files.
+- `BMS_KEEP_REPORTS_DAYS`: reports; those of drops contain personal data.
+- `BMS_KEEP_ARCHIVE_DAYS`: dropped files (personal data).
+- `BMS_KEEP_OPERATORS_DAYS`: files that operators wrote (personal data).
+- `BMS_KEEP_DAYS`: request bodies of final rows in the ledger.
+
 The DAG deletes no rows of the loaded tables.
 """
 

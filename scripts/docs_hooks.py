@@ -26,6 +26,26 @@ PICTURE = re.compile(
 )
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Replace each folder of the navigation by its pages, the index first."""
+    config.nav = [_listed(item) for item in config.nav or []]
+    return config
+
+
+def _listed(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {title: _listed(value) for title, value in item.items()}
+    if isinstance(item, list):
+        return [_listed(each) for each in item]
+    if not item.endswith("/"):
+        return item
+    pages = (PROJECT / "docs" / item).glob("*.md")
+    return [
+        f"{item}{page.name}"
+        for page in sorted(pages, key=lambda page: (page.stem != "README", page.stem))
+    ]
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository's root, and a copy of each file that a page links to."""
     for name, page in ROOT_PAGES.items():

@@ -1,0 +1,79 @@
+"""The documentation site builds strictly and loads nothing from another address."""
+
+import os
+import re
+import runpy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+FOREIGN = re.compile(
+    r"""<(?:script|img|link|iframe|source)\b[^>]*(?:src|href|srcset)="?(https?://[^"\s>]+)"""
+)
+
+
+@pytest.fixture(scope="module")
+def hooks() -> dict[str, Any]:
+    """The hooks of the build."""
+    return runpy.run_path(str(PROJECT / "scripts/docs_hooks.py"))
+
+
+@pytest.fixture
+def page() -> Any:
+    """A page of a folder of the site."""
+    from mkdocs.structure.files import File
+
+    return File("how-to/alarms.md", "docs", "site", use_directory_urls=False)
+
+
+@pytest.mark.parametrize(
+    ("written", "built"),
+    [
+        ("[a](../runbook.md#late)", "[a](../runbook.md#late)"),
+        ("[a](../../README.md#dags)", "[a](../index.md#dags)"),
+        ("[a](../../CONTRIBUTING.md)", "[a](../contributing.md)"),
+        ("[a](../../tests/test_docs.py)", "[a](../repository/tests/test_docs.py.txt)"),
+        ("[a](../../proofs/results)", "a"),
+        ("[a](../missing.md)", "[a](../missing.md)"),  # the strict build names it
+        ("[a](https://example.com/b)", "[a](https://example.com/b)"),
+    ],
+)
+def test_links_lead_to_the_page_or_to_a_copy(
+    hooks: dict[str, Any], page: Any, written: str, built: str
+) -> None:
+    source = PROJECT / "docs/how-to/alarms.md"
+    assert hooks["LINK"].sub(lambda found: hooks["_link"](found, source, page), written) == built
+
+
+def test_a_picture_becomes_an_image_for_each_theme(hooks: dict[str, Any], page: Any) -> None:
+    source = PROJECT / "docs/how-to/alarms.md"
+    written = """<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="../pictures/flow-dark.svg">
+  <img alt="A flow" src="../pictures/flow-light.svg" width="640">
+</picture>"""
+    built = hooks["PICTURE"].sub(lambda found: hooks["_picture"](found, source, page), written)
+    assert built.splitlines() == [
+        '![A flow](../pictures/flow-light.svg#only-light){ width="640" }',
+        '![A flow](../pictures/flow-dark.svg#only-dark){ width="640" }',
+    ]
+
+
+@pytest.mark.prove
+def test_the_site_builds_strictly_and_stands_alone(tmp_path: Path) -> None:
+    subprocess.run(  # noqa: S603 - our own configuration
+        [PROJECT / ".venv/bin/mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=PROJECT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        check=True,
+    )
+    pages = {file: file.read_text() for file in tmp_path.rglob("*.html")}
+    assert len(pages) > 40
+    assert {
+        file.name: FOREIGN.findall(text) for file, text in pages.items() if FOREIGN.search(text)
+    } == {}
+    assert "bms.client_invoice_version" in (tmp_path / "reference/tables.html").read_text()
+    assert "make docs" not in (tmp_path / "reference/operators.html").read_text()
+    assert (tmp_path / "search/search_index.js").exists()
