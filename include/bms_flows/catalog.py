@@ -1,7 +1,9 @@
-"""Catalog of flows: one row per DAG, imported by DAG files and therefore free of other imports."""
+"""Catalog of flows: one row per DAG. DAG files import this module: it imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from bms_warehouse.resources import EMPLOYEE, RESOURCES, ResourceDescription
 
 
 @dataclass(frozen=True)
@@ -10,6 +12,8 @@ class FreshnessTarget:
 
     impact: str
     """What a missed target means for users of the data."""
+    hours: float = 26
+    """Default of the variable."""
     daily: bool = False
     """Whether the flow loads whole days: then only a load that includes yesterday counts."""
 
@@ -53,6 +57,28 @@ _MIRROR_PROCESS: Final = (
     "Publish rows, versions and confirmed removals in one transaction.",
 )
 
+MIRRORS: Final = {f"{each.name}_sync": each for each in RESOURCES if each.schedule}
+"""Resources whose DAG is made from the description, by DAG id."""
+
+
+def _mirror(resource: ResourceDescription, dag_id: str) -> Flow:
+    """Return the row of a mirrored resource."""
+    private = f"{resource.name}_private"
+    return Flow(
+        dag_id=dag_id,
+        title=resource.title,
+        unpause_group="mirrors",
+        loads=resource.name,
+        tables=(resource.name, *([private] if resource.private_columns else ())),
+        steps=("sync",),
+        process=_MIRROR_PROCESS,
+        freshness=FreshnessTarget(
+            f"{resource.title} are out of date; new {resource.plural} are missing.",
+            hours=resource.fresh_hours,
+        ),
+    )
+
+
 _ROWS = (
     Flow(
         dag_id="invoice_extraction",
@@ -71,36 +97,8 @@ _ROWS = (
         ),
         freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
     ),
-    Flow(
-        dag_id="contact_sync",
-        title="Contacts",
-        unpause_group="mirrors",
-        loads="contact",
-        tables=("contact",),
-        steps=("sync",),
-        process=_MIRROR_PROCESS,
-        freshness=FreshnessTarget("Contacts are out of date; new contacts are missing."),
-    ),
-    Flow(
-        dag_id="consultant_sync",
-        title="Consultants",
-        unpause_group="mirrors",
-        loads="consultant",
-        tables=("consultant",),
-        steps=("sync",),
-        process=_MIRROR_PROCESS,
-        freshness=FreshnessTarget("Consultants are out of date; new consultants are missing."),
-    ),
-    Flow(
-        dag_id="employee_directory",
-        title="Employees",
-        unpause_group="mirrors",
-        loads="employee",
-        tables=("employee", "employee_private"),
-        steps=("sync",),
-        process=_MIRROR_PROCESS,
-        freshness=FreshnessTarget("The directory is out of date; new employees are missing."),
-    ),
+    *(_mirror(resource, dag_id) for dag_id, resource in MIRRORS.items()),
+    _mirror(EMPLOYEE, "employee_directory"),
     Flow(
         dag_id="employee_onboarding",
         title="New employees",
@@ -153,7 +151,7 @@ _ROWS = (
             "Compare the findings with those of earlier runs and with the settings.",
             "Store new findings; send an alarm for each change and contradiction.",
         ),
-        freshness=FreshnessTarget("Changes of the service's behaviour stay undetected."),
+        freshness=FreshnessTarget("Changes of the service's behaviour stay undetected.", hours=172),
     ),
     Flow(
         dag_id="retention",
@@ -193,3 +191,6 @@ CREATED_BY: Final = {row.creates: row for row in _ROWS if row.creates}
 
 POOL_USERS: Final = tuple(row.dag_id for row in _ROWS if row.uses_pool)
 """DAGs with tasks in the pool of the service."""
+
+WITH_TARGET: Final = tuple(row for row in _ROWS if row.freshness)
+"""Flows with a freshness target."""

@@ -12,6 +12,10 @@ Column = tuple[str, Kind, str]
 """Name of a field of the service, kind of its column, and its meaning."""
 
 
+_DETAIL: Final = "Read with the detail."
+"""End of the meaning of a column that only the detail fills."""
+
+
 @dataclass(frozen=True)
 class Restriction:
     """A query parameter that restricts a list; also a param of the DAG."""
@@ -80,12 +84,21 @@ class ResourceDescription:
         return f"read_{self.name}"
 
     @property
+    def detail_columns(self) -> Sequence[str]:
+        """The columns that only the detail fills."""
+        return [name for name, _, meaning in self.columns if meaning.endswith(_DETAIL)]
+
+    @property
+    def summary(self) -> str:
+        """What the DAG of the resource does."""
+        often = "hour" if self.schedule and self.schedule.split()[1] == "*" else "day"
+        return f"Mirrors the {self.plural} of the {self.system} into the warehouse, every {often}."
+
+    @property
     def title(self) -> str:
         """Title on the board."""
         return self.plural.capitalize()
 
-
-_DETAIL: Final = "Read with the detail."
 
 _ACTIVITY: Final[Sequence[Column]] = (
     ("created_on", "time", "Time of creation in the service."),

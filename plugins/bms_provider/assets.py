@@ -13,21 +13,18 @@ that waits for several assets runs. The event's ``extra`` has:
 
 from airflow.sdk import Asset
 
+from bms_warehouse.resources import RESOURCES
+
 
 def _table(name: str) -> Asset:
     # Airflow leaves a scheme with x- unchanged; any other scheme loads every provider with asset URIs.
     return Asset(f"bms_{name}", uri=f"x-bms://warehouse/{name}", group="bms")
 
 
-CLIENT_INVOICE = _table("client_invoice")
-CONTACT = _table("contact")
-CONSULTANT = _table("consultant")
-EMPLOYEE = _table("employee")
-
-BY_TABLE = {
-    "client_invoice": CLIENT_INVOICE,
-    "contact": CONTACT,
-    "consultant": CONSULTANT,
-    "employee": EMPLOYEE,
-}
+BY_TABLE = {name: _table(name) for name in ("client_invoice", *(each.name for each in RESOURCES))}
 """Every asset by the name of its table."""
+
+CLIENT_INVOICE = BY_TABLE["client_invoice"]
+CONTACT = BY_TABLE["contact"]
+CONSULTANT = BY_TABLE["consultant"]
+EMPLOYEE = BY_TABLE["employee"]

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from bms_flows.catalog import CREATED_BY, FLOWS, LOADED_BY
-from bms_flows.monitoring.freshness import WITH_TARGET
+from bms_flows.catalog import CREATED_BY, FLOWS, LOADED_BY, WITH_TARGET
 from bms_flows.onboarding.inbox import claim
 from bms_provider import assets, policy
 

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from moto.server import ThreadedMotoServer
 
+from bms_flows.catalog import FLOWS
 from bms_provider import pool
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
@@ -104,9 +105,8 @@ def airflow(topology: Topology) -> Iterator[Airflow]:
     until(lambda: _answers(f"{topology.url}/api/v2/monitor/health"), LIMIT, lambda: "no api-server")
     password = topology.env["AIRFLOW_ADMIN_PASSWORD"]
     api = Airflow(SimpleNamespace(url=topology.url, user="admin", password=password))  # type: ignore[arg-type]  # all that it asks of a stack
-    files = {path.stem for path in (Path(__file__).parents[2] / "dags").glob("*.py")}
-    until(lambda: dags(api) >= files, LIMIT, lambda: api.call("GET", "/importErrors"))
-    for dag in files:
+    until(lambda: dags(api) >= FLOWS.keys(), LIMIT, lambda: api.call("GET", "/importErrors"))
+    for dag in FLOWS:
         api.pause(dag, paused=False)
     yield api
     api.close()

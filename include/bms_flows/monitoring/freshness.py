@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from sqlalchemy import Connection, text
 
-from bms_flows.catalog import FLOWS, Flow
+from bms_flows.catalog import WITH_TARGET, Flow
 from bms_flows.runtime.settings import FlowSettings
 
 Incomplete = Literal["partial", "unstable", "suspect", "failed"]
@@ -22,7 +22,6 @@ INCOMPLETE: tuple[Incomplete, ...] = get_args(Incomplete)
 
 BY_SEVERITY: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
 
-WITH_TARGET: Final = tuple(flow for flow in FLOWS.values() if flow.freshness)
 
 RECENT: Final = timedelta(days=30)
 """Period before a flow's last scheduled start that is read first; usually it is enough."""
@@ -103,7 +102,8 @@ class Freshness:
 
 def limit_of(flow: Flow, settings: FlowSettings) -> timedelta | None:
     """Return the maximum age of a flow's last complete load, None if the target is switched off."""
-    hours: float | None = getattr(settings, f"fresh_hours_{flow.dag_id}")
+    default = flow.freshness.hours if flow.freshness else None
+    hours = settings.fresh_hours.get(flow.dag_id, default)
     return None if hours is None else timedelta(hours=hours)
 
 

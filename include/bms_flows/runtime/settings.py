@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args, get_type_hints
 from zoneinfo import ZoneInfo, available_timezones
 
+from bms_flows.catalog import WITH_TARGET
+
 MAX_DIGITS = 9
 """Maximum digits of a whole number; `timedelta` takes no more days."""
 MAX_MAPPED_TASKS: Final = 1024
@@ -20,7 +22,10 @@ class InvalidSetting(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSettings:
-    """Flow settings; field `x` reads the variable `BMS_X`."""
+    """Flow settings; field `x` reads the variable `BMS_X`.
+
+    `fresh_hours` reads the variable `BMS_FRESH_HOURS_<DAG ID>` of each flow that has a target.
+    """
 
     time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("Europe/Paris"))
     """Time zone of the company's days."""
@@ -72,20 +77,8 @@ class FlowSettings:
     """Deletions up to this count never need confirmation."""
     employee_details: Literal["off", "directory", "full"] = "directory"
     """Stored employee details; `full` adds sensitive fields, in bms_private."""
-    fresh_hours_invoice_extraction: float | None = 26
-    """Freshness target for invoices: maximum hours since the last complete load. `off`: no target."""
-    fresh_hours_contact_sync: float | None = 1.5
-    """Freshness target for contacts, in hours or `off`."""
-    fresh_hours_consultant_sync: float | None = 26
-    """Freshness target for consultants, in hours or `off`."""
-    fresh_hours_employee_directory: float | None = 26
-    """Freshness target for employees, in hours or `off`."""
-    fresh_hours_reconciliation: float | None = 26
-    """Freshness target for the self-audit, in hours or `off`."""
-    fresh_hours_service_contract: float | None = 172
-    """Freshness target for the contract probe, in hours or `off`."""
-    fresh_hours_retention: float | None = 26
-    """Freshness target for the deletion of old files, in hours or `off`."""
+    fresh_hours: Mapping[str, float | None] = field(default_factory=dict)
+    """Freshness targets by DAG id, in hours or None for no target; the catalog has the defaults."""
     airflow_url: str = "http://localhost:8080"
     """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
     runbook_url: str = ""
@@ -107,9 +100,14 @@ class FlowSettings:
         values = {
             each.name: _read(variable, given[variable], hints[each.name])
             for each in fields(cls)
-            if given.get(variable := f"BMS_{each.name.upper()}")
+            if each.name != "fresh_hours" and given.get(variable := f"BMS_{each.name.upper()}")
         }
-        return cls(**values)
+        fresh_hours = {
+            flow.dag_id: _read(variable, given[variable], float | None)
+            for flow in WITH_TARGET
+            if given.get(variable := f"BMS_FRESH_HOURS_{flow.dag_id.upper()}")
+        }
+        return cls(**values, fresh_hours=fresh_hours)
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:

@@ -136,7 +136,7 @@ def test_a_second_late_entity_updates_the_open_alarm(warehouse: Engine) -> None:
 def test_a_target_that_is_switched_off_ends_its_alarm(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
-    assert look(connection, FlowSettings(fresh_hours_contact_sync=None)) == []
+    assert look(connection, FlowSettings(fresh_hours={"contact_sync": None})) == []
 
 
 def test_a_flow_without_a_target_recovers_when_a_later_run_completes(

@@ -7,18 +7,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bms_flows.catalog import WITH_TARGET
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
+VARIABLES += [f"BMS_FRESH_HOURS_{flow.dag_id.upper()}" for flow in WITH_TARGET]
 
 
 @pytest.mark.parametrize(("text", "hours"), [("26", 26), ("1.5", 1.5), ("off", None)])
 def test_a_freshness_target_is_a_number_or_off(text: str, hours: float | None) -> None:
     read = FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
-    assert read.fresh_hours_contact_sync == hours
+    assert read.fresh_hours == {"contact_sync": hours}
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "never", "1,5"])
