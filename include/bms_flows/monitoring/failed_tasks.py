@@ -1,0 +1,59 @@
+"""Alarms of failed tasks: one alarm per flow or drop, for any number of tasks."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.monitoring.freshness import read_freshness
+from bms_flows.runtime.settings import FlowSettings
+from bms_warehouse.tables import step_run
+
+
+@dataclass(frozen=True)
+class FailedTask:
+    """A task that failed after its last attempt; `error` is the type of its exception, if any."""
+
+    flow: str
+    dag_run_id: str
+    name: str
+    attempt: int
+    error: str | None
+
+
+def raise_alarm(connection: Connection, settings: FlowSettings, task: FailedTask) -> None:
+    """Raise the alarm of a failed task in the caller's transaction."""
+    freshness = read_freshness(connection, settings).get(task.flow)
+    held = freshness is not None and freshness.state == "suspect"
+    alarms.raise_(
+        connection,
+        "suspect" if held else "failed",
+        drop_alarms.subject(connection, task.flow, task.dag_run_id),
+        detail=_describe(connection, task),
+        flow=task.flow,
+        dag_run_id=task.dag_run_id,
+    )
+
+
+def _describe(connection: Connection, task: FailedTask) -> str:
+    """Describe a failure without the error's text: an error of another library may quote a row.
+
+    Airflow's DAG processor calls back for a task that ended without an exception.
+    """
+    if task.error is not None:
+        return f"Task {task.name} failed after attempt {task.attempt}: {task.error}."
+    running = select(step_run.c.id).where(
+        step_run.c.flow == task.flow,
+        step_run.c.dag_run_id == task.dag_run_id,
+        step_run.c.state == "running",
+    )
+    text = f"Task {task.name} was killed in attempt {task.attempt} without an exception"
+    if connection.scalar(running.limit(1)) is None:
+        return (
+            f"{text}, before its work started or after it ended. No worker took the task, its process "
+            "was killed at the start, or its state was set by hand. Check the scheduler's log."
+        )
+    return (
+        f"{text}, during its work. Its process was killed (memory, a stopped worker), or its "
+        "heartbeat was lost. Check the logs of the task and the worker."
+    )

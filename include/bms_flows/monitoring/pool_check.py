@@ -1,0 +1,61 @@
+"""Detection of tasks that wait for slots of a pool that is missing or too small.
+
+Airflow leaves such tasks in the state scheduled forever.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from bms_flows.monitoring import alarms
+
+CODE: Final = "no_slots"
+RECHECK_S: Final = 20.0
+"""Seconds between two counts; Airflow starts a startable task within a few seconds."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool: the slots that one task takes, and the command that creates the pool."""
+
+    name: str
+    task_slots: int
+    command: str
+
+
+@dataclass(frozen=True)
+class PoolUsage:
+    """Number of tasks of the pool's DAGs that wait to start, and that hold slots."""
+
+    waiting: int
+    holding: int
+
+    @property
+    def stuck(self) -> bool:
+        """Whether tasks wait although no task holds a slot."""
+        return self.waiting > 0 and self.holding == 0
+
+
+def check(
+    connection: Connection,
+    pool: Pool,
+    count: Callable[[], PoolUsage],
+    wait: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Raise or close the alarm of a pool without slots; return whether tasks are stuck."""
+    usage = count()
+    if usage.stuck:
+        wait(RECHECK_S)
+        usage = count()
+    if usage.stuck:
+        detail = (
+            f"{usage.waiting} tasks wait and none runs: the pool {pool.name} is missing or has fewer"
+            f" than {pool.task_slots} slots. Create it with: {pool.command}"
+        )
+        alarms.raise_(connection, CODE, pool.name, detail=detail)
+    elif usage.holding:  # without tasks the state of the pool is unknown
+        alarms.recover(connection, pool.name)
+    return usage.stuck
