@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from dataclasses import replace as plain
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -13,7 +14,9 @@ from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.planning.hierarchy import reject_by_hierarchy
 from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.planning.plan import Action, PlannedRow
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from proofs.simulation.clock import now
 from proofs.simulation.ledger import IDENTITY, MemoryLedger
@@ -84,42 +87,67 @@ class Actors:
         self._note("edited a number")
 
     async def drop(self) -> None:
-        """Drop the file: enter each row as the planner would, rows that were refused again."""
+        """Drop the file with any managers: enter each row as the planner would, unsent rows again."""
         taken = self.service.snapshot([1], now())
         by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in taken.records.values():
             for digest in {known.key, *known.other_digests} - {None}:
                 by_digest[digest or ""].append(known)
         number = self.ledger.keep(taken)
-        rows = {entry.key: entry for entry in self.ledger.rows.values()}
-        for n in self.people:
-            body = person(n)
-            entry = rows.get(IDENTITY.key(body) or "")
-            if entry is not None and entry.state is not State.REJECTED:
-                continue
-            match = by_rules(
-                by_digest, IDENTITY.rules_by_digest(body), IDENTITY.comparison_digests(body), but=()
-            )
-            if match.known is not None or match.several:
-                continue  # there already, or for the service's own users
-            if entry is None:
-                entry = self.ledger.rows[self.ledger.add(body)]
-                self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
-            below = self.random.choice((0, self.random.randint(0, entry.id - 1)))
-            entered = partial(
-                transitions.reopen,
-                digest=entry.digest,
-                manager_key=self.ledger.rows[below].key if below else None,
-                attempts=5,
-                snapshot_id=number,
-                reason=match.reason,
-                candidates=match.candidates,
-            )
-            await self.ledger.change(
-                [entry.id],
-                lambda e, at, entered=entered: entered(e, now=at),  # type: ignore[misc]  # mypy knows no defaults here
-            )
+        entries = {entry.key: entry for entry in self.ledger.rows.values()}
+        bodies = {IDENTITY.key(person(n)) or "": person(n) for n in self.people}
+        rows = [
+            row
+            for line, (key, body) in enumerate(bodies.items(), 2)
+            if (row := self._planned(line, key, body, entries.get(key), by_digest)) is not None
+        ]
+        bosses = [None, *entries.keys(), *(row.key for row in rows)]
+        rows = [plain(row, manager_key=self.random.choice(bosses)) for row in rows]
+        for row in reject_by_hierarchy(rows, entries):
+            if row.action in (Action.CREATE, Action.REVIEW):
+                await self._enter(row, entries.get(row.key or ""), number)
         self._note("dropped the file")
+
+    def _planned(
+        self,
+        line: int,
+        key: str,
+        body: Mapping[str, Any],
+        entry: Entry | None,
+        by_digest: Mapping[str, Sequence[ServiceRecord]],
+    ) -> PlannedRow | None:
+        """Return a row as the planner decides, None for a row that is finished or in the service already."""
+        row = PlannedRow(line=line, action=Action.CREATE, key=key, body=body)
+        if entry is not None and entry.state is State.REVIEW:
+            return plain(row, action=Action.REVIEW)
+        if entry is not None and entry.state is not State.REJECTED:
+            if entry.state is not State.READY or not entry.unsent:
+                return None
+            if self.happens(0.5):
+                return plain(row, action=Action.RESUME)
+        match = by_rules(
+            by_digest, IDENTITY.rules_by_digest(body), IDENTITY.comparison_digests(body), but=()
+        )
+        if match.known is not None or match.several:
+            return None
+        action = Action.CREATE if match.reason is None else Action.REVIEW
+        return plain(row, action=action, reason=match.reason, candidates=match.candidates)
+
+    async def _enter(self, row: PlannedRow, entry: Entry | None, snapshot: int) -> None:
+        """Enter a row in the ledger; a row in any state that can't be reopened stays unchanged."""
+        if entry is None:
+            entry = self.ledger.rows[self.ledger.add(row.body)]
+            self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
+        entered = partial(
+            transitions.reopen,
+            digest=entry.digest,
+            manager_key=row.manager_key,
+            attempts=5,
+            snapshot_id=snapshot,
+            reason=row.reason,
+            candidates=row.candidates,
+        )
+        await self.ledger.change([entry.id], lambda e, at: entered(e, now=at))
 
     async def decide(self) -> bool:
         """Decide on every row in review like a reviewer who sees the service; return whether there was one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.store import with_managers
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.order import chunks
 from bms_flows.onboarding.planning.plan import Action
@@ -41,14 +41,8 @@ async def chunks_of(
     """
     plan = await asyncio.to_thread(approval.load, onboarding.warehouse, drop_id, plan_id)
     keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
-    entries: dict[str, Entry] = {}
-    wanted = set(keys)
-    while wanted:
-        # Managers that another drop left unfinished are included, or their reports would never be sent.
-        found = await onboarding.ledger.by_key(wanted)
-        entries |= found
-        above = {e.manager_key for e in found.values() if e.manager_key}
-        wanted = above - entries.keys()
+    # Managers that another drop left unfinished are included, or their reports would never be sent.
+    entries = await with_managers(onboarding.ledger, keys)
     own = set(keys)
     managers = [key for key in entries if key not in own]
     manager_of = {key: e.manager_key for key, e in entries.items() if e.manager_key}

@@ -12,9 +12,11 @@ from typing import Any
 from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.execution import chunks_of
 from bms_flows.onboarding.ledger import entering, matches, transitions
+from bms_flows.onboarding.ledger.store import with_managers
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.limits import ApprovalDecision, ApprovalReason
 from bms_flows.onboarding.planning.matching import records_to_read
+from bms_flows.onboarding.planning.order import cyclic
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
@@ -23,6 +25,7 @@ from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_dup
 from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending.drop_snapshot import scopes_of
+from bms_warehouse.locks import Busy
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ async def view_of(
         names = [str(scope) for scope in scopes - unknown_scopes]
     # A created record may be missing from the lists for this long.
     since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * onboarding.settings.settle
-    entries = await onboarding.ledger.by_key(keys_of(sheet, onboarding.identity))
+    entries = await with_managers(onboarding.ledger, keys_of(sheet, onboarding.identity))
     in_flight = await asyncio.to_thread(_rows_in_flight, onboarding, since)
     matched = await asyncio.to_thread(
         matches.load,
@@ -201,7 +204,8 @@ def _enter(
     """Enter the plan's new rows and mark the plan as applied, in one transaction.
 
     Returns False, and enters nothing, if other drops entered rows with the same match keys since the
-    `view`. Raises `NotApproved`.
+    `view`. Raises `NotApproved`, and `Busy` if a row that another task holds keeps its earlier manager,
+    so that the managers would form a cycle.
     """
     with onboarding.warehouse.begin() as connection:
         entering.lock_entering(connection, plan.resource)
@@ -229,5 +233,13 @@ def _enter(
             attempts=onboarding.settings.create_attempts,
             snapshot_id=snapshot_id,
         )
+        managers = entering.stored_managers(connection, plan.resource, [row.key for row in rows])
+        if cyclic({key: manager for key, manager in managers.items() if manager}):
+            raise Busy(
+                "another task holds rows whose earlier managers form a cycle with this plan; the retry"
+                " plans again when they are free",
+                retry_after=onboarding.settings.lease_s,
+                retry_for_hours=True,
+            )
         approval.mark_applied(connection, drop_id, plan.id)
     return True

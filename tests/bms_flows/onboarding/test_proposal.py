@@ -5,7 +5,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from sqlalchemy import Engine, text
 from bms.client import Client
 from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.ledger import snapshot_store
+from bms_flows.onboarding.ledger import snapshot_store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
 from bms_flows.onboarding.planning import approval, rules
@@ -34,6 +35,7 @@ from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.locks import Busy
 from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
@@ -650,3 +652,74 @@ async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
     with warehouse.connect() as connection:
         events = text("select count(*) from bms.creation_event where what = 'double'")
         assert connection.scalar(events) == 1
+
+
+HEAD = "900001;Lefèvre;Aurélie;2026-05-15;"
+REPORT = "900002;Martin;Paul;2026-05-15;"
+
+
+async def entered(place: OnboardingContext, run: Run, sheet: Sheet) -> proposal.Entered:
+    """Plan a drop and enter its rows, without sending any."""
+    planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+    assert isinstance(begun, proposal.Entered)
+    return begun
+
+
+async def test_a_row_in_review_and_a_reversed_hierarchy_form_no_cycle(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="77",
+        last_name="Martin",
+        first_name="Paul",
+        start_date="2026-05-15",
+    )
+    first, second = drop(csv(HEAD, REPORT + "900001")), drop(csv(HEAD + "900002", REPORT))
+    async with onboarding(first, warehouse) as (place, sheet):
+        await entered(place, first, sheet)
+    async with onboarding(second, warehouse) as (place, sheet):
+        begun = await entered(place, second, sheet)
+        assert begun.chunks == 0
+        concluded = await execution.conclude(place, second.drop_id, begun.plan_id, sheet)
+    assert [o.faults[0].code for o in concluded.outcomes] == [
+        "manager_cycle_unfinished",
+        "in_flight_other_data",
+    ]
+    assert sandbox.truth()["created"]["employees"] == []
+
+
+async def test_a_reversed_hierarchy_waits_for_rows_that_another_task_holds(
+    warehouse: Engine, drop: Drop
+) -> None:
+    first, second = drop(csv(HEAD, REPORT + "900001")), drop(csv(HEAD + "900002", REPORT))
+    async with onboarding(first, warehouse) as (place, sheet):
+        begun = await entered(place, first, sheet)
+        [[_, report]] = await execution.chunks_of(place, first.drop_id, begun.plan_id)
+    async with onboarding(second, warehouse) as (place, sheet):
+        hold = partial(transitions.claim, owner="other", life=timedelta(hours=1))
+        await place.ledger.change([report], lambda entry, now: hold(entry, now=now))
+        with pytest.raises(Busy, match="cycle"):
+            await entered(place, second, sheet)
+        await place.ledger.change([report], lambda e, _: transitions.release(e, owner="other"))
+        begun = await entered(place, second, sheet)
+        await applied(place, second, sheet, begun.plan_id)
+        outcomes = await execution.conclude(place, second.drop_id, begun.plan_id, sheet)
+    assert [each.state for each in outcomes.outcomes] == ["created", "created"]
+
+
+async def test_a_rejected_manager_is_not_created_with_its_earlier_data(
+    warehouse: Engine, sandbox: Sandbox, drop: Drop
+) -> None:
+    first = drop(csv(HEAD, REPORT + "900001"))
+    mistyped = drop(csv(HEAD.replace("2026-05-15", "2026-13-15"), REPORT + "900001"))
+    async with onboarding(first, warehouse) as (place, sheet):
+        await entered(place, first, sheet)
+    async with onboarding(mistyped, warehouse) as (place, sheet):
+        begun = await entered(place, mistyped, sheet)
+        assert begun.chunks == 0
+        concluded = await execution.conclude(place, mistyped.drop_id, begun.plan_id, sheet)
+    assert [each.state for each in concluded.outcomes] == ["rejected", "rejected"]
+    assert sandbox.truth()["created"]["employees"] == []

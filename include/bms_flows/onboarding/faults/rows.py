@@ -75,6 +75,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     "manager_cycle": FaultText(
         "Les responsables forment un cercle.", "The managers form a cycle.", DROP_AGAIN
     ),
+    "manager_cycle_unfinished": FaultText(
+        "Avec une ligne inachevée d'un dépôt précédent, les responsables forment un cercle.",
+        "Together with an unfinished row of an earlier drop, the managers form a cycle.",
+        "Achever d'abord cette ligne (décision en attente), puis déposer à nouveau."
+        " / Finish the earlier row first (decide on it), then drop again.",
+    ),
     "manager_rejected": FaultText(
         "La ligne du responsable est rejetée.",
         "The manager's row is rejected.",

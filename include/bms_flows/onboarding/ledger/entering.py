@@ -12,12 +12,13 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from bms_flows.onboarding.ledger.entry import (
     EXISTING,
     OPEN,
+    UNSENT,
     Entry,
     InvalidTransition,
     State,
     Transition,
 )
-from bms_flows.onboarding.ledger.store import locked_rows, write
+from bms_flows.onboarding.ledger.store import among, locked_rows, write
 from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.resources.body import decode_body, encode_body
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -66,6 +67,17 @@ def rows_in_flight(
         .where(creation.c.resource == identity.resource, unfinished | recent)
     )
     return {key: identity.rules_by_digest(decode_body(body)) for key, body in rows}
+
+
+def stored_managers(
+    connection: Connection, resource: str, keys: Collection[str]
+) -> dict[str, str | None]:
+    """Return the managers of unsent rows with these keys and of all managers above them, by key."""
+    unsent = (creation.c.resource == resource) & creation.c.state.in_(UNSENT)
+    columns = select(creation.c.key, creation.c.manager_key).where(unsent)
+    above = columns.where(among(creation.c.key, keys)).cte("above", recursive=True)
+    above = above.union(columns.join(above, creation.c.key == above.c.manager_key))
+    return {row.key: row.manager_key for row in connection.execute(select(above))}
 
 
 def enter(

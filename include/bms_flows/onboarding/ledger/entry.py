@@ -24,6 +24,8 @@ OPEN: Final = frozenset({State.READY, State.SENDING, State.UNKNOWN})
 """The engine has work to do."""
 EXISTING: Final = frozenset({State.CREATED, State.ADOPTED})
 """The service has the record, and its id is known."""
+UNSENT: Final = frozenset({State.READY, State.REVIEW})
+"""The row may still wait for its manager; a row in another state was sent, or is never sent."""
 FINAL: Final = frozenset({*EXISTING, State.REJECTED, State.GIVEN_UP})
 """Final unless the row is dropped again."""
 

@@ -71,6 +71,17 @@ class Ledger(Protocol):
         """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
 
 
+async def with_managers(ledger: Ledger, keys: Collection[str]) -> dict[str, Entry]:
+    """Return rows by their keys, and the rows of all managers above them."""
+    entries: dict[str, Entry] = {}
+    wanted = {*keys}
+    while wanted:
+        found = await ledger.by_key(wanted)
+        entries |= found
+        wanted = {e.manager_key for e in found.values() if e.manager_key} - entries.keys() - wanted
+    return entries
+
+
 class PostgresLedger:
     """The ledger of one resource in the warehouse."""
 

@@ -22,24 +22,42 @@ def cyclic(manager_of: Mapping[str, str]) -> AbstractSet[str]:
     return found
 
 
+def reports(keys: Iterable[str], manager_of: Mapping[str, str]) -> AbstractSet[str]:
+    """Return the keys of rows that report, directly or not, to one of `keys`."""
+    direct: dict[str, list[str]] = defaultdict(list)
+    for key, manager in manager_of.items():
+        direct[manager].append(key)
+    found: set[str] = set()
+    left = list(keys)
+    while left:
+        new = [key for key in direct[left.pop()] if key not in found]
+        found.update(new)
+        left += new
+    return found
+
+
 def chunks(
     keys: Iterable[str], manager_of: Mapping[str, str], size: int, most: int
 ) -> Sequence[Sequence[str]]:
     """Split `keys` into at most `most` independent chunks of about `size` rows.
 
     Rows connected by managers share a chunk, however large, with each manager before the reports;
-    otherwise the given order stays. Requires that there is no cycle.
+    otherwise the given order stays. The ledger has no cycle; the rows of a cycle would still be in
+    one chunk each, in any order.
     """
     ordered = list(dict.fromkeys(keys))
     present = set(ordered)
     root: dict[str, str] = {}
     depth: dict[str, int] = {}
     for key in ordered:
-        path = [key]
-        while (above := manager_of.get(path[-1])) is not None and above in present:
-            path.append(above)
+        path: dict[str, None] = {}
+        at: str | None = key
+        while at is not None and at in present and at not in path:
+            path[at] = None
+            at = manager_of.get(at)
+        top = next(reversed(path))
         for level, each in enumerate(reversed(path)):
-            root[each], depth[each] = path[-1], level
+            root[each], depth[each] = top, level
     families: dict[str, list[str]] = defaultdict(list)
     for key in ordered:
         families[root[key]].append(key)

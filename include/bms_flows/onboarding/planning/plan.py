@@ -6,7 +6,7 @@ of the id approves exactly these actions.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -52,6 +52,11 @@ class PlannedRow:
     def sends(self) -> str:
         """Digest of the create request."""
         return body_digest({**self.body, "manager_key": self.manager_key})
+
+
+def reject(row: PlannedRow, fault: Fault) -> PlannedRow:
+    """Return the row as rejected for one more fault."""
+    return replace(row, action=Action.REJECTED, faults=(*row.faults, fault), manager_key=None)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
+from bms_flows.onboarding.planning.hierarchy import in_review, reject_by_hierarchy
 from bms_flows.onboarding.planning.managers import (
     Manager,
     Managers,
@@ -15,8 +16,14 @@ from bms_flows.onboarding.planning.managers import (
     candidate_of_row,
 )
 from bms_flows.onboarding.planning.matching import match, record_of_entry
-from bms_flows.onboarding.planning.order import cyclic
-from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow, digest
+from bms_flows.onboarding.planning.plan import (
+    Action,
+    Plan,
+    PlanInputs,
+    PlannedRow,
+    digest,
+    reject,
+)
 from bms_flows.onboarding.planning.rules import Rules, validate
 from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Row, Sheet
@@ -76,7 +83,7 @@ class _Planner:
         """Decide on a valid row by the ledger and the service."""
         key = row.key or ""
         if self.identity.scope_of(values) in self.view.unknown_scopes:
-            return _reject(row, Fault("unknown_scope", row.line, field=self.identity.scope))
+            return reject(row, Fault("unknown_scope", row.line, field=self.identity.scope))
         entry = self.view.entries.get(key)
         if entry is not None:
             by_ledger = self._by_ledger(row, entry, values)
@@ -169,7 +176,7 @@ class _Planner:
             first = lines.setdefault(row.known.remote_id, row.line) if row.known else row.line
             if first != row.line:
                 fault = Fault("record_twice_in_file", row.line, details={"other_line": first})
-                kept.append(_reject(row, fault))
+                kept.append(reject(row, fault))
             elif row.line in like:
                 kept.append(replace(row, action=Action.REVIEW, reason="like_another_row"))
             else:
@@ -179,7 +186,10 @@ class _Planner:
     def assign_managers(
         self, rows: Sequence[PlannedRow], values: Mapping[int, Mapping[str, Any]]
     ) -> list[PlannedRow]:
-        """Set each new row's manager: `id_manager` in the body, or the key of the manager's row."""
+        """Set each new row's manager: `id_manager` in the body, or the key of the manager's row.
+
+        Rejects rows whose manager is unknown, in a cycle, or rejected.
+        """
         managers = Managers(
             [
                 *map(candidate_of_record, self.view.shown),
@@ -189,24 +199,18 @@ class _Planner:
         placed = [
             self._with_manager(row, managers.of(row.line, values[row.line]))
             if row.action in {Action.CREATE, Action.REVIEW}
+            and not in_review(row, self.view.entries)
             else row
             for row in rows
         ]
-        cycle = cyclic({r.key: r.manager_key for r in placed if r.key and r.manager_key})
-        placed = [
-            _reject(row, Fault("manager_cycle", row.line))
-            if row.key in cycle and row.manager_key
-            else row
-            for row in placed
-        ]
-        return _reject_reports_of_rejected(placed)
+        return reject_by_hierarchy(placed, self.view.entries)
 
     def _with_manager(self, row: PlannedRow, manager: Manager | Fault | None) -> PlannedRow:
         match manager:
             case None:
                 return row
             case Fault():
-                return _reject(row, manager)
+                return reject(row, manager)
             case Numbered(number):
                 return replace(row, body={**row.body, "id_manager": number})
         return replace(row, manager_key=manager.key)
@@ -227,32 +231,7 @@ def _reject_duplicates(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         if not equal:
             other_line = others[0].line
             faults[first.line] = Fault(code, first.line, details={"other_line": other_line})
-    return [_reject(row, faults[row.line]) if row.line in faults else row for row in rows]
-
-
-def _reject_reports_of_rejected(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """Reject, transitively, rows whose manager is a rejected row of the file."""
-    rejected = {row.key for row in rows if row.action is Action.REJECTED and row.key is not None}
-    # A rejected duplicate does not reject the reports of the accepted row.
-    rejected -= {row.key for row in rows if row.action is not Action.REJECTED}
-    placed = list(rows)
-    while True:
-        orphans = {
-            row.line
-            for row in placed
-            if row.action is not Action.REJECTED and row.manager_key and row.manager_key in rejected
-        }
-        if not orphans:
-            return placed
-        placed = [
-            _reject(row, Fault("manager_rejected", row.line)) if row.line in orphans else row
-            for row in placed
-        ]
-        rejected |= {row.key for row in placed if row.line in orphans and row.key is not None}
-
-
-def _reject(row: PlannedRow, fault: Fault) -> PlannedRow:
-    return replace(row, action=Action.REJECTED, faults=(*row.faults, fault), manager_key=None)
+    return [reject(row, faults[row.line]) if row.line in faults else row for row in rows]
 
 
 def _ledger_digest(rows: Sequence[PlannedRow], view: PlanningView) -> str:

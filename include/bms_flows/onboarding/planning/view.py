@@ -20,7 +20,7 @@ class PlanningView:
     """The ledger and the service at planning time."""
 
     entries: Mapping[str, Entry]
-    """Ledger rows of the drop's rows, by key."""
+    """Ledger rows of the drop's rows and of all managers above them, by key."""
     in_flight: Mapping[str, Collection[str]]
     """Match keys of rows that the lists may not show yet, by row key: unfinished rows, and records
     created after `since`."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import Ledger, with_managers
 from bms_flows.onboarding.ledger.transitions import lookup_due_at
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
@@ -184,12 +184,7 @@ class Applier:
         The lease of such a row is irrelevant: it may have expired since this task failed to take it.
         """
         entries = await self.ledger.entries(rows)
-        above = {entry.key: entry for entry in entries}
-        wanted = {e.manager_key for e in entries if e.manager_key} - above.keys()
-        while wanted:
-            found = await self.ledger.by_key(wanted)
-            above |= found
-            wanted = {e.manager_key for e in found.values() if e.manager_key} - above.keys()
+        above = await with_managers(self.ledger, {entry.key for entry in entries})
         left = sum(entry.state in OPEN and not _waits_for_review(entry, above) for entry in entries)
         if left:
             raise Busy(
@@ -239,7 +234,9 @@ def _pause(entry: Entry, now: datetime) -> float:
 
 def _waits_for_review(entry: Entry, entries: Mapping[str, Entry]) -> bool:
     """Return whether a manager above the row is in review."""
-    manager = entries.get(entry.manager_key or "")
-    if entry.state is not State.READY or manager is None:
-        return False
-    return manager.state is State.REVIEW or _waits_for_review(manager, entries)
+    seen: set[str] = set()
+    at: Entry | None = entry
+    while at is not None and at.state is State.READY and at.key not in seen:
+        seen.add(at.key)
+        at = entries.get(at.manager_key or "")
+    return at is not None and at.state is State.REVIEW

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.planning.order import chunks, cyclic
+from bms_flows.onboarding.planning.order import chunks, cyclic, reports
 
 KEYS = [f"k{n}" for n in range(12)]
 MANAGERS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(KEYS))
@@ -33,6 +33,25 @@ def test_chunks_hold_every_row_once_managers_first_with_their_reports(
     for key, boss in tree.items():
         assert place[boss][0] == place[key][0]
         assert place[boss][1] < place[key][1]
+
+
+@given(MANAGERS, st.integers(1, 5))
+def test_chunks_of_a_cycle_end_and_hold_every_row_once(managers: dict[str, str], size: int) -> None:
+    cut = chunks(KEYS, managers, size, 2 * len(KEYS))
+    assert sorted(key for chunk in cut for key in chunk) == sorted(KEYS)
+
+
+@given(MANAGERS, st.sets(st.sampled_from(KEYS)))
+def test_reports_are_all_rows_with_one_of_the_keys_above(
+    managers: dict[str, str], keys: set[str]
+) -> None:
+    def above(key: str) -> set[str]:
+        found: set[str] = set()
+        while (key := managers.get(key, "")) and key not in found:
+            found.add(key)
+        return found
+
+    assert reports(keys, managers) == {key for key in KEYS if above(key) & keys}
 
 
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 12), st.integers(1, 12))
