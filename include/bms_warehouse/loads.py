@@ -1,10 +1,10 @@
-"""Bulk loads: COPY into a staging table, then one merge into the resource's table.
+"""Bulk loads: COPY of new rows into the resource's table, or into a staging table and one merge.
 
 The caller owns the connection and its transaction, so rows, superseded rows and watermark are
 committed together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
@@ -12,10 +12,14 @@ from typing import cast
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 from sqlalchemy import Connection, Table, text
 
+from bms_warehouse.errors import WarehouseError
 from bms_warehouse.history import supersede
+
+UNIQUE_VIOLATION = "23505"
 
 _CSV = csv.WriteOptions(include_header=False)
 
@@ -36,6 +40,9 @@ class CopyBuffer:
     columns: Sequence[str]
     rows: int
     csv: bytes = field(repr=False)
+    """Values in the form in which they are stored: amounts as 12.5, not as 12.500000000."""
+    new: bool = False
+    """Whether the warehouse held none of the rows when they were compared."""
 
 
 def driver(connection: Connection) -> psycopg.Connection:
@@ -60,7 +67,7 @@ def empty_staging(connection: Connection, table: Table) -> None:
     connection.execute(text(f"truncate pg_temp.{staging_name(table)}"))
 
 
-def copy_buffer(rows: pa.Table) -> CopyBuffer:
+def copy_buffer(rows: pa.Table, *, new: bool = False) -> CopyBuffer:
     """Return `rows` as CSV: times as UTC without zone, bytes in PostgreSQL's hexadecimal format."""
     for position, column in enumerate(rows.schema):
         cells = rows.column(position)
@@ -70,20 +77,65 @@ def copy_buffer(rows: pa.Table) -> CopyBuffer:
         elif pa.types.is_binary(column.type):
             values = cells.to_pylist()
             plain = pa.array([None if v is None else "\\x" + v.hex() for v in values], pa.string())
+        elif pa.types.is_decimal(column.type):
+            plain = _without_padding(cells)
         else:
             continue
         rows = rows.set_column(position, column.name, plain)
     buffer = BytesIO()
     csv.write_csv(rows, buffer, _CSV)
-    return CopyBuffer(rows.column_names, rows.num_rows, buffer.getvalue())
+    return CopyBuffer(rows.column_names, rows.num_rows, buffer.getvalue(), new)
+
+
+def _without_padding(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return amounts as text without the zeros with which Arrow pads them: 12.5, 0, 100."""
+    zero = pc.equal(cells, pa.scalar(0, cells.type))
+    digits = pc.if_else(zero, "0", cells.cast(pa.string()))
+    if pc.any(pc.match_substring(digits, "E")).as_py():  # Arrow writes 0.0000001 as 1.00E-7
+        values = [None if v is None else f"{v.normalize():f}" for v in cells.to_pylist()]
+        return pa.chunked_array([pa.array(values, pa.string())])
+    if cells.type.scale <= 0:
+        return digits
+    return pc.if_else(zero, digits, pc.utf8_rtrim(pc.utf8_rtrim(digits, "0"), "."))
 
 
 def stage(connection: Connection, table: Table, rows: CopyBuffer) -> None:
     """COPY `rows` into the staging table; their columns are a subset of its columns."""
-    if not rows.rows:
-        return
-    names = ", ".join(f'"{name}"' for name in rows.columns)
-    statement = f"copy pg_temp.{staging_name(table)} ({names}) from stdin (format csv)"
+    if rows.rows:
+        _copy(connection, f"pg_temp.{staging_name(table)}", rows)
+
+
+def append(
+    connection: Connection,
+    table: Table,
+    buffers: Iterable[CopyBuffer],
+    *,
+    step_run_id: int,
+    observed_at: datetime,
+) -> bool:
+    """COPY new rows into `table` as version 1; if a key exists, write nothing and return False.
+
+    The table's columns `_first_seen_at`, `_changed_at` and `_step_run_id` have defaults from the
+    transaction's settings.
+    """
+    settings = {"bms.observed_at": observed_at.isoformat(), "bms.step_run_id": str(step_run_id)}
+    set_local = text("select set_config(:name, :value, true)")
+    try:
+        with connection.begin_nested():
+            for name, value in settings.items():
+                connection.execute(set_local, {"name": name, "value": value})
+            for rows in buffers:
+                _copy(connection, str(table), rows)
+    except WarehouseError as error:
+        if error.sqlstate != UNIQUE_VIOLATION:
+            raise
+        return False
+    return True
+
+
+def _copy(connection: Connection, target: str, rows: CopyBuffer) -> None:
+    names = ", ".join(map(_quoted, rows.columns))
+    statement = f"copy {target} ({names}) from stdin (format csv)"
     with driver(connection).cursor() as cursor, cursor.copy(statement.encode()) as copy:
         copy.write(rows.csv)
 
@@ -156,7 +208,7 @@ def _insert_new(
         insert into {table} (
             {", ".join(map(_quoted, names))}, _version, _first_seen_at, _changed_at, _step_run_id
         )
-        select {", ".join(_value(table, name) for name in names)},
+        select {", ".join(f"s.{_quoted(name)}" for name in names)},
             1, %(observed_at)s, %(observed_at)s, %(step_run_id)s
         from {staging} s
         on conflict do nothing
@@ -175,7 +227,7 @@ def _update_changed(
     # Analyzing all columns would take longer than writing them.
     cursor.execute(f"analyze {staging} ({', '.join(map(_quoted, key))})".encode())
     where = "t._row_hash is distinct from s._row_hash"
-    changes = [f"{_quoted(n)} = {_value(table, n)}" for n in _carried(table) if n not in key]
+    changes = [f"{_quoted(n)} = s.{_quoted(n)}" for n in _carried(table) if n not in key]
     if "_missing_since" in table.columns:
         where += " or t._missing_since is not null"
         changes.append("_missing_since = null")
@@ -198,10 +250,3 @@ def _carried(table: Table) -> list[str]:
 
 def _quoted(name: str) -> str:
     return f'"{name}"'
-
-
-def _value(table: Table, name: str) -> str:
-    # Arrow pads decimals to a fixed scale; amounts are stored as received, 12.5 and not 12.500000000.
-    return (
-        f'trim_scale(s."{name}")' if str(table.columns[name].type) == "NUMERIC" else f's."{name}"'
-    )

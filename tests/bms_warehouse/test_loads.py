@@ -74,7 +74,53 @@ def test_new_rows_are_written_once_as_version_1(warehouse: Engine) -> None:
     assert stored(warehouse, superseded(table)) == []
 
 
-def test_an_amount_is_stored_without_padding(warehouse: Engine) -> None:
+def append(engine: Engine, *buffers: pa.Table, step: int = 1, at: datetime = AT) -> bool:
+    with engine.begin() as connection:
+        copied = [loads.copy_buffer(each) for each in buffers]
+        return loads.append(connection, table, copied, step_run_id=step, observed_at=at)
+
+
+def test_copied_rows_equal_merged_rows(warehouse: Engine) -> None:
+    assert append(warehouse, rows(1), rows(2), step=7)
+    with warehouse.begin() as connection:
+        copied = connection.execute(select(table).order_by(table.c.id_invoice)).all()
+        connection.execute(delete(table))
+    merge(warehouse, rows(1, 2), step=7)
+    with warehouse.connect() as connection:
+        assert connection.execute(select(table).order_by(table.c.id_invoice)).all() == copied
+
+
+def test_nothing_is_copied_if_a_key_exists(warehouse: Engine) -> None:
+    """The caller's transaction goes on."""
+    append(warehouse, rows(1))
+    with warehouse.begin() as connection:
+        copied = [loads.copy_buffer(rows(2)), loads.copy_buffer(rows(3, 1, digest=b"b"))]
+        assert not loads.append(connection, table, copied, step_run_id=2, observed_at=AT)
+        stage(connection, rows(2))
+        loads.merge(connection, table, step_run_id=3, observed_at=AT)
+    assert stored(warehouse) == [(1, "x", 1, 1), (2, "x", 1, 3)]
+
+
+def test_other_errors_of_a_copy_are_raised(warehouse: Engine) -> None:
+    with pytest.raises(WarehouseError, match="NotNullViolation"):
+        append(warehouse, rows(1).drop_columns("_row_hash"))
+
+
+@pytest.mark.parametrize(
+    "amount",
+    ["12.5", "0", "100", "-3", "0.01", "-0.000001", "0.0000001", "0.000000001", "12345678901.5"],
+)
+def test_an_amount_is_stored_without_padding(warehouse: Engine, amount: str) -> None:
+    amounts = pa.array([Decimal(amount), None], pa.decimal128(38, 9))
+    padded = rows(1, 2)
+    position = padded.schema.get_field_index("total_due")
+    assert append(warehouse, padded.set_column(position, "total_due", amounts))
+    with warehouse.connect() as connection:
+        stored_text = text("select total_due::text from bms.client_invoice order by id_invoice")
+        assert connection.scalars(stored_text).all() == [amount, None]
+
+
+def test_columns_are_stored_with_their_types(warehouse: Engine) -> None:
     merge(warehouse, rows(1))
     with warehouse.connect() as connection:
         assert str(connection.scalar(select(table.c.total_due))) == "12.5"

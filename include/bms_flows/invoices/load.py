@@ -1,6 +1,7 @@
-"""Loader of invoices: merges new and changed rows into the tables, in one transaction."""
+"""Loader of invoices: writes new and changed rows to the tables, in one transaction."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection, text
@@ -12,7 +13,7 @@ from bms_warehouse.tables import client_invoice, code_name
 RESOURCE = client_invoice.name
 """The resource's name in quarantine, files and code names."""
 BATCH_ROWS = 8_000
-"""Rows per merge: enough for speed, few enough that fetching continues in parallel."""
+"""Rows written at once: enough for speed, few enough that fetching continues in parallel."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Languages:
 
 @dataclass
 class Loader:
-    """Stages rows and merges them in batches; the caller commits."""
+    """Copies new rows into the table, and stages and merges others, in batches; the caller commits."""
 
     connection: Connection
     step_run_id: int
@@ -36,23 +37,26 @@ class Loader:
     changed: int = 0
     unchanged: int = 0
     _staged: int = 0
+    _new: list[loads.CopyBuffer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         loads.create_staging(self.connection, client_invoice)
 
     def add(self, rows: loads.CopyBuffer) -> None:
-        """Stage new and changed rows; merge once `BATCH_ROWS` are staged."""
-        if not rows.rows:
+        """Take new and changed rows; write them once they are `BATCH_ROWS`."""
+        if rows.new and self.names.read == self.names.shown:
+            self._new.append(rows)
+        else:
+            self._stage([rows])
+        if self._staged + sum(each.rows for each in self._new) >= BATCH_ROWS:
+            self.merge()
+        else:
             # PostgreSQL ends a session that is idle in a transaction for too long.
             self.connection.execute(text("select 1"))
-            return
-        loads.stage(self.connection, client_invoice, rows)
-        self._staged += rows.rows
-        if self._staged >= BATCH_ROWS:
-            self.merge()
 
     def merge(self) -> None:
-        """Merge the staged rows."""
+        """Write the rows taken so far."""
+        self._append()
         if not self._staged:
             return
         self._show_names()
@@ -67,6 +71,31 @@ class Loader:
         self.inserted += merged.inserted
         self.changed += merged.changed
         self.unchanged += merged.unchanged
+
+    def _append(self) -> None:
+        """Copy the new rows into the table, or stage them if one of their keys exists after all.
+
+        A key can exist for an invoice of another day, or for a missing invoice that returned.
+        """
+        new, self._new = self._new, []
+        if not new:
+            return
+        appended = loads.append(
+            self.connection,
+            client_invoice,
+            new,
+            step_run_id=self.step_run_id,
+            observed_at=self.observed_at,
+        )
+        if appended:
+            self.inserted += sum(each.rows for each in new)
+        else:
+            self._stage(new)
+
+    def _stage(self, buffers: Sequence[loads.CopyBuffer]) -> None:
+        for rows in buffers:
+            loads.stage(self.connection, client_invoice, rows)
+            self._staged += rows.rows
 
     def _show_names(self) -> None:
         """Set the known code names of staged rows in the language shown."""

@@ -99,7 +99,9 @@ class Transform:
         self.fields.add(rows, differing, new.filter(differs), read.records)
         return TransformedResponse(
             rows.drop_columns("_counted_day"),
-            loads.copy_buffer(differing.drop_columns("_counted_day")),
+            loads.copy_buffer(
+                differing.drop_columns("_counted_day"), new=pc.all(new.filter(differs)).as_py()
+            ),
         )
 
     def add_moved(self, response: Response) -> loads.CopyBuffer:

@@ -74,7 +74,7 @@ CLIENT_INVOICE_FIELDS = tuple(column.name for column in _fields())
 
 def _added() -> list[Column[Any]]:
     return [
-        *audit_columns(),
+        *audit_columns(copied=True),
         Column(
             "_day",
             Date(),

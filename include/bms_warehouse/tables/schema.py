@@ -10,6 +10,8 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Text,
+    TextClause,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
@@ -39,8 +41,16 @@ def field(name: str, kind: TypeEngine[Any], meaning: str, *, key: bool = False) 
     return Column(name, kind, primary_key=key, autoincrement=False, comment=meaning)
 
 
-def audit_columns() -> list[Column[Any]]:
-    """Return the audit columns of a mirrored resource; their names begin with `_`."""
+def audit_columns(*, copied: bool = False) -> list[Column[Any]]:
+    """Return the audit columns of a mirrored resource; their names begin with `_`.
+
+    With `copied`, columns have defaults for COPY: version 1, and the settings of the transaction.
+    """
+
+    def setting(name: str, kind: str) -> TextClause | None:
+        return text(f"current_setting('bms.{name}')::{kind}") if copied else None
+
+    observed_at = setting("observed_at", "timestamptz")
     return [
         Column("_extra", JSONB, nullable=True, comment="Fields beyond the service's interface."),
         Column(
@@ -53,24 +63,28 @@ def audit_columns() -> list[Column[Any]]:
             "_version",
             Integer,
             nullable=False,
+            server_default="1" if copied else None,
             comment="Version of the row: 1 for the first, plus 1 per change.",
         ),
         Column(
             "_first_seen_at",
             TIMESTAMP,
             nullable=False,
+            server_default=observed_at,
             comment="First read that returned the row.",
         ),
         Column(
             "_changed_at",
             TIMESTAMP,
             nullable=False,
+            server_default=observed_at,
             comment="First read that returned the current version.",
         ),
         Column(
             "_step_run_id",
             BigInteger,
             nullable=False,
+            server_default=setting("step_run_id", "bigint"),
             comment="Step run that wrote the current version.",
         ),
     ]

@@ -116,10 +116,10 @@ create table bms.client_invoice ( -- Latest state of every client invoice that a
     sent_by bigint, -- User who sent the invoice.
     _extra jsonb, -- Fields beyond the service's interface.
     _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint not null, -- Step run that wrote the current version.
+    _version integer default 1 not null, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at timestamptz default current_setting('bms.observed_at')::timestamptz not null, -- First read that returned the row.
+    _changed_at timestamptz default current_setting('bms.observed_at')::timestamptz not null, -- First read that returned the current version.
+    _step_run_id bigint default current_setting('bms.step_run_id')::bigint not null, -- Step run that wrote the current version.
     _day date, -- Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.
     _missing_since timestamptz, -- First read of the day that did not return the invoice; rows are never deleted.
     constraint pk_client_invoice primary key (id_entity, id_invoice)

@@ -1,0 +1,70 @@
+"""Invoices as the warehouse held them at the end of a day, and the history that readers see."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from bms_warehouse import loads
+from bms_warehouse.tables import client_invoice as table
+from tests.bms_warehouse.test_loads import rows, stage
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def merge(connection: Connection, day: int, *numbers: int, digest: bytes) -> None:
+    stage(connection, rows(*numbers, digest=digest, subject=digest.decode()))
+    at = NOON + timedelta(days=day)
+    loads.merge(connection, table, step_run_id=day, observed_at=at)
+
+
+@pytest.fixture
+def months(warehouse: Engine) -> Engine:
+    """Invoice 1 changes on day 2, invoice 2 is missing on day 3, invoice 3 comes on day 3."""
+    with warehouse.begin() as connection:
+        merge(connection, 1, 1, 2, digest=b"a")
+        merge(connection, 2, 1, digest=b"b")
+        loads.mark_missing(
+            connection,
+            table,
+            where="id_invoice = 2",
+            given={},
+            step_run_id=3,
+            observed_at=NOON + timedelta(days=3),
+        )
+        merge(connection, 3, 3, digest=b"c")
+    return warehouse
+
+
+@pytest.mark.parametrize(
+    ("day", "known"),
+    [
+        (1, []),
+        (2, [(1, "a"), (2, "a")]),
+        (3, [(1, "b"), (2, "a")]),
+        (4, [(1, "b"), (3, "c")]),
+        (9, [(1, "b"), (3, "c")]),
+    ],
+)
+def test_invoices_as_of_a_day(months: Engine, day: int, known: list[tuple[int, str]]) -> None:
+    query = text(
+        "select id_invoice, invoice_subject from bms.client_invoice_as_of(:day) order by 1"
+    )
+    with months.connect() as connection:
+        found = connection.execute(query, {"day": f"2026-03-0{day}"}).all()
+    assert [tuple(row) for row in found] == known
+
+
+def test_an_analyst_reads_the_history_of_invoices(months: Engine) -> None:
+    """The role may read the view and the current rows, not the table of superseded rows."""
+    with months.begin() as connection:
+        connection.execute(text("set local role bms_analyst"))
+        query = text(
+            "select id_invoice, _version, _superseded_at is null from bms.client_invoice_version"
+            " order by 1, 2"
+        )
+        assert [tuple(row) for row in connection.execute(query)] == [
+            *((1, 1, False), (1, 2, True)),
+            *((2, 1, False), (2, 2, True)),
+            (3, 1, True),
+        ]
