@@ -9,7 +9,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Date,
-    Index,
     LargeBinary,
     Numeric,
     Table,
@@ -58,7 +57,6 @@ def mirror_tables(resource: ResourceDescription) -> MirrorTables:
         *_fields(resource.columns),
         *_own_columns(resource),
         *_removal_checks(),
-        *([Index(f"ix_{resource.name}_entity", "_entity")] if resource.per_entity else []),
         comment=f"Latest state of every {resource.name} that a read returned{without}; rows are "
         "never deleted.",
     )

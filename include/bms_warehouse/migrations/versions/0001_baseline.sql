@@ -340,7 +340,6 @@ create table bms.employee ( -- Latest state of every employee that a read return
     constraint ck_employee_deleted check (deleted = (_removal_reason is not null)),
     constraint ck_employee_removal_reason check (_removal_reason in ('flagged', 'missing'))
 );
-create index ix_employee_entity on bms.employee (_entity);
 
 create table bms.employee_superseded ( -- Earlier versions of employee rows; employee_version adds the current versions.
     like bms.employee including comments,
