@@ -32,8 +32,10 @@ class FlagList:
     """Rows whose flag changed when the list was proven."""
 
     @classmethod
-    def of(cls, fetch: FetchPage, size: int, name: str, before: Collection[Key]) -> "FlagList":
-        """Return an unread list that `fetch` requests on pages of `size` rows."""
+    def of(
+        cls, fetch: FetchPage, size: int, name: str, before: Collection[Key], largest: int = 0
+    ) -> "FlagList":
+        """Return an unread list that `fetch` requests on pages of `size` rows, or of `largest`."""
         seen: set[Key] = set()
 
         async def take(page: Page[Any]) -> KeyedRows:
@@ -41,7 +43,8 @@ class FlagList:
             seen.update(key for key, _ in rows)
             return rows
 
-        return cls(ListReader(fetch, take, size, name, least=1), before, seen)
+        reading = ListReader(fetch, take, size, name, least=1, largest=largest)
+        return cls(reading, before, seen)
 
     def __call__(self, key: Key) -> bool:
         """Return a row's flag; a true flag stays true until the list is proven to lack the row."""

@@ -31,7 +31,8 @@ async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: st
     """
     deleted = source.implied.get("deleted", False)
     add = partial(diff.add, deleted=deleted)
-    reading = ListReader(source.rows, add, source.page_size, f"{name}, list")
+    size, largest = source.page_size, source.largest_page
+    reading = ListReader(source.rows, add, size, f"{name}, list", largest=largest)
     flags = [flag for flag in diff.flags.values() if isinstance(flag, FlagList)]
     for flag in flags:
         await flag.reading.one_pass()
@@ -50,7 +51,7 @@ async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: st
         # The main list omits deleted rows, or there are none.
         add = partial(diff.add, deleted=True)
         label = f"{name}, list of deleted"
-        deletions = ListReader(source.deleted, add, source.page_size, label, least=1)
+        deletions = ListReader(source.deleted, add, size, label, least=1, largest=largest)
         await deletions.until_agreed(passes)
         readings.append(deletions)
     await diff.flush()

@@ -11,7 +11,7 @@ from sqlalchemy import Column, Table
 from bms.records import Record
 from bms.responses import Detail
 from bms_flows.mirror.responses import only, without
-from bms_flows.runtime.list_reader import FetchPage
+from bms_flows.runtime.list_reader import LARGE_PAGE, FetchPage
 from bms_warehouse.resources import ResourceDescription
 
 
@@ -106,6 +106,9 @@ class MirrorSource:
     """List of deleted rows, in case the main list omits them."""
     detail: Callable[[Any], Awaitable[Detail[Any]]]
     page_size: int = 100
+    """Rows per page of a short list, and where the service refuses larger pages."""
+    largest_page: int = LARGE_PAGE
+    """Rows per page of a long list, if the service gives as many."""
     implied: Mapping[str, bool] = field(default_factory=dict)
     """Flags, or `deleted`, that are true for every row of the main list."""
     constants: Mapping[str, Any] = field(default_factory=dict)

@@ -189,8 +189,9 @@ class _MirrorRun:
         if name in self.source.implied:
             return always
         if name in self.source.members:
-            label, size = f"{self.resource.name}, list of {name}", self.source.page_size
-            return FlagList.of(self.source.members[name], size, label, rows_with_flag(rows, index))
+            label, before = f"{self.resource.name}, list of {name}", rows_with_flag(rows, index)
+            size, largest = self.source.page_size, self.source.largest_page
+            return FlagList.of(self.source.members[name], size, label, before, largest)
         return lambda key: rows[key].flags[index] if key in rows else None
 
     def _details(self, rows: Rows, diff: ListDiff, responses: ResponseFiles) -> Details:

@@ -4,11 +4,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 from bms.endpoints import BY_NAME
-from bms.errors import Forbidden, Refused
+from bms.errors import BmsError, Forbidden, Refused
 from bms.paging import all_pages
 from bms.responses import Page
 from bms_flows.runtime.coverage import Coverage, Key, Segment, page_across
@@ -17,6 +16,8 @@ LOG = logging.getLogger(__name__)
 
 CALL_BUDGET = 2.2
 """Maximum calls of two passes and the gap search, as a multiple of one pass; small pages cost more."""
+LARGE_PAGE = 1_000
+"""Rows per page that a longer list is requested with, if the service gives as many."""
 
 
 class FetchPage(Protocol):
@@ -60,6 +61,8 @@ class ListReader:
     """The list's name in the log."""
     least: int = 2
     """Minimum passes; with 1, a list of one page is read once."""
+    largest: int = 0
+    """Rows per page to try for a list that has more rows."""
     calls: int = 0
     passes: list[Pass] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
@@ -117,7 +120,16 @@ class ListReader:
         this = Pass(size=size)
         self.passes.append(this)
         started = time.monotonic()
-        pages = all_pages(partial(self._call, size=size))
+        first = await self._call(1, size=size)
+        if len(self.passes) == 1 and (first.total_pages - 1) * size >= self.largest > size:
+            first = await self._larger(first)
+            this.size = size = first.size
+        waiting = [first]
+
+        async def fetch(number: int) -> Page[Any]:
+            return waiting.pop() if waiting else await self._call(number, size=size)
+
+        pages = all_pages(fetch)
         async for page in pages:
             if page.number == 1 and page.total_pages > 1:
                 this.size = len(page) + len(page.rejected) or size
@@ -130,6 +142,22 @@ class ListReader:
             *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
             time.monotonic() - started,
         )
+
+    async def _larger(self, first: Page[Any]) -> Page[Any]:
+        """Return the first page with as many rows as the service gives, or `first`.
+
+        A service may refuse a large page, fail to make one, or return fewer rows. If it returns
+        fewer, its total may still count large pages; so the page is requested again with the size
+        that it has.
+        """
+        try:
+            page = await self._call(1, size=self.largest)
+        except BmsError:
+            return first
+        rows = len(page) + len(page.rejected)
+        if rows >= self.largest:
+            return page
+        return await self._call(1, size=rows) if rows > first.size else first
 
     async def _call(self, number: int, *, size: int) -> Page[Any]:
         self.calls += 1
