@@ -79,7 +79,8 @@ def typed(text: str, *, year: int = 2026) -> Cell:
     if (found := _POWER.fullmatch(plain)) and int(found[1]) <= _LARGEST_POWER:
         return Cell(_kept(Decimal(plain.replace(",", "."))), "0.00E+00")
     if plain[:1] == "=" or re.match(r"[+@-]\S*[A-Za-z(|!]", plain):
-        return Cell("#NOM?")
+        text_as_formula = re.fullmatch('="((?:[^"]|"")*)"', plain)
+        return Cell(text_as_formula[1].replace('""', '"') if text_as_formula else "#NOM?")
     return _dated(plain, year) or Cell(text)
 
 

@@ -133,6 +133,11 @@ READING_FAULTS = {
         "Excel shows an error in this cell.",
         "Remplacer la formule par sa valeur. / Replace the formula by its value.",
     ),
+    "formula_as_text": FaultText(
+        "La cellule commence par =, comme une formule.",
+        "The cell starts with =, as a formula does.",
+        "Écrire la valeur elle-même, sans le signe =. / Write the value itself, without the = sign.",
+    ),
     "formula_without_value": FaultText(
         "La formule n'a pas de valeur enregistrée.",
         "The file has no stored value for the formula.",
@@ -188,7 +193,8 @@ READING_FAULTS = {
     "bad_boolean": FaultText(
         "Ni oui ni non.",
         "Neither yes nor no.",
-        "Écrire oui ou non. / Write oui or non (yes or no).",
+        "Écrire oui, o, vrai, 1 ou x, ou non, n, faux ou 0 ; vide : inconnu."
+        " / Write yes, y, true, 1 or x, or no, n, false or 0; blank: unknown.",
     ),
     "bad_date": FaultText(
         "Ce n'est pas une date.",

@@ -50,11 +50,12 @@ def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
             with open_to_read(source) as stream, private_file(kept) as copy:
                 shutil.copyfileobj(stream, copy, 1 << 20)
                 _ensure_claimed(inbox, name, drop)
-        except (FileChanged, FileNotFoundError, NotRegularFile) as gone:
+        except (FileChanged, FileNotFoundError, NotRegularFile):
             if kept.exists():
                 return kept  # another run has taken this one's place, and was faster
             return_to_inbox(inbox, drop)
-            raise FileChanged(_gone(drop)) from gone
+            # The cause names the file, whose name may be personal data.
+            raise FileChanged(_gone(drop)) from None
     if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
         source.unlink(missing_ok=True)
     return kept

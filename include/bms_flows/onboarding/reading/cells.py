@@ -12,7 +12,7 @@ from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading import dates, number_format, numbers
 from bms_flows.onboarding.reading.mojibake import broken
 from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
-from bms_flows.onboarding.resources.description import Field, Kind, Value, normalize_header
+from bms_flows.onboarding.resources.description import Field, Kind, Value
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ MISSING: Final = "#MANQUE"
 """The text of a reject file for a cell that a short row lacks, until a user fills it in or clears it."""
 
 BOOLEANS: Final = {
-    **dict.fromkeys(("oui", "o", "vrai", "true", "yes", "y", "1"), True),
+    **dict.fromkeys(("oui", "o", "vrai", "true", "yes", "y", "1", "x"), True),
     **dict.fromkeys(("non", "n", "faux", "false", "no", "0"), False),
 }
 _ERROR: Final = re.compile(
@@ -106,6 +106,8 @@ def check_text(text: str, *, western: bool, limit: int) -> None:
         raise ReadError("cell_too_long", limit=limit)
     if text == MISSING:
         raise ReadError("missing_cell")
+    if text.startswith("="):
+        raise ReadError("formula_as_text")
     if _ERROR.fullmatch(text):
         raise ReadError("excel_error")
     if broken(text, western=western):
@@ -140,7 +142,8 @@ def _text(text: str, _: Evidence) -> str:
 
 
 def _boolean(text: str, _: Evidence) -> bool:
-    if (word := normalize_header(text)) not in BOOLEANS:
+    # A form's unanswered "N/O" and a calculated "-1" are neither, so signs are not passed over.
+    if (word := text.casefold()) not in BOOLEANS:
         raise ReadError("bad_boolean")
     return BOOLEANS[word]
 

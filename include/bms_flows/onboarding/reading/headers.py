@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.mojibake import broken
 from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS
 from bms_flows.onboarding.resources.description import Resource, normalize_header
+
+_FEWEST: Final = 2
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ def is_report(header: str) -> bool:
 def known(headers: Sequence[str], resource: Resource) -> int:
     """Return how many of `headers` name a field of `resource`."""
     return sum(normalize_header(header) in resource.by_header for header in headers)
+
+
+def is_header(row: Sequence[str], resource: Resource) -> bool:
+    """Return whether most filled cells of a row, and at least two, name different fields."""
+    filled = [normalize_header(cell) for cell in row if cell.strip()]
+    named = {resource.by_header[cell].name for cell in filled if cell in resource.by_header}
+    return len(named) >= _FEWEST and 2 * len(named) > len(filled)
 
 
 def columns(headers: Sequence[str], resource: Resource, line: int) -> Columns:

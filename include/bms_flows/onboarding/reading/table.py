@@ -1,7 +1,8 @@
 """Raw table of a file: cells in rows below a header, before parsing."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -20,6 +21,8 @@ WORKBOOK: Final = b"PK\x03\x04"
 OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
 READABLE: Final = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 _TELLING: Final = 3
+_TITLE_ROWS: Final = 10
+"""Among so many rows a header below titles is searched in sheets that are not read."""
 
 Records = Sequence[tuple[int, Sequence[Cell]]]
 """Rows with their lines, as Excel numbers them."""
@@ -136,7 +139,9 @@ def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
     """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
     visible = {each: _first(book, each) for each in book.sheets if each.visible}
     known = [each for each, first in visible.items() if headers.known(first, resource)]
-    if len(known) > 1:
+    if len(known) > 1 or any(
+        _header_below(book, each, resource) for each in visible if known and each not in known
+    ):
         raise ReadError("several_sheets")
     hidden = (each for each in book.sheets if not each.visible)
     if not known and any(headers.known(_first(book, each), resource) for each in hidden):
@@ -149,8 +154,19 @@ def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
 
 def _first(book: Book, sheet: SheetPart) -> Sequence[str]:
     """Return the texts of the first filled row that a user sees."""
+    return next(_filled(book, sheet), [])
+
+
+def _header_below(book: Book, sheet: SheetPart, resource: Resource) -> bool:
+    """Return whether a row below the first one, such as a title, is a header of fields."""
+    below = itertools.islice(_filled(book, sheet), 1, _TITLE_ROWS)
+    return any(headers.is_header(row, resource) for row in below)
+
+
+def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[str]]:
+    """Yield the texts of the filled rows that a user sees."""
     rows = (book.cells(row) for row in book.rows(sheet) if not row.hidden)
-    return _texts(next(filter(None, rows), []))
+    return (_texts(row) for row in rows if row)
 
 
 def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:

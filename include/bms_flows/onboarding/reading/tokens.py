@@ -10,6 +10,7 @@ from typing import Final
 DELIMITERS: Final = (";", ",", "\t")
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _DECLARED: Final = re.compile(r"sep=([;,\t])(?:\r\n|\n|\r)", re.IGNORECASE)
+_TEXT_AS_FORMULA: Final = re.compile(r'\s*="((?:[^"]|"")*+)"\s*')
 _CELLS: Final = {
     mark: re.compile(
         rf'("[^"]*+(?:""[^"]*+)*+"|(?![ \xa0]*+")[^{mark}\r\n]*+)({mark}|\r\n|\n|\r|\Z)'
@@ -47,7 +48,13 @@ def _unfinished(text: str, position: int) -> bool:
 
 
 def content(raw: str) -> str:
-    """Return what a cell as written holds."""
+    """Return what Excel shows of a cell as written: of `="004217"`, which keeps zeros, 004217."""
+    found = _TEXT_AS_FORMULA.fullmatch(unquoted(raw))
+    return found[1].replace('""', '"') if found else unquoted(raw)
+
+
+def unquoted(raw: str) -> str:
+    """Return a cell as written without its quotes."""
     return raw[1:-1].replace('""', '"') if raw.startswith('"') else raw
 
 

@@ -123,10 +123,10 @@ def _line(row: _Rejected, form: FileFormat, meant: Callable[[str], str]) -> str:
 
 def _harmless(raw: str, meant: Callable[[str], str]) -> str:
     """Return a cell as written, escaped if Excel would execute it; `meant` decodes the content."""
-    inner = tokens.content(raw)
-    if (escaped := escape(meant(inner))) == inner:
+    escaped = escape(meant(tokens.content(raw)))
+    if escaped == tokens.unquoted(raw):
         return raw
-    return '"{}"'.format(escaped.replace('"', '""')) if raw.startswith('"') else escaped
+    return '"{}"'.format(escaped.replace('"', '""')) if '"' in raw else escaped
 
 
 def _texts(row: _Rejected, meant: Callable[[str], str]) -> SheetRow:

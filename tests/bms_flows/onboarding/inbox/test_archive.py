@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -55,6 +56,23 @@ def test_a_file_changed_after_its_claim_is_not_taken(
     with pytest.raises(FileChanged):
         archiving.move_to_archive(inbox, root / "archive", drop)
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
+
+
+def test_a_file_that_is_removed_while_it_is_archived_is_not_named(
+    root: UPath, inbox: UPath, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names of dropped files may be names of persons."""
+    drop = dropped(inbox, warehouse)
+    opened = archiving.open_to_read
+
+    def removed_before(path: UPath) -> Any:
+        path.unlink()
+        return opened(path)
+
+    monkeypatch.setattr(archiving, "open_to_read", removed_before)
+    with pytest.raises(FileChanged) as changed:
+        archiving.move_to_archive(inbox, root / "archive", drop)
+    assert "a.csv" not in "".join(traceback.format_exception(changed.value))
 
 
 def test_a_file_changed_while_it_is_copied_is_not_taken(

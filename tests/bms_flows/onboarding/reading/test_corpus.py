@@ -46,7 +46,7 @@ PROVING: list[tuple[Any, ...]] = [
     ("000", "Null", 'Jean "Jo"', date(2026, 3, 4), date(1988, 11, 3), "12345.6", "0.5", 2, False,
      "place; du, Marché\tNord", "06000", "1 88 11 06 088 002 11"),
     ("0E5", "None", "Maëlys", date(2027, 1, 1), date(2000, 2, 29), "900", "1.25", 1, None,
-     "=SOMME(A1)", "97400", None),
+     "@SOMME(A1)", "97400", None),
     ("A-1", "L'Hôpital", "Noémie œuf", date(2026, 12, 12), date(1999, 12, 31), None, None, 2, True,
      "  quai Sébastien-Vauban ", "2A004", None),
 ]  # fmt: skip
@@ -95,6 +95,8 @@ class Style:
             return value.strftime(self.dates)
         if EMPLOYEE.by_name[name].kind == "decimal":
             return self._number(value)
+        if name in ("payroll_number", "postal_code") and self.headers == "shouted":
+            return f'="{value}"'  # by which exports keep zeros
         return str(value)
 
     def _number(self, value: str) -> str:

@@ -59,6 +59,30 @@ def test_numbers_in_text_columns_stay_as_they_are(number: str) -> None:
     assert first(f"Matricule\n{number}\n") == number
 
 
+@pytest.mark.parametrize("cell", ['="004217"', '"=""004217"""', ' ="004217" ', "'004217", "004217"])
+def test_a_text_written_as_a_formula_is_read_as_excel_shows_it(cell: str) -> None:
+    number = "'004217" if cell.startswith("'") else "004217"
+    assert first(f"Matricule\n{cell}\n") == number
+    assert first(f'="Matricule"\n{cell}\n') == number
+
+
+def test_quotes_inside_a_text_written_as_a_formula_are_kept() -> None:
+    assert first('Nom\n="Jean ""Jo"""\n') == 'Jean "Jo"'
+
+
+@pytest.mark.parametrize("cell", ["=A1+3", '="a"&"b"', "'=A1+3", " =1", '"=""a"', '=""="a"'])
+def test_any_other_formula_is_refused_with_its_cell_and_remedy(cell: str) -> None:
+    found = sheet(f"Nom\n{cell}\n")
+    assert places(found) == [("formula_as_text", 2, "Nom")]
+    assert found.faults[0].details["cell"] == "A2"
+    assert "without the = sign" in found.faults[0].hint
+
+
+@pytest.mark.parametrize("cell", ["+33612345678", "-", "@jo", "- a", "a=b", "+", "-12"])
+def test_other_first_signs_are_text(cell: str) -> None:
+    assert first(f"Mobile personnel\n{cell}\n") == cell
+
+
 @pytest.mark.parametrize("cell", ["1,23E+14", "1.23e+14", "2E-05", "-1,5E+100"])
 def test_what_excel_rounded_is_refused(cell: str) -> None:
     assert first(f'Matricule\n"{cell}"\n') == "scientific_notation"
@@ -124,7 +148,9 @@ def test_integers(cell: str, expected: object) -> None:
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [("oui", True), ("Non", False), ("VRAI", True), ("faux", False), ("0", False), ("yes", True),
-     ("x", "bad_boolean"), ("2", "bad_boolean"), ("oui ?", True)],
+     ("x", True), ("X ", True), ("o", True), ("N", False), ("1", True), ("2", "bad_boolean"),
+     ("oui ?", "bad_boolean"), ("N/O", "bad_boolean"), ("O/N", "bad_boolean"), ("-1", "bad_boolean"),
+     ("1.", "bad_boolean"), ("n°", "bad_boolean"), ("-", "bad_boolean"), ("N.", "bad_boolean")],
 )  # fmt: skip
 def test_booleans(cell: str, expected: object) -> None:
     assert first(f"Consultant\n{cell}\n") == expected
@@ -215,7 +241,7 @@ def test_blank_lines_are_no_rows() -> None:
 
 
 def test_all_errors_of_all_rows_are_reported() -> None:
-    found = sheet("Nom;Entité;Consultant\nA;un;x\nB;1;oui\nC;2;y;\nHÃ©;deux;non\n")
+    found = sheet("Nom;Entité;Consultant\nA;un;N/O\nB;1;oui\nC;2;y;\nHÃ©;deux;non\n")
     assert places(found) == [
         ("bad_integer", 2, "Entité"),
         ("bad_boolean", 2, "Consultant"),

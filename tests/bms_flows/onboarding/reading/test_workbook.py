@@ -302,6 +302,25 @@ def test_two_sheets_with_our_headers_are_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_second_sheet_whose_header_is_below_a_title_is_refused(first: bool) -> None:
+    def arrange(made: Any) -> None:
+        other = made.create_sheet("Lyon", 0 if first else 1)
+        other.append(["Nouveaux salariés Lyon"])
+        other.append(["Matricule", "Nom", "Remarque"])
+
+    assert codes(opened([["Nom"], ["A"]], arrange)) == ["several_sheets"]
+
+
+def test_a_sheet_of_explanations_is_ignored() -> None:
+    def arrange(made: Any) -> None:
+        notes = made.create_sheet("Aide")
+        for row in (["Champ", "Exemple"], ["Nom", "payroll"], ["Matricule", "numéro de paie"]):
+            notes.append(row)
+
+    assert codes(opened([["Nom"], ["A"]], arrange)) == []
+
+
 def test_a_hidden_sheet_is_not_read() -> None:
     def arrange(made: Any) -> None:
         hidden = made.create_sheet()
