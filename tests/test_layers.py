@@ -349,3 +349,35 @@ def test_a_dag_file_with_forbidden_effects_is_detected(tmp_path: Path) -> None:
     its = python(BASELINE + PARSE, files=[str(file)])[str(file)]
     assert {event for event, _ in its["events"]} >= {"socket.__new__", "open"}
     assert "pandas" in packages(its["modules"])
+
+
+PUBLIC = (
+    "airflow.sdk",
+    "airflow.providers",
+    "airflow.plugins_manager.AirflowPlugin",
+    "airflow.triggers.base.BaseEventTrigger",
+    "airflow.triggers.base.TriggerEvent",
+)
+"""Names that Airflow's documentation calls public. `airflow.sdk` is the package and its modules
+`exceptions`, `log`, `observability` and `types`."""
+
+NOT_PUBLIC = {
+    "plugins/bms_provider/board/access.py": {
+        "airflow.api_fastapi.app.get_auth_manager",
+        "airflow.api_fastapi.core_api.security.GetUserDep",
+    },
+    "plugins/bms_provider/compat.py": {"airflow.__version__"},
+    "plugins/bms_provider/flow_context.py": {"airflow.configuration.AIRFLOW_HOME"},
+}
+"""Names without a public counterpart, each in one file."""
+
+
+def test_the_provider_and_the_dags_import_public_names_of_airflow() -> None:
+    found: dict[str, set[str]] = {}
+    for file in [*DAG_FILES, *(PROJECT / "plugins").rglob("*.py")]:
+        for name in imported(file):
+            internal = name.startswith("airflow.sdk.definitions") or "._" in name
+            public = any(name == each or name.startswith(f"{each}.") for each in PUBLIC)
+            if name.partition(".")[0] == "airflow" and (internal or not public):
+                found.setdefault(str(file.relative_to(PROJECT)), set()).add(name)
+    assert found == NOT_PUBLIC

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.configuration import AIRFLOW_HOME, conf
-from airflow.sdk import BaseHook, ObjectStoragePath, get_current_context
+from airflow.configuration import AIRFLOW_HOME
+from airflow.sdk import BaseHook, ObjectStoragePath, conf, get_current_context
 
 from bms_provider import compat
 

@@ -7,9 +7,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook, Param
-from airflow.sdk.definitions.callback import AsyncCallback
-from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+from airflow.sdk import AsyncCallback, BaseHook, DeadlineAlert, DeadlineReference, Param
 
 from bms_provider import addresses, compat, pool
 from bms_provider.compat import RetryDecision, RetryPolicy

@@ -6,9 +6,7 @@ from typing import Any
 
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-
-MANIFEST_VERSION = 1
-"""Version of the manifests of loads."""
+from bms_flows.runtime import manifest
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class LoadRecord:
         """Return the load's manifest for XCom: numbers, days and paths, no rows."""
         totals = transform.totals.by_currency
         return {
-            "version": MANIFEST_VERSION,
+            "version": manifest.VERSION,
             "step_run_id": self.step_run_id,
             "state": "complete",
             "whole": True,

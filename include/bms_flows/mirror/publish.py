@@ -9,16 +9,13 @@ from sqlalchemy import Connection
 from bms.counters import Counters
 from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.resource import MirroredResource
-from bms_flows.runtime import quarantine, step_log
+from bms_flows.runtime import manifest, quarantine, step_log
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.reasons import MIRROR_REASONS
 from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
-
-MANIFEST_VERSION = 1
-"""Version of the manifests of loads."""
 
 ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
@@ -70,7 +67,7 @@ class MirrorOutcome:
     def manifest(self) -> dict[str, Any]:
         """Manifest for XCom: state, counts and the folder of responses."""
         return {
-            "version": MANIFEST_VERSION,
+            "version": manifest.VERSION,
             "step_run_id": self.step_run_id,
             "id_entity": self.diff.source.constants.get("_entity"),
             "state": self.state,

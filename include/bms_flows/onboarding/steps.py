@@ -25,6 +25,7 @@ from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.run import OnboardingRun, rules_of
 from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import recorded_step
+from bms_flows.runtime.manifest import require_version, versioned
 from bms_flows.runtime.notice import Links
 
 log = logging.getLogger(__name__)
@@ -92,15 +93,16 @@ def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
     dispatch.archive_original(flow, run.resource, drop)
     run.record("decide", lambda context: execution.apply_decision(context, rows, decision))
     text = f"lines {params['line']}, {len(rows)} rows: {decision.choice}, decided by {reviewer}"
-    return {"drop": drop.id, "plan": plan_id, "ask": False, "text": text}
+    return versioned(drop=drop.id, plan=plan_id, ask=False, text=text)
 
 
 def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     """Apply the approver's answer, if any, and enter the plan; return the chunks to apply.
 
     If the data changed since and more or other rows would be created, the manifest has no chunks and
-    asks again.
+    asks again. Raises `OtherVersion` if the run began before an upgrade that changed manifests.
     """
+    _require_version(proposed)
     drop_id, plan_id = proposed["drop"], proposed.get("plan")
     nothing = {**proposed, "ask": False, "chunks": []}
     if "chunks" in proposed and not proposed["ask"]:
@@ -130,6 +132,7 @@ def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) 
 
 def apply(run: OnboardingRun, entered: dict[str, Any], chunk: int) -> dict[str, int]:
     """Process the rows of one chunk; return the number of rows by state."""
+    _require_version(entered)
 
     async def apply_chunk(context: OnboardingContext) -> dict[str, int]:
         return await execution.apply_chunk(context, entered["drop"], entered["plan"], chunk)
@@ -147,6 +150,7 @@ def conclude(run: OnboardingRun, entered: dict[str, Any] | None) -> dict[str, An
     """
     if entered is None:
         raise RowsWaiting("no plan was made: see the log of the failed task before this one")
+    _require_version(entered)
     drop_id, plan_id = entered["drop"], entered.get("plan")
     if plan_id is None:
         return {"drop": drop_id, "state": entered.get("text")}
@@ -248,12 +252,21 @@ def _row_counts(ended: dict[str, int]) -> step_log.RowCounts:
 
 
 def _nothing_to_do(drop: Drop, text: str) -> dict[str, Any]:
-    return {"drop": drop.id, "plan": None, "ask": False, "text": text}
+    return versioned(drop=drop.id, plan=None, ask=False, text=text)
+
+
+def _require_version(manifest: Mapping[str, Any]) -> None:
+    """Raise `OtherVersion` if another release made the manifest, before anything is done with it."""
+    drop = manifest.get("drop")
+    require_version(
+        manifest,
+        f"Trigger the DAG with drop={drop}: it plans again, and creates no created record again.",
+    )
 
 
 def _manifest(run: OnboardingRun, drop_id: int, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
     plan = proposed.plan
-    manifest = {"drop": drop_id, "plan": plan.id, "ask": ask, "text": proposed.text()}
+    manifest = versioned(drop=drop_id, plan=plan.id, ask=ask, text=proposed.text())
     if not ask:
         return manifest
     request = ApprovalRequest(

@@ -21,6 +21,7 @@ from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.steps import RowsWaiting
+from bms_flows.runtime.manifest import OtherVersion
 from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
 from bms_sandbox.serve import Sandbox
@@ -92,6 +93,29 @@ def test_each_step_logs_its_service_statistics(
     # Creating takes a token for the client that reads and one for the client that sends.
     tokens = {"plan": 1, "enter": 1, "create_0": 2, "conclude": 1}
     assert steps == [(step, "complete", True, fetched) for step, fetched in tokens.items()]
+
+
+@pytest.mark.parametrize("version", [None, 0, 2])
+def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continues_as_another(
+    dropped: str, version: int | None, warehouse: Engine
+) -> None:
+    """An approval may take 72 hours; nothing is entered, created or lost."""
+    with run(path=dropped):
+        old = {**creation.plan("employee"), "version": version}
+        for step in (
+            lambda: creation.enter("employee", old, NOBODY_ASKED),
+            lambda: creation.apply("employee", {**old, "chunks": [0]}, 0),
+            lambda: creation.conclude("employee", {**old, "chunks": [0]}),
+        ):
+            with pytest.raises(OtherVersion, match=f"version {version}, .* with drop=1: ") as no:
+                step()
+            assert not no.value.retriable
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    with run("manual__2", drop=1):
+        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        assert creation.apply("employee", entered, 0) == {"created": 1}
+        assert creation.conclude("employee", entered)["created"] == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""Version of the manifests that a task hands to the later tasks of its run.
+
+A run may wait for an approval for days, and the later tasks may be those of another release.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+VERSION = 1
+"""Increased when a later task can no longer read the manifests of the release before."""
+
+
+class OtherVersion(RuntimeError):
+    """The run began with a release whose manifests this release cannot read."""
+
+    retriable = False
+
+
+def versioned(**values: Any) -> dict[str, Any]:
+    """Return a manifest with its version."""
+    return {"version": VERSION, **values}
+
+
+def require_version(manifest: Mapping[str, Any], remedy: str) -> None:
+    """Raise `OtherVersion` with the remedy if the manifest is of another version."""
+    found = manifest.get("version")
+    if found != VERSION:
+        raise OtherVersion(
+            f"this run began with another release of bms-airflow: its manifest has version {found}, "
+            f"and this release reads version {VERSION}. {remedy}"
+        )
