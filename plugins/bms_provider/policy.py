@@ -7,7 +7,13 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import AsyncCallback, BaseHook, DeadlineAlert, DeadlineReference, Param
+from airflow.sdk import (  # type: ignore[attr-defined]  # Airflow's stubs lack the names of deadlines
+    AsyncCallback,
+    BaseHook,
+    DeadlineAlert,
+    DeadlineReference,
+    Param,
+)
 
 from bms_provider import addresses, compat, pool
 from bms_provider.compat import RetryDecision, RetryPolicy
