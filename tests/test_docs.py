@@ -83,7 +83,7 @@ def test_the_readme_names_every_dag(dag: str) -> None:
 def test_unpause_commands_start_only_our_dags() -> None:
     """Airflow looks for the pattern anywhere in the ids of all DAGs there are."""
     dags = {*FLOWS}
-    patterns = re.findall(r"--treat-dag-id-as-regex '([^']+)'", GUIDES)
+    patterns = re.findall(r"unpause (?:--yes )?--treat-dag-id-as-regex '([^']+)'", GUIDES)
     started = {dag for pattern in patterns for dag in dags if re.search(pattern, dag)}
     assert started == dags - {"freshness_watchdog"}
     for pattern in patterns:

@@ -108,11 +108,12 @@ def test_airflow_finds_every_dag_in_the_files_that_import_them_from_the_wheel(
 
 def test_the_version_is_the_same_wherever_it_is_named() -> None:
     version = project()["version"]
-    for name in ("docker-compose.yaml", "deploy/kubernetes/values.yaml"):
-        text = (PROJECT / name).read_text()
-        named = re.findall(r"bms-(?:airflow|sandbox):(\d[\w.]*)|tag: (\d[\w.]*)", text)
-        assert named
-        assert {one or other for one, other in named} == {version}
+    guides = sorted(PROJECT.glob("docs/install/*.md"))
+    files = [PROJECT / "docker-compose.yaml", PROJECT / "deploy/kubernetes/values.yaml", *guides]
+    named = re.compile(r"(?:bms[-_](?:airflow|sandbox)(?:\[\w+\])?(?::|==|-)|tag: )(\d+(?:\.\d+)*)")
+    found = {file.name: {*named.findall(file.read_text())} for file in files}
+    assert found["docker-compose.yaml"] == found["values.yaml"] == {version}
+    assert {each for versions in found.values() for each in versions} == {version}
     assert f"\n## [{version}]" in (PROJECT / "CHANGELOG.md").read_text()
 
 
