@@ -66,7 +66,7 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
     lines = told()[0].splitlines()
     assert lines[:2] == [
         f"Alarm: {DAG} (failed)",
-        "Task sync failed after attempt 1: MissingScope.",
+        "Task check_access failed after attempt 1: MissingScope.",
     ]
     starts = (
         "Since:",

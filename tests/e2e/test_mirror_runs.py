@@ -15,7 +15,7 @@ from tests.e2e.airflow_api import DONE, Airflow, until
 CONTACTS, CONSULTANTS, EMPLOYEES = "contact_sync", "consultant_sync", "employee_directory"
 LIMIT = 400.0
 SECRET = "Canari-rue-privée"
-COUNTS = {"state", "rows_read", "inserted", "changed", "unchanged", "quarantined", "missing"}
+COUNTS = {"rows_read", "inserted", "changed", "unchanged", "quarantined", "missing"}
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
 
@@ -168,21 +168,35 @@ def test_private_fields_are_only_in_their_schema(mirrors: Mirrors, whole: dict[s
         assert SECRET not in log.read_text(errors="replace"), log
 
 
-def test_each_run_is_an_event_of_its_asset_with_counts(
+def events(mirrors: Mirrors, dag: str, run: str) -> list[dict[str, Any]]:
+    """Return the events of a run."""
+    query = f"/assets/events?source_dag_id={dag}&source_run_id={quote(run)}"
+    found: list[dict[str, Any]] = mirrors.airflow.call("GET", query)["asset_events"]
+    return found
+
+
+def test_each_whole_load_is_an_event_of_its_asset_with_counts(
     mirrors: Mirrors, whole: dict[str, str]
 ) -> None:
-    for dag, names in (
-        (CONTACTS, ["bms_contact"]),
-        (CONSULTANTS, ["bms_consultant"]),
-        (EMPLOYEES, ["bms_employee_1", "bms_employee_2"]),
+    for dag, name, entities in (
+        (CONTACTS, "bms_contact", {None}),
+        (CONSULTANTS, "bms_consultant", {None}),
+        (EMPLOYEES, "bms_employee", {1, 2}),
     ):
-        query = f"/assets/events?source_dag_id={dag}&source_run_id={quote(whole[dag])}"
-        events = mirrors.airflow.call("GET", query)["asset_events"]
-        assert sorted(event["name"] for event in events) == names
-        for event in events:
-            assert event["extra"].keys() >= COUNTS
-            assert event["extra"]["state"] == "complete"
+        found = events(mirrors, dag, whole[dag])
+        assert {event["name"] for event in found} == {name}
+        assert len(found) == len(entities)
+        assert {event["extra"]["id_entity"] for event in found} == entities
+        for event in found:
+            assert event["extra"]["counts"].keys() == COUNTS
+            assert event["extra"]["changed"]
             assert len(json.dumps(event["extra"])) < 2_000
+
+
+def test_a_load_of_a_part_is_no_event(mirrors: Mirrors) -> None:
+    [part] = mirrors.run((CONTACTS, {"filter": "ACTIVE", "details": False}))
+    assert mirrors.manifest(CONTACTS, part)["rows_read"] > 0
+    assert events(mirrors, CONTACTS, part) == []
 
 
 def test_a_second_run_writes_nothing_and_a_change_is_one_version(
