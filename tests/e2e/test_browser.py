@@ -103,7 +103,7 @@ def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
 
     page.goto(f"/dags/invoice_extraction/runs/{run_id}")
     green = page.get_by_role("row").filter(has_text="Success")
-    expect(green).to_have_count(3, timeout=RUN_PATIENCE)  # plan, and one for each entity
+    expect(green).to_have_count(4, timeout=RUN_PATIENCE)  # access, plan, one for each entity
     with psycopg.connect(stack.warehouse) as connection:
         loaded = connection.execute(
             "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.step_run"
