@@ -180,11 +180,11 @@ def usage(engine: Engine, server: int) -> dict[str, float]:
 
 
 def measured(checkout: Path, rows: int) -> dict[str, dict[str, float]]:
-    """Run `once` with the code below `include` of a checkout."""
-    command = [sys.executable, "-m", "bench.store_speed", "--once", "--rows", str(rows)]
-    environment = {**os.environ, "PYTHONPATH": str(checkout / "include")}
+    """Run `once` of this file with the packages of a checkout."""
+    command = [sys.executable, __file__, "--once", "--rows", str(rows)]
+    environment = {**os.environ, "PYTHONPATH": f"{checkout / 'include'}:{checkout}"}
     done = subprocess.run(  # noqa: S603 - this script
-        command, check=True, stdout=subprocess.PIPE, text=True, cwd=PROJECT, env=environment
+        command, check=True, stdout=subprocess.PIPE, text=True, env=environment
     )
     return json.loads(done.stdout)  # type: ignore[no-any-return]  # the figures of `once`
 
@@ -209,7 +209,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--before", type=Path, help="checkout of the code to compare with")
+    options.add_argument(
+        "--before", type=Path, help="checkout of the code to compare with, such as a git worktree"
+    )
     options.add_argument("--keep", action="store_true", help=f"write {RESULTS.name}")
     options.add_argument("--once", action="store_true", help="one round, as JSON")
     given = options.parse_args()
