@@ -26,6 +26,7 @@ FATES: Final = {
     "broken_off": 1,
     "failed_after": 1,
     "early_id": 1,
+    "slow_read_back": 1,
     "gateway": 1,
     "unavailable": 2,
     "throttled": 1,

@@ -9,10 +9,13 @@ from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import Entry
 from bms_flows.onboarding.ledger.store import Step
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.remote import Created
+from bms_flows.onboarding.resources.remote import Created, OnId
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from proofs.simulation.ledger import MemoryLedger
-from proofs.simulation.service import SimulatedService
+from proofs.simulation.service import SimulatedService, SlowReadBack
+
+HANGS_S = 3600.0
+"""Seconds of a read that ends later than any create may."""
 
 
 class Killed(BaseException):
@@ -125,7 +128,9 @@ class Process:
         """Return a record that was read as a list would show it."""
         return self._service.known(record)
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
+    async def create(
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+    ) -> Created:
         """Send a create that continues after this process ends."""
         # A paused machine finds its timers and its clock unchanged.
         await self._step(timers_stop=self._clock_stops)
@@ -136,5 +141,9 @@ class Process:
         await self._step()  # killed or stopped here, the request is on its way
         try:
             return await under_way
+        except SlowReadBack as slow:
+            await on_id(slow.remote_id)
+            await asyncio.sleep(HANGS_S)
+            raise
         finally:
             await self._step()

@@ -24,6 +24,14 @@ GATEWAY_S = 5.0
 """Seconds until the gateway answers 504."""
 
 
+class SlowReadBack(IdUnconfirmed):
+    """A create returned an id, and the read of its record does not end in time."""
+
+
+UNREAD = {"early_id": IdUnconfirmed, "slow_read_back": SlowReadBack}
+"""How creates end that return an id whose record was not read, by fate."""
+
+
 @dataclass
 class Record:
     """A record of the simulated service."""
@@ -136,8 +144,8 @@ class SimulatedService:
                 raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             if fate == "slow":
                 await asyncio.sleep(1.5)
-            if fate == "early_id":
-                raise IdUnconfirmed(ENDPOINT, made.remote_id)
+            if fate in UNREAD:
+                raise UNREAD[fate](ENDPOINT, made.remote_id)
             if fate == "lost":
                 raise AmbiguousWrite(ENDPOINT, "connection lost")
             return made

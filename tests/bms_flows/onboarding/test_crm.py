@@ -214,6 +214,20 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     assert made(sandbox, f"{resource}s") == 2
 
 
+@pytest.mark.parametrize("resource", TWO)
+def test_a_returned_id_is_saved_before_its_record_is_read(
+    resource: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    """The read of each record outlasts the time limit of its create."""
+    sandbox.set_fault("latency", f"read_{resource}", seconds=2, count=2)
+    this = drop(TWO[resource], resource)
+    brisk = replace(this.settings, create_timeout_s=0.8, lease_s=4, settle_s=0.2)
+    outcomes = onboard(replace(this, settings=brisk))
+    assert ended(outcomes) == {"adopted": 2}
+    assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
+    assert made(sandbox, f"{resource}s") == 2
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -64,7 +64,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     checked_at: datetime | None = None
     """When the lease holder last found no record of the row in the service."""
     returned_id: str | None = None
-    """The id that the last POST returned while its record is not readable."""
+    """The id that the last POST returned, until its record was read."""
     remote_id: str | None = None
     remote_number: int | None = None
     is_standby: bool | None = None

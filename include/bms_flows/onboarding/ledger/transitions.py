@@ -167,6 +167,13 @@ def confirm(
     return Transition(changed, "created", remote_id)
 
 
+def record_returned_id(entry: Entry, *, attempt: int, remote_id: str) -> Transition:
+    """Record the id that POST `attempt` returned, before its record is read; needs no lease."""
+    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
+        raise InvalidTransition
+    return Transition(_replace(entry, returned_id=remote_id))
+
+
 def record_late_response(entry: Entry, *, remote_id: str) -> Transition:
     """Record the response to a POST of a row that already has another record: a duplicate."""
     if entry.remote_id == remote_id:

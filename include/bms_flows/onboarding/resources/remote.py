@@ -1,6 +1,6 @@
 """Interface between the onboarding engine and the service, per resource: read lists and records, create."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -13,6 +13,9 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import Snapshot
+
+OnId = Callable[[str], Awaitable[None]]
+"""Saves the id that a creation returned, before its record is read."""
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -73,8 +76,13 @@ class Remote(Protocol):
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Return a snapshot with the records that are new in its lists."""
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
-        """Create a record with one POST; raise the client's errors, and those of `before_send`."""
+    async def create(
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+    ) -> Created:
+        """Create a record with one POST; raise the client's errors, and those of `before_send`.
+
+        Calls `on_id` if a read must confirm the returned id: the read may be slow or never end.
+        """
 
     async def read(self, remote_id: str) -> Any | None:
         """Return the detail of a record, None if there is none."""

@@ -20,7 +20,7 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed
+from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, OnId
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.list_reader import FetchPage
@@ -66,7 +66,12 @@ class Employees:
             records |= found
         return snapshot.refreshed(at, lists, records)
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
+    async def create(
+        self,
+        body: Mapping[str, Any],
+        before_send: BeforeSend,
+        on_id: OnId,  # noqa: ARG002 - the response is complete, no read confirms it
+    ) -> Created:
         """Create an employee."""
         made = await self._writer.create_employee(body, before_send=before_send)
         return Created(made.guid_employee, made.id_employee, made.is_standby)
@@ -169,13 +174,16 @@ class Crm(ABC):
             for name, fetch in self._fetches().items()
         ]
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
+    async def create(
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+    ) -> Created:
         """Create a record and read it back; raise `AmbiguousWrite` if it differs from the body.
 
         The interface does not show the form of the response, and part of a number is also a number.
         Raises `IdUnconfirmed` if the record of the returned id is not readable yet.
         """
         made = await self._post(body, before_send)
+        await on_id(str(made.id))
         try:
             record = await self.read(str(made.id))
         except BmsError:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from bms.errors import (
@@ -100,7 +101,7 @@ class RowSender:
         )
         if intended is None:
             return None  # another worker has the row
-        attempt, sent = intended.attempt, False
+        attempt, sent, returned_id = intended.attempt, False, None
 
         async def before_send() -> None:
             nonlocal sent
@@ -108,14 +109,20 @@ class RowSender:
             limit.reschedule(loop.time() + settings.create_timeout_s - (self.ticks() - started))
             sent = True
 
+        async def on_id(remote_id: str) -> None:
+            nonlocal returned_id
+            returned_id = remote_id
+            step = partial(transitions.record_returned_id, attempt=attempt, remote_id=remote_id)
+            await self.commits.change(row, lambda entry, _: step(entry))
+
         def outcome(reason: str) -> Step:
-            return (_ambiguous if sent else _withdrawn)(attempt, reason)
+            return _ambiguous(attempt, reason, returned_id) if sent else _withdrawn(attempt, reason)
 
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(settings.send_within_s - (self.ticks() - started))
         try:
             async with limit, self.slots:
-                made = await self.remote.create(body, before_send)
+                made = await self.remote.create(body, before_send, on_id)
         except NotSent as stopped:
             await self.commits.change(row, _withdrawn(attempt, stopped.reason))
         except TimeoutError:

@@ -83,7 +83,7 @@ def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> None:
     class Hanging(Process):
         """Its token endpoint doesn't answer: a create is never about to be sent."""
 
-        async def create(self, body: Any, before_send: Any) -> Any:  # noqa: ARG002 - as its base
+        async def create(self, body: Any, before_send: Any, on_id: Any) -> Any:  # noqa: ARG002 - as its base
             await asyncio.Event().wait()
 
     async def main() -> None:
@@ -231,14 +231,15 @@ def test_rows_leased_by_a_running_task_are_left_alone() -> None:
     play(main())
 
 
+@pytest.mark.parametrize("fate", ["early_id", "slow_read_back"])
 @pytest.mark.parametrize(("settle_times", "state"), [(15, State.ADOPTED), (40, State.REVIEW)])
 def test_a_returned_id_prevents_a_duplicate_of_a_record_listed_late(
-    settle_times: float, state: State
+    fate: str, settle_times: float, state: State
 ) -> None:
     async def main() -> None:
         ledger = MemoryLedger()
         lag = settle_times * SETTINGS.settle_s
-        service = SimulatedService(lambda: "early_id", lag=lambda: lag)
+        service = SimulatedService(lambda: fate, lag=lambda: lag)
         row = ledger.add(person(1))
         await applier(Process(ledger, service), SETTINGS).apply([row])
         assert ledger.rows[row].state is state

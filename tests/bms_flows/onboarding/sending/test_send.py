@@ -17,7 +17,7 @@ from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.resources.remote import Created
+from bms_flows.onboarding.resources.remote import Created, OnId
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.apply import Applier, NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
@@ -90,10 +90,12 @@ class Paused(Employees):
         super().__init__(reader, writer)
         self._pause = seconds
 
-    async def create(self, body: Mapping[str, Any], before_send: BeforeSend) -> Created:
+    async def create(
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+    ) -> Created:
         pause, self._pause = self._pause, 0.0
         await asyncio.sleep(pause)
-        return await super().create(body, before_send)
+        return await super().create(body, before_send, on_id)
 
 
 async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_clock(
