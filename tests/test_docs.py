@@ -322,3 +322,17 @@ def test_the_licence_is_the_one_that_the_project_names() -> None:
         "Apache License\n                           Version 2.0"
         in (PROJECT / "LICENSE").read_text()
     )
+
+
+def test_the_page_of_licences_lists_packages_of_the_lock() -> None:
+    listed = re.findall(
+        r"^\| ([a-z][\w-]+) \|", (PROJECT / "docs/licences.md").read_text(), re.MULTILINE
+    )
+    locked = re.findall(
+        r"^([\w.-]+)(?:\[[^\]]*\])?==", (PROJECT / "requirements.lock").read_text(), re.MULTILINE
+    )
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    needed = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
+    write = "run .venv/bin/python scripts/licences"
+    assert needed <= {*listed}, write
+    assert {*listed} <= {canonicalize_name(name) for name in locked}, write
