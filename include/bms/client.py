@@ -15,6 +15,7 @@ from bms.counters import Counters
 from bms.decoding import RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
 from bms.records import (
+    BY_OPERATION,
     ClientInvoice,
     Consultant,
     ConsultantItem,
@@ -73,13 +74,9 @@ class Client:
             random=random,
             on_token=on_token,
         )
-        self._invoices = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
-        self._employee_items = RecordReader(BY_NAME["list_employees"], EmployeeItem)
-        self._employees = RecordReader(BY_NAME["read_employee"], Employee)
-        self._contact_items = RecordReader(BY_NAME["list_contacts"], ContactItem)
-        self._contacts = RecordReader(BY_NAME["read_contact"], Contact)
-        self._consultant_items = RecordReader(BY_NAME["list_consultants"], ConsultantItem)
-        self._consultants = RecordReader(BY_NAME["read_consultant"], Consultant)
+        self._readers: dict[str, RecordReader[Any]] = {
+            name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()
+        }
 
     async def __aenter__(self) -> Self:
         await self._sender.open()
@@ -127,6 +124,20 @@ class Client:
         """Request a new token for the following requests, and return the undecoded response."""
         return await self._sender.raw_token()
 
+    async def _page(
+        self, operation: str, number: int, size: int | None, query: Query | None = None
+    ) -> Page[Any]:
+        """Return a page of a list; its size is by default the settings'."""
+        size = self.settings.page_size if size is None else size
+        read = partial(self._readers[operation].page, number=number, size=size)
+        asked = {"page_number": number, "page_size": size, **(query or {})}
+        return await self._sender.request(BY_NAME[operation], read, query=asked)
+
+    async def _detail(self, operation: str, **values: str | int) -> Detail[Any]:
+        """Return one record; `values` are those of the path."""
+        read = self._readers[operation].detail
+        return await self._sender.request(BY_NAME[operation], read, values=values)
+
     async def list_employees(
         self,
         *,
@@ -140,7 +151,7 @@ class Client:
         """
         return await self._sender.request(
             BY_NAME["list_employees"],
-            self._employee_items.rows,
+            self._readers["list_employees"].rows,
             query={"id_entity": id_entity, "filter": filter},
         )
 
@@ -151,11 +162,7 @@ class Client:
         `InvalidRecords` if its key or an amount is unusable.
         """
         UUID(guid_employee)  # any other text could address another path
-        return await self._sender.request(
-            BY_NAME["read_employee"],
-            self._employees.detail,
-            values={"guid_employee": guid_employee},
-        )
+        return await self._detail("read_employee", guid_employee=guid_employee)
 
     async def create_employee(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
@@ -181,7 +188,7 @@ class Client:
         shorter range.
         """
         return await self.client_invoices(
-            self._invoices.rows,
+            self._readers["list_client_invoices"].rows,
             id_entity=id_entity,
             start_date=start_date,
             end_date=end_date,
@@ -232,24 +239,12 @@ class Client:
         `page_number` counts from 1; `page_size` defaults to the settings'. The interface shows no
         maximum for it, and the service may return fewer rows than requested.
         """
-        size = self.settings.page_size if page_size is None else page_size
-        return await self._sender.request(
-            BY_NAME["list_contacts"],
-            partial(self._contact_items.page, number=page_number, size=size),
-            query={
-                "page_number": page_number,
-                "page_size": size,
-                "id_client": id_client,
-                "filter": filter,
-                "is_lead": is_lead,
-            },
-        )
+        query = {"id_client": id_client, "filter": filter, "is_lead": is_lead}
+        return await self._page("list_contacts", page_number, page_size, query)
 
     async def read_contact(self, id_contact: int) -> Detail[Contact]:
         """Return one contact (GET /v1/CRM/contacts/{id_contact}); see `read_employee`."""
-        return await self._sender.request(
-            BY_NAME["read_contact"], self._contacts.detail, values={"id_contact": int(id_contact)}
-        )
+        return await self._detail("read_contact", id_contact=int(id_contact))
 
     async def create_contact(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
@@ -272,25 +267,12 @@ class Client:
         type: str | None = None,  # noqa: A002 - the interface's name
     ) -> Page[ConsultantItem]:
         """Return one page of consultants (GET /v1/CRM/Consultants); see `list_contacts`."""
-        size = self.settings.page_size if page_size is None else page_size
-        return await self._sender.request(
-            BY_NAME["list_consultants"],
-            partial(self._consultant_items.page, number=page_number, size=size),
-            query={
-                "page_number": page_number,
-                "page_size": size,
-                "id_client": id_client,
-                "type": type,
-            },
-        )
+        query = {"id_client": id_client, "type": type}
+        return await self._page("list_consultants", page_number, page_size, query)
 
     async def read_consultant(self, id_consultant: int) -> Detail[Consultant]:
         """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
-        return await self._sender.request(
-            BY_NAME["read_consultant"],
-            self._consultants.detail,
-            values={"id_consultant": int(id_consultant)},
-        )
+        return await self._detail("read_consultant", id_consultant=int(id_consultant))
 
     async def create_consultant(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None

@@ -49,3 +49,15 @@ NON_PERSONAL: Final[Mapping[str, frozenset[str]]] = {
     "read_consultant": frozenset(_CONSULTANT),
 }
 """Names of the fields, by operation."""
+
+
+def non_personal(operation: str) -> frozenset[str]:
+    """Return the fields without personal data; without a row above, identifiers and activity only."""
+    if operation in NON_PERSONAL:
+        return NON_PERSONAL[operation]
+    from bms.records import BY_OPERATION  # noqa: PLC0415 - operators import only the client's tables
+
+    names = BY_OPERATION[operation].__struct_fields__
+    return frozenset(
+        n for n in names if n == "id" or n.startswith(("id_", "guid_")) or n in _ACTIVITY
+    )

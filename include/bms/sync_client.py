@@ -7,11 +7,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from datetime import date
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from bms.client import Client, ContactFilter, EmployeeFilter, InvoiceLanguage
+from bms.endpoints import BY_NAME
 from bms.paging import all_pages
 from bms.records import (
+    BY_OPERATION,
     ClientInvoice,
     Consultant,
     ConsultantItem,
@@ -187,6 +189,21 @@ class SyncClient:
     def create_consultant(self, body: Mapping[str, Any]) -> CreatedId:
         """Create a consultant (POST /v1/CRM/Consultants)."""
         return self._call(self._client.create_consultant, body)
+
+    if not TYPE_CHECKING:  # a typing error in a name stays an error for mypy
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Return a reading operation without a method of its own: its records, or its record."""
+            if name not in BY_OPERATION:
+                raise AttributeError(f"the client has no operation {name}")
+            read = getattr(self._client, name)
+            if not BY_NAME[name].paged:
+                return lambda *key: self._call(read, *key).record
+            return lambda **query: (
+                record
+                for page in self._pages(all_pages(lambda n: read(page_number=n, **query)))
+                for record in page
+            )
 
     def _pages(self, pages: AsyncGenerator[Page[R], None]) -> Iterator[Page[R]]:
         """Yield pages; an iteration that stops early cancels the pages requested ahead."""

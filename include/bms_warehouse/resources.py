@@ -296,4 +296,8 @@ EMPLOYEE: Final = ResourceDescription(
     system="HR",
 )
 
-RESOURCES: Final = (CONTACT, CONSULTANT, EMPLOYEE)
+RESOURCES: Final = (
+    CONTACT,
+    CONSULTANT,
+    EMPLOYEE,
+)

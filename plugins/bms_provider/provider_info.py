@@ -1,7 +1,12 @@
 """Metadata for Airflow's provider discovery, the connection form included.
 
-This module imports nothing: an exception here would keep Airflow from loading any provider.
+This module imports only Python's own: an exception here would keep Airflow from loading any provider.
 """
+
+from pathlib import Path
+
+OPERATOR_SUPPORT = {"arguments", "base", "creation", "export", "links", "selection"}
+"""Modules of `bms_provider.operators` without an operator for users."""
 
 
 def _text(label: str, description: str, **schema: object) -> dict[str, object]:
@@ -131,14 +136,11 @@ def get_provider_info() -> dict[str, object]:
         "operators": [
             {
                 "integration-name": name,
-                "python-modules": [
-                    "bms_provider.operators.access",
-                    "bms_provider.operators.approval",
-                    "bms_provider.operators.consultants",
-                    "bms_provider.operators.contacts",
-                    "bms_provider.operators.employees",
-                    "bms_provider.operators.invoices",
-                ],
+                "python-modules": sorted(
+                    f"bms_provider.operators.{file.stem}"
+                    for file in Path(__file__).with_name("operators").glob("[a-z]*.py")
+                    if file.stem not in OPERATOR_SUPPORT
+                ),
             }
         ],
         "triggers": [{"integration-name": name, "python-modules": ["bms_provider.triggers.inbox"]}],

@@ -23,7 +23,7 @@ def fields(operation: str) -> set[str]:
 
 def test_every_reading_operation_is_covered() -> None:
     reading = {each.name for each in ENDPOINTS if each.method == "GET"}
-    assert reading == {*NON_PERSONAL} == {*BY_OPERATION}
+    assert reading == {*BY_OPERATION} >= {*NON_PERSONAL}
 
 
 @pytest.mark.parametrize("operation", NON_PERSONAL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
@@ -12,6 +12,7 @@ from airflow.sdk import BaseAsyncOperator
 from bms_provider import compat, files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
+from bms_provider.operators.arguments import argument
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
 from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
 
@@ -187,6 +188,31 @@ class BmsListOperator(BmsReadingOperator):
             manifest = self.manifest(file)
             self.rows_read = manifest["rows"]
             return manifest
+
+
+class BmsPagesOperator(BmsListOperator):
+    """Base of the operators that read a list on pages.
+
+    :param page_size: records per page (templated); default: the connection's.
+    """
+
+    template_fields: Sequence[str] = (*BmsListOperator.template_fields, "page_size")
+
+    def __init__(self, *, page_size: int | str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.page_size = page_size
+
+    def query(self) -> dict[str, Any]:
+        """Return the arguments of the client's method besides the page."""
+        return {}
+
+    def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
+        """Yield all pages in order."""
+        from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
+
+        size = argument("page_size", self.page_size, int | None)
+        page = partial(getattr(client, self.endpoint.name), page_size=size, **self.query())
+        return all_pages(lambda number: page(page_number=number))
 
 
 class BmsReadOperator(BmsReadingOperator):

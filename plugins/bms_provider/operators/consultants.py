@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.arguments import argument
-from bms_provider.operators.base import BmsListOperator, BmsReadOperator
+from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bms.client import Client
-    from bms.records import Consultant, ConsultantItem
-    from bms.responses import CreatedId, Detail, Page
+    from bms.records import Consultant
+    from bms.responses import CreatedId, Detail
 
 
-class BmsListConsultantsOperator(BmsListOperator):
+class BmsListConsultantsOperator(BmsPagesOperator):
     """Read all pages of the consultants (GET /v1/CRM/Consultants).
 
     `BmsReadingOperator` describes the parameters that all reading operators share.
 
     :param id_client: only the consultants of this client (templated).
     :param type: only the consultants of this type (templated); the interface does not show the types.
-    :param page_size: consultants per page (templated); default: the connection's.
     :return: to XCom: the manifest of the file, or the selected fields of each consultant.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
     template_fields: Sequence[str] = (
-        *BmsListOperator.template_fields,
+        *BmsPagesOperator.template_fields,
         "id_client",
         "type",
-        "page_size",
     )
 
     def __init__(
@@ -42,25 +39,18 @@ class BmsListConsultantsOperator(BmsListOperator):
         *,
         id_client: int | str | None = None,
         type: str | None = None,  # noqa: A002 - the interface's own name
-        page_size: int | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.id_client = id_client
         self.type = type
-        self.page_size = page_size
 
-    def pages(self, client: Client) -> AsyncGenerator[Page[ConsultantItem], None]:
-        """Yield all pages in order."""
-        from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
-
-        page = partial(
-            client.list_consultants,
-            id_client=argument("id_client", self.id_client, int | None),
-            type=argument("type", self.type, str | None),
-            page_size=argument("page_size", self.page_size, int | None),
-        )
-        return all_pages(lambda number: page(page_number=number))
+    def query(self) -> dict[str, Any]:
+        """Return the restrictions."""
+        return {
+            "id_client": argument("id_client", self.id_client, int | None),
+            "type": argument("type", self.type, str | None),
+        }
 
 
 class BmsReadConsultantOperator(BmsReadOperator):

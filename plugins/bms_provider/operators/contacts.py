@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.arguments import argument
-from bms_provider.operators.base import BmsListOperator, BmsReadOperator
+from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bms.client import Client
-    from bms.records import Contact, ContactItem
-    from bms.responses import CreatedId, Detail, Page
+    from bms.records import Contact
+    from bms.responses import CreatedId, Detail
 
 
-class BmsListContactsOperator(BmsListOperator):
+class BmsListContactsOperator(BmsPagesOperator):
     """Read all pages of the contacts (GET /v1/CRM/contacts).
 
     `BmsReadingOperator` describes the parameters that all reading operators share.
@@ -26,17 +25,15 @@ class BmsListContactsOperator(BmsListOperator):
     :param filter: ``ALL``, ``ACTIVE``, ``ASSIGNED`` or ``DELETED`` (templated).
     :param id_client: only the contacts of this client (templated).
     :param is_lead: only leads, or only contacts that are no leads (templated).
-    :param page_size: contacts per page (templated); default: the connection's.
     :return: to XCom: the manifest of the file, or the selected fields of each contact.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
     template_fields: Sequence[str] = (
-        *BmsListOperator.template_fields,
+        *BmsPagesOperator.template_fields,
         "filter",
         "id_client",
         "is_lead",
-        "page_size",
     )
 
     def __init__(
@@ -45,28 +42,22 @@ class BmsListContactsOperator(BmsListOperator):
         filter: str,  # noqa: A002 - the interface's own name
         id_client: int | str | None = None,
         is_lead: bool | str | None = None,
-        page_size: int | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.filter = filter
         self.id_client = id_client
         self.is_lead = is_lead
-        self.page_size = page_size
 
-    def pages(self, client: Client) -> AsyncGenerator[Page[ContactItem], None]:
-        """Yield all pages in order."""
+    def query(self) -> dict[str, Any]:
+        """Return the filter and the restrictions."""
         from bms.client import ContactFilter  # noqa: PLC0415 - with the task, not at import
-        from bms.paging import all_pages  # noqa: PLC0415
 
-        page = partial(
-            client.list_contacts,
-            filter=argument("filter", self.filter, ContactFilter),
-            id_client=argument("id_client", self.id_client, int | None),
-            is_lead=argument("is_lead", self.is_lead, bool | None),
-            page_size=argument("page_size", self.page_size, int | None),
-        )
-        return all_pages(lambda number: page(page_number=number))
+        return {
+            "filter": argument("filter", self.filter, ContactFilter),
+            "id_client": argument("id_client", self.id_client, int | None),
+            "is_lead": argument("is_lead", self.is_lead, bool | None),
+        }
 
 
 class BmsReadContactOperator(BmsReadOperator):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bms.personal import NON_PERSONAL
+from bms.personal import non_personal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def check(operation: str, output: str, fields: str | Sequence[str] | None) -> No
         if fields is not None:
             raise ValueError("fields applies to output='xcom' only")
         return
-    allowed = NON_PERSONAL[operation]
+    allowed = non_personal(operation)
     names = [fields] if isinstance(fields, str) else list(fields or ())
     if not names:
         raise ValueError(f"output='xcom' needs fields: {', '.join(sorted(allowed))}")

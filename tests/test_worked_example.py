@@ -1,0 +1,139 @@
+"""The worked example of CONTRIBUTING: its blocks, applied to a copy, add a mirrored resource."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+BLOCK = re.compile(
+    r"^```python\n# (\S+), (?:(before|after) `([^`\n]+)`|at the end)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+RUN = """
+import asyncio, json, sys
+from pathlib import Path
+
+from aiohttp import web
+from sqlalchemy import text
+from upath import UPath
+
+from bms.client import Client
+from bms.settings import ClientSettings
+from bms.sync_client import SyncClient
+from bms_flows.catalog import FLOWS
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import MIRRORED, source
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.step_log import Step
+from bms_provider import mirror_flow
+from bms_provider.operators import suppliers
+from bms_warehouse import database
+from bms_warehouse.tables import METADATA
+
+ROWS = [{"id": n, "name": f"S{n}", "credit_limit": n + 0.1, "active": True} for n in range(1, 26)]
+
+
+async def token(_):
+    body = {"access_token": "t", "token_type": "Bearer", "expires_in": 3600, "scope": ["read:supplier"]}
+    return web.json_response(body)
+
+
+async def pages(request):
+    number, size = (int(request.query[name]) for name in ("page_number", "page_size"))
+    data = ROWS[(number - 1) * size : number * size]
+    return web.json_response({"total_pages": -(-len(ROWS) // size), "data": data})
+
+
+async def detail(request):
+    return web.json_response(ROWS[int(request.match_info["id"]) - 1] | {"notes": "from the detail"})
+
+
+async def main(uri, folder):
+    service = web.Application()
+    service.add_routes([
+        web.post("/v1/token", token),
+        web.get("/v1/CRM/suppliers", pages),
+        web.get("/v1/CRM/suppliers/{id}", detail),
+    ])
+    runner = web.AppRunner(service)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = site._server.sockets[0].getsockname()[1]
+    engine = database.connect(uri)
+    METADATA.create_all(engine)
+    flow = FlowContext(engine, UPath(folder), FlowSettings())
+    resource = MIRRORED["supplier"]
+    settings = ClientSettings(
+        base_url=f"http://127.0.0.1:{port}", client_id="c", application_id="a", secret="s", page_size=10
+    )
+    manifests = []
+    for run in ("1", "2"):
+        step = Step("supplier_sync", run, "sync", None)
+        async with Client(settings) as client:
+            lists = source(client, resource)
+            manifests.append(await sync(client, flow, resource, lists, RunOptions(), step))
+    with engine.connect() as connection:
+        rows = connection.execute(text("select count(*), sum(credit_limit), min(notes) from bms.supplier"))
+        stored = [str(value) for value in rows.one()]
+    engine.dispose()
+    with SyncClient(Client(settings)) as blocking:
+        names = await asyncio.to_thread(lambda: [each.name for each in blocking.list_suppliers()])
+        one = await asyncio.to_thread(lambda: blocking.read_supplier(7).notes)
+    await runner.cleanup()
+    return {
+        "states": [each["state"] for each in manifests],
+        "inserted": [each["inserted"] for each in manifests],
+        "stored": stored,
+        "names": len(names),
+        "one": one,
+        "tasks": sorted(mirror_flow.mirror("supplier_sync").task_dict),
+        "title": FLOWS["supplier_sync"].title,
+        "operators": suppliers.BmsReadSupplierOperator(task_id="one", id_supplier=1).endpoint.name,
+    }
+
+
+print(json.dumps(asyncio.run(main(*sys.argv[1:]))))
+"""
+
+
+def test_the_worked_example_of_a_mirrored_resource_runs(
+    project: Path, tmp_path: Path, warehouse_uri: str
+) -> None:
+    blocks = BLOCK.findall((project / "CONTRIBUTING.md").read_text())
+    written = [line for *_, code in blocks for line in code.splitlines() if line.strip()]
+    assert len({file for file, *_ in blocks}) <= 5
+    assert 60 <= len(written) <= 80
+    without = shutil.ignore_patterns(
+        "static", "templates"
+    )  # compiled files are valid in the copy, too
+    for folder in ("include", "plugins"):
+        shutil.copytree(project / folder, tmp_path / folder, ignore=without)
+    for file, side, line, code in blocks:
+        path = tmp_path / file
+        text = path.read_text() if path.exists() else ""
+        if not side:
+            path.write_text(text + code)
+            continue
+        assert text.count(f"{line}\n") == 1, f"{file}: {line}"
+        around = (f"{code}{line}\n", f"{line}\n{code}")
+        path.write_text(text.replace(f"{line}\n", around[side == "after"]))
+    places = os.pathsep.join(str(tmp_path / folder) for folder in ("include", "plugins"))
+    ran = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", RUN, warehouse_uri, str(tmp_path / "data")],
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert ran.stdout.splitlines()[-1] == (
+        '{"states": ["complete", "complete"], "inserted": [25, 0], '
+        '"stored": ["25", "327.5", "from the detail"], "names": 25, "one": "from the detail", '
+        '"tasks": ["check_access", "sync"], "title": "Suppliers", "operators": "read_supplier"}'
+    )
