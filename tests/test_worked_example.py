@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 BLOCK = re.compile(
-    r"^```python\n# (\S+), (?:(before|after) `([^`\n]+)`|at the end)\n(.*?)^```$",
+    r"^```python\n# (\S+), (?:(before|after|new file) `([^`\n]+)`|at the end)\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -116,6 +116,9 @@ def test_the_worked_example_of_a_mirrored_resource_runs(
         shutil.copytree(project / folder, tmp_path / folder, ignore=without)
     for file, side, line, code in blocks:
         path = tmp_path / file
+        if side == "new file":
+            (path / line).write_text(code)
+            continue
         text = path.read_text() if path.exists() else ""
         if not side:
             path.write_text(text + code)
