@@ -228,6 +228,12 @@ def anchors(text: str) -> set[str]:
 # What the interface leaves open
 
 
+def test_the_readme_counts_the_gaps_that_have_a_setting() -> None:
+    gaps = re.split(r"(?m)^### ", ASSUMPTIONS)[1:]
+    configured = [gap for gap in gaps if re.search(r"\*\*Settings?\*\*(?! none)", gap)]
+    assert f"{len(configured)} of {len(gaps)} points have a setting" in README
+
+
 def test_every_client_setting_that_covers_a_gap_is_explained() -> None:
     source = (PROJECT / "include/bms/settings.py").read_text()
     marked = set(
