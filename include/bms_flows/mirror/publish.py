@@ -1,7 +1,7 @@
 """Publication of a mirror run in one transaction: rows, versions, removals and quarantine."""
 
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -81,63 +81,48 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
 
     A lock serialises runs of different entities, which write to the same tables.
     """
-    resource, diff = outcome.resource, outcome.diff
-    serialize(connection, f"publication of {resource.table}")
+    serialize(connection, f"publication of {outcome.resource.table}")
     at = clock(connection)
-    id_entity = diff.source.constants.get("_entity", 0)
-    if "_entity" in resource.constants:
-        mirrors.leave_to_others(connection, resource.table, "_entity")
-    mirrors.complete_staged(connection, resource.table, resource.only_read)
-    mirrors.leave_unread(connection, resource.table, [*diff.invalid_details])
-    merged = loads.merge(
-        connection,
-        resource.table,
-        step_run_id=outcome.step_run_id,
-        observed_at=at,
-    )
-    mirrors.follow(connection, resource.table)
-    if resource.private and outcome.private:
-        loads.merge(
-            connection,
-            resource.private.table,
-            step_run_id=outcome.step_run_id,
-            observed_at=at,
-        )
-    counts = _counts(outcome, merged.inserted, merged.changed)
-    counts.missing = mirrors.mark_missing(
-        connection,
-        resource.table,
-        outcome.removed,
-        step_run_id=outcome.step_run_id,
-        observed_at=at,
-    )
-    outcome.counts = counts
-    quarantine.save(
-        connection,
-        diff.quarantined.values(),
-        resource=resource.name,
-        id_entity=id_entity,
-        step_run_id=outcome.step_run_id,
-        at=at,
-    )
-    if outcome.whole and outcome.agreed:
-        quarantine.release(
-            connection,
-            resource=resource.name,
-            id_entity=id_entity,
-            days=ALL_DAYS,
-            step_run_id=outcome.step_run_id,
-        )
+    outcome.counts = _publish_rows(connection, outcome, at)
+    _publish_quarantine(connection, outcome, at)
     step_log.finish(
         connection,
         outcome.step_run_id,
         state=outcome.state,
-        counts=counts,
+        counts=outcome.counts,
         service=counters,
         reason=outcome.reason,
         details=outcome.details,
         at=at,
     )
+
+
+def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) -> RowCounts:
+    """Merge the staged rows, mark the removed rows, and return the counts."""
+    resource, table = outcome.resource, outcome.resource.table
+    write: dict[str, Any] = {"step_run_id": outcome.step_run_id, "observed_at": at}
+    if "_entity" in resource.constants:
+        mirrors.leave_to_others(connection, table, "_entity")
+    mirrors.complete_staged(connection, table, resource.only_read)
+    mirrors.leave_unread(connection, table, [*outcome.diff.invalid_details])
+    merged = loads.merge(connection, table, **write)
+    mirrors.follow(connection, table)
+    if resource.private and outcome.private:
+        loads.merge(connection, resource.private.table, **write)
+    counts = _counts(outcome, merged.inserted, merged.changed)
+    counts.missing = mirrors.mark_missing(connection, table, outcome.removed, **write)
+    return counts
+
+
+def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, at: datetime) -> None:
+    """Save the invalid rows; a complete read of the whole list releases rows that are valid again."""
+    id_entity = outcome.diff.source.constants.get("_entity", 0)
+    of_list: dict[str, Any] = {"resource": outcome.resource.name, "id_entity": id_entity}
+    step_run_id = outcome.step_run_id
+    invalid = outcome.diff.quarantined.values()
+    quarantine.save(connection, invalid, **of_list, step_run_id=step_run_id, at=at)
+    if outcome.whole and outcome.agreed:
+        quarantine.release(connection, **of_list, days=ALL_DAYS, step_run_id=step_run_id)
 
 
 def _counts(outcome: MirrorOutcome, inserted: int, changed: int) -> RowCounts:
