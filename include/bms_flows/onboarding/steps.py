@@ -145,8 +145,8 @@ def apply(run: OnboardingRun, entered: dict[str, Any], chunk: int) -> dict[str, 
 def conclude(run: OnboardingRun, entered: dict[str, Any] | None) -> dict[str, Any]:
     """Read created records back, write the report with the receipt last, and close the drop.
 
-    Raises `RowsWaiting` afterwards if rows of an approved plan are unfinished, and `Superseded` if
-    another run has the drop.
+    Raises `RowsWaiting` afterwards if rows of an approved plan are unfinished or the plan changed
+    again since its second approval, and `Superseded` if another run has the drop.
     """
     if entered is None:
         raise RowsWaiting("no plan was made: see the log of the failed task before this one")
@@ -164,6 +164,11 @@ def conclude(run: OnboardingRun, entered: dict[str, Any] | None) -> dict[str, An
         _close(run, drop, plan_id)
         drop = claim.get(engine, drop_id)
     ended = drop.counts or {}
+    if entered["ask"]:
+        raise RowsWaiting(
+            f"the data of drop {drop_id} changed again while its plan was approved, so no row was created:"
+            f" trigger again with drop={drop_id} and approve the new plan"
+        )
     if entered["chunks"] and ended.get("waiting"):
         raise RowsWaiting(
             f"{ended['waiting']} rows of drop {drop_id} are unfinished: trigger again with drop={drop_id}"

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
 from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
@@ -261,4 +262,15 @@ def test_a_match_in_another_entity_goes_to_review(
     [outcome] = run(replace(this, entities=(1, 2, 3)))
     assert [fault.code for fault in outcome.faults] == [code]
     assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert made(sandbox) == {}
+
+
+def test_a_404_for_an_entity_of_the_connection_creates_no_row(sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.insert("employees", id_entity=2, payroll_number="700001", **PERSON)
+    this = replace(drop(csv("900001;LEFEVRE;Aurelie;2026-05-01;")), entities=(1, 2))
+    sandbox.set_fault("503", "list_employees", status=404, after=1, count=1)
+    with pytest.raises(ScopeUnlisted, match=r"list of 2.*entities of the connection"):
+        onboard(this)
+    [outcome] = run(this)
+    assert [fault.code for fault in outcome.faults] == ["same_person_other_key"]
     assert made(sandbox) == {}

@@ -714,3 +714,39 @@ def test_a_completely_cleared_run_resumes_its_rows(warehouse: Engine, dropped: s
             creation.conclude("employee", entered)
         assert carry_through(creation.plan("employee"))["created"] == 1
         assert drop_row(warehouse).state == "applied"
+
+
+def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
+    sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    names = ("Dupré", "Martin", "Petit")
+    existing = [
+        sandbox.insert(
+            "employees",
+            id_entity=1,
+            payroll_number=f"81000{n}",
+            last_name=name,
+            first_name="Zoé",
+            start_date="2027-01-04",
+        )
+        for n, name in enumerate(names)
+    ]
+    rows = "".join(f"81000{n};{name};Zoé;1;2027-01-04\r\n" for n, name in enumerate(names))
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_bytes((HEADER + rows).encode("cp1252"))
+    sandbox.delete("employees", existing[0]["guid_employee"])
+    yes = {"approved": True, "who": "ada"}
+    with run(path="a.csv"):
+        entered = creation.plan("employee")
+        for record in existing[1:]:  # once in each round of approval
+            sandbox.delete("employees", record["guid_employee"])
+            entered = creation.enter("employee", entered, yes)
+            assert (entered["ask"], entered["chunks"]) == (True, [])
+        for _ in range(2):  # a retry of the task too
+            with pytest.raises(RowsWaiting, match=r"changed again .* drop=1 and approve"):
+                creation.conclude("employee", entered)
+    assert sandbox.truth()["created"]["employees"] == []
+    with run("manual__2", drop=1):
+        assert carry_through(creation.plan("employee"), yes)["created"] == 3

@@ -52,6 +52,27 @@ class ListUnsettled(Exception):
         super().__init__(f"{name} kept changing during the read; retry later")
 
 
+class ScopeUnlisted(Exception):
+    """The service answers 404 for a list that must be compared."""
+
+    retriable = True
+    retry_after = 60.0
+
+    def __init__(self, scopes: Iterable[Any]) -> None:
+        super().__init__(
+            f"the service answers 404 for the list of {', '.join(sorted(map(str, scopes)))}, so rows can't"
+            " be compared with its records and none is sent. The retry reads the list again; if the"
+            " service does not have this entity, remove it from the entities of the connection"
+        )
+
+
+def require_scopes(snapshot: Snapshot, scopes: Iterable[Any]) -> Snapshot:
+    """Return the snapshot; raise `ScopeUnlisted` if the list of one of `scopes` is missing."""
+    if missing := [each for each in scopes if str(each) not in snapshot.lists]:
+        raise ScopeUnlisted(missing)
+    return snapshot
+
+
 class Remote(Protocol):
     """Operations of the service on one resource."""
 

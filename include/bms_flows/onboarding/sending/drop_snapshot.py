@@ -12,7 +12,7 @@ from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning.view import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -37,13 +37,16 @@ class DropSnapshots:
     sheet: Sheet
 
     async def take(self) -> Snapshot:
-        """Read all lists: the scopes that the rows name, and all entities of the connection."""
+        """Read all lists: the scopes that the rows name, and all entities of the connection.
+
+        Raises `ScopeUnlisted` for an entity of the connection: without its list no row is compared
+        across entities.
+        """
         at = await self.ledger.now()
         identity = self.remote.identity
-        scopes = {*scopes_of(identity, self.sheet)}
-        if identity.scope is not None:
-            scopes |= {*self.entities}
-        return await self.remote.read_all(scopes, at)
+        required = {*self.entities} if identity.scope is not None else set[Any]()
+        scopes = scopes_of(identity, self.sheet) | required
+        return require_scopes(await self.remote.read_all(scopes, at), required)
 
     async def refresh(self) -> Snapshot:
         """Return the latest stored snapshot plus new records; take a snapshot if none is stored."""

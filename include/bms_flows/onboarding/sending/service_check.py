@@ -28,7 +28,7 @@ from bms_flows.onboarding.resources.evidence import (
     resolve,
 )
 from bms_flows.onboarding.resources.match_rules import MatchRule
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -69,8 +69,8 @@ class ServiceCheck:
     async def before_sending(self, rows: Rows) -> None:
         """Check READY rows: adopt existing records, send possible matches to review.
 
-        The remaining rows may be sent within `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled`
-        and the client's errors.
+        The remaining rows may be sent within `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled`,
+        `ScopeUnlisted` and the client's errors.
         """
         shown, age = await self._refreshed(rows)
         if age > self._settings.check_max_age:
@@ -137,7 +137,8 @@ class ServiceCheck:
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
             scopes = {self._remote.identity.scope_of(body) for _, body in rows.values()}
-            self._current = await self._remote.read_all(scopes, at)
+            found = await self._remote.read_all(scopes, at)
+            self._current = require_scopes(found, scopes - {None})
         else:
             self._current = await self._remote.refresh(base, at)
         return self._current

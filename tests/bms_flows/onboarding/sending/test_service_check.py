@@ -11,6 +11,7 @@ import pytest
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -90,6 +91,21 @@ def test_a_slow_complete_read_is_followed_by_an_incremental_read() -> None:
         slow = SlowAtFirst(ledger, service)
         slow.seconds = 3600
         assert await applier(slow, SETTINGS).apply([row]) == {State.ADOPTED: 1}
+        assert not service.sent
+
+    play(main())
+
+
+def test_a_list_that_is_not_found_is_no_empty_list() -> None:
+    class Unlisted(Process):
+        async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:  # noqa: ARG002 - as its base
+            return Snapshot(taken_at=at, lists={}, records={})
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1))
+        with pytest.raises(ScopeUnlisted):
+            await applier(Unlisted(ledger, service), SETTINGS).apply([row])
         assert not service.sent
 
     play(main())
