@@ -4,8 +4,12 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.resources.match_rules import rules_version
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from proofs.simulation.clock import now
@@ -47,7 +51,8 @@ class MemoryLedger:
 
     def keep(self, snapshot: Snapshot) -> int:
         """Store a snapshot of the service, and return its number."""
-        self.snapshot[len(self.snapshot) + 1] = snapshot
+        stored = replace(snapshot, rules=rules_version(EMPLOYEE.region))
+        self.snapshot[len(self.snapshot) + 1] = stored
         return len(self.snapshot)
 
     async def now(self) -> datetime:

@@ -1,5 +1,6 @@
 """Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
 
+import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,13 +10,19 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
+from bms.client import Client
+from bms_flows.onboarding import execution, proposal
+from bms_flows.onboarding.context import OnboardingContext
 from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.resources.remotes import Contacts
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
-from tests.bms_flows.onboarding.onboarding import Run, onboard
+from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
@@ -248,3 +255,35 @@ def test_an_address_in_another_form_goes_to_review(
     assert (outcome.state, codes([outcome])) == ("needs_review", ["same_email_other_form"])
     assert [candidate.guid for candidate in outcome.candidates] == [str(known["id"])]
     assert made(sandbox, f"{resource}s") == 0
+
+
+def test_a_changed_phone_region_reads_the_records_again(
+    sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    """A stored snapshot has only records that matched by the rules of its time."""
+    sandbox.insert(
+        "contacts",
+        last_name="Peeters",
+        first_name="Jan",
+        phone_mobile_number="0470 12 34 56",
+        country="BE",
+    )
+    this = drop(people("contact", "Peeters;Jan;jan.new@x.be;0470 12 34 56;;"), "contact")
+
+    async def planned_in(region: str, begun: str | None) -> str:
+        settings = replace(this.settings, phone_region=region)
+        async with (
+            Client(this.service) as reader,
+            Client(replace(this.service, attempts=1)) as writer,
+        ):
+            remote = Contacts(reader, writer, settings)
+            context = OnboardingContext(warehouse, remote, rules.read(remote.resource), settings)
+            sheet = read(this.content, "a.csv", remote.resource)
+            if begun is None:
+                return (await proposal.plan_drop(context, this.drop_id, sheet, TODAY)).plan.id
+            entered = await proposal.begin(context, this.drop_id, begun, sheet, TODAY)
+            concluded = await execution.conclude(context, this.drop_id, entered.plan_id, sheet)
+            return concluded.outcomes[0].state
+
+    plan_id = asyncio.run(planned_in("FR", None))
+    assert asyncio.run(planned_in("BE", plan_id)) == "needs_review"

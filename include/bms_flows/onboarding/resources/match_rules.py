@@ -4,14 +4,17 @@ The ledger stores digests of keys, so it can compare rows without storing person
 """
 
 import hashlib
+import importlib.metadata
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import product
 from typing import Any, Literal
 
 import msgspec
+import phonenumbers
 
 from bms.dates import parse_date
 
@@ -106,6 +109,13 @@ class Identity:
     @property
     def _finders(self) -> Sequence[MatchRule]:
         return (*self.keys, *self.possible_match_rules)
+
+
+@cache
+def rules_version(region: str) -> str:
+    """Return a digest that changes if match keys may change: a release, phone numbers, the region."""
+    release = importlib.metadata.version("bms-airflow")
+    return _digest([release, phonenumbers.__version__, unicodedata.unidata_version, region])
 
 
 def plain(*fields: str) -> Extractor:

@@ -49,6 +49,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     taken_at: datetime
     lists: Mapping[str, ListState]
     records: Mapping[str, ServiceRecord]
+    rules: str = ""
+    """In a stored snapshot, the `rules_version` by which its records were chosen."""
 
     def contains(self, remote_id: str) -> bool:
         """Return whether a list contained a record, changed or not."""
@@ -99,6 +101,7 @@ class _Stored(msgspec.Struct, array_like=True):
     taken_at: datetime
     lists: dict[str, _StoredList]
     records: list[ServiceRecord]
+    rules: str
 
 
 _DECODER = msgspec.msgpack.Decoder(_Stored)
@@ -115,7 +118,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
         )
         for name, each in snapshot.lists.items()
     }
-    stored = _Stored(snapshot.taken_at, lists, list(snapshot.records.values()))
+    stored = _Stored(snapshot.taken_at, lists, list(snapshot.records.values()), snapshot.rules)
     return zlib.compress(msgspec.msgpack.encode(stored), 1)
 
 
@@ -131,4 +134,4 @@ def decode_snapshot(content: bytes) -> Snapshot:
         for name, each in stored.lists.items()
     }
     records = {known.remote_id: known for known in stored.records}
-    return Snapshot(taken_at=stored.taken_at, lists=lists, records=records)
+    return Snapshot(taken_at=stored.taken_at, lists=lists, records=records, rules=stored.rules)

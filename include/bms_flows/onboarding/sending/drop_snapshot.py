@@ -5,13 +5,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine
 
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning.view import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.match_rules import Identity, rules_version
 from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -72,10 +73,16 @@ class DropSnapshots:
     async def save(self, snapshot: Snapshot, remote_ids: Collection[str]) -> int:
         """Store a snapshot with the records that may match the rows; return its number."""
         identity = self.remote.identity
-        narrowed = snapshot.narrowed(match_keys_of(self.sheet, identity), remote_ids)
+        narrowed = msgspec.structs.replace(
+            snapshot.narrowed(match_keys_of(self.sheet, identity), remote_ids),
+            rules=rules_version(self.remote.resource.region),
+        )
         return await asyncio.to_thread(
             snapshot_store.save, self.engine, identity.resource, self.drop_id, narrowed
         )
 
     async def _latest(self) -> tuple[int, Snapshot] | None:
-        return await asyncio.to_thread(snapshot_store.latest, self.engine, self.drop_id)
+        """Return the latest stored snapshot, None if other match rules chose its records."""
+        stored = await asyncio.to_thread(snapshot_store.latest, self.engine, self.drop_id)
+        current = rules_version(self.remote.resource.region)
+        return stored if stored and stored[1].rules == current else None

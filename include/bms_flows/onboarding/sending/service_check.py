@@ -27,7 +27,7 @@ from bms_flows.onboarding.resources.evidence import (
     contradicted,
     resolve,
 )
-from bms_flows.onboarding.resources.match_rules import MatchRule
+from bms_flows.onboarding.resources.match_rules import MatchRule, rules_version
 from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -132,7 +132,9 @@ class ServiceCheck:
         unknown = wanted - self._earlier.keys()
         if unknown:
             stored = await self._ledger.snapshots([each for each in unknown if each is not None])
-            self._earlier.update({each: stored.get(each or 0) for each in unknown})
+            current = rules_version(self._remote.resource.region)
+            usable = {number: each for number, each in stored.items() if each.rules == current}
+            self._earlier.update({each: usable.get(each or 0) for each in unknown})
             self._current = None  # it may lack records that are new for these rows
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
