@@ -3,7 +3,9 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -24,6 +26,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PATIENCE = 60_000.0
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 expect.set_options(timeout=PATIENCE)
 
 
@@ -38,7 +41,8 @@ def stack() -> Iterator[Running]:
             # More than two rows of a resource and day need approval, whatever test drops them; an
             # answer is not waited for long.
             "BMS_APPROVAL": "2",
-            "BMS_APPROVAL_HOURS": str(45 / 3600),
+            "BMS_APPROVAL_HOURS": str(150 / 3600),
+            "BMS_APPROVAL_NOTICES": '{"employees": "approbation@example.com"}',
             "BMS_SETTLE_S": "1",
         }
         with running(given) as found:
@@ -75,16 +79,17 @@ def page(signed_in: Page) -> Iterator[Page]:
     signed_in.emulate_media(color_scheme="light")
 
 
+def save_picture(page: Page, name: str) -> None:
+    """Save a screenshot of the page, light and dark, if BMS_PICTURES names a folder."""
+    if folder := os.environ.get("BMS_PICTURES"):
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(1_000)  # colours fade; the page has no event for the end
+            page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
+        page.emulate_media(color_scheme="light")
+
+
 @pytest.fixture
 def picture(page: Page) -> Callable[[str], None]:
     """Save a screenshot of the page, light and dark, if BMS_PICTURES names a folder."""
-
-    def keep(name: str) -> None:
-        if folder := os.environ.get("BMS_PICTURES"):
-            for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)
-                page.wait_for_timeout(1_000)  # colours fade; the page has no event for the end
-                page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
-            page.emulate_media(color_scheme="light")
-
-    return keep
+    return partial(save_picture, page)

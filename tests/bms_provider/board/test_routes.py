@@ -130,7 +130,7 @@ def test_a_plan_without_a_file_says_so(visit: Visit, plan: str, data_root: Path)
     (data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv").unlink()
     answer = visit("recruiter").get(plan)
     assert answer.status_code == 200
-    assert "past its retention" in answer.text
+    assert "a dépassé sa durée de conservation" in answer.text
     assert visit("recruiter").get(plan.replace("abab", "cdcd", 1)).status_code == 404
 
 

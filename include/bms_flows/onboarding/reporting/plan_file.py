@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
         if not is_report(header)
     ]
     read = {row.line: row for row in sheet.rows}
+    labels = {name: header for header, name in columns if name}
 
     def rows() -> Iterator[Sequence[Any]]:
         for planned in plan.rows:
@@ -55,8 +56,8 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
                 planned.line,
                 planned.action,
                 *(_cell(row, index, name) for index, (_, name) in enumerate(columns)),
-                " | ".join(fault.text_fr for fault in faults),
-                " | ".join(fault.text_en for fault in faults),
+                " | ".join(_prefixed(fault, labels, fault.text_fr) for fault in faults),
+                " | ".join(_prefixed(fault, labels, fault.text_en) for fault in faults),
                 " | ".join(planned.candidates),
             )
 
@@ -79,6 +80,12 @@ def _faults(planned: PlannedRow, sheet: Sheet, row: Row) -> Sequence[Fault]:
     if planned.action in (Action.REVIEW, Action.MANUAL_CHANGE) and planned.reason:
         return [Fault(planned.reason, planned.line)]
     return []
+
+
+def _prefixed(fault: Fault, labels: Mapping[str, str], text: str) -> str:
+    """Return a reason after the header of its column, if it has one."""
+    column = fault.column or labels.get(fault.field or "") or fault.field
+    return f"{column} : {text}" if column else text
 
 
 def _cell(row: Row, index: int, name: str | None) -> Any:
