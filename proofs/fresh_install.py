@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
@@ -30,6 +29,7 @@ from proofs.leftovers import Leftovers
 from proofs.plain_airflow import PATIENCE, PlainAirflow
 from stack import airflow as components
 from stack.processes import Children, kill_tagged, until
+from tests.support.published import stamp
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULT = PROJECT / "proofs/results/fresh_install.md"
@@ -285,7 +285,7 @@ class Proof:
         lines = [
             "# Installation into a plain Airflow, and removal",
             "",
-            f"Measured on {datetime.now(UTC):%d %B %Y} by `python -m proofs.fresh_install` with Airflow {components.version()}.",
+            f"{stamp()} Airflow {components.version()}.",
             "",
             "| Step | Seconds |",
             "|---|--:|",
