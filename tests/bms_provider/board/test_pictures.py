@@ -11,8 +11,6 @@ import pytest
 from playwright.sync_api import Browser, Route, expect, sync_playwright
 from sqlalchemy import Engine, text
 
-from bms_flows.onboarding.reporting import plan_file
-from bms_flows.runtime.excel_csv import csv_file
 from tests import services
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
@@ -35,26 +33,6 @@ update bms.alarm set recovered_at = now();
 """
 """Of today: a held load and a late flow; quarantined rows and a plan to approve are in the history."""
 
-PLAN = [
-    (2, "create", "009001", "Lefèvre", "Aurélie", "2027-01-04", "Responsable d'agence", "", "", ""),
-    (3, "create", "009002", "D'Hérouville", "Jean-François", "2027-01-04", "Développeur", "", "", ""),
-    (4, "create", "009003", "Cœur", "Maëlys", "2027-01-04", "Développeuse", "", "", ""),
-    (5, "review", "009004", "Null", "Benoît", "2027-01-18", "Développeur",
-        "Une fiche a les mêmes nom et matricule, dans une autre entité ou avec une autre date d'entrée.",
-        "A record has the same name and payroll number.", "4217"),
-    (6, "rejected", "009013", "Sénéchal", "Inès", "31/02/2027", "Développeuse",
-        "Date d'entrée : Ce n'est pas une date.", "Not a date.", ""),
-    (7, "rejected", "009014", "Rivière", "Théo", "2027-01-04", "Développeur",
-        "Taux d'activité : Ce n'est pas un nombre entier.", "Not a whole number.", ""),
-]  # fmt: skip
-HEADERS = ("Matricule", "Nom", "Prénom", "Date d'entrée", "Poste")
-PLAN_COUNTS = """
-update bms.creation_plan set counts =
-    '{"create": 3, "resume": 0, "already_there": 0, "manual_change": 0, "rejected": 2, "review": 1}',
-    asked_because = '[{"code": "rejected", "found": "2 / 6", "limit": "30%"}]'
-where drop_id = 104 returning id
-"""
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -72,12 +50,6 @@ def test_the_board_shows_a_lively_day(
     history.fill(warehouse, days=60)
     with warehouse.begin() as connection:
         connection.execute(text(LIVELY))
-        plan = str(connection.scalar(text(PLAN_COUNTS)))
-    report = data_root / "reports/employees/104"
-    report.mkdir(parents=True)
-    (report / plan_file.file_name(plan)).write_bytes(
-        csv_file((*plan_file.LEADING, *HEADERS, *plan_file.TRAILING), PLAN)
-    )
     client = visit("user")
 
     def answer(route: Route) -> None:
@@ -96,7 +68,4 @@ def test_the_board_shows_a_lively_day(
     page.screenshot(path=folder / f"board-{scheme}.png", full_page=True, clip=clip)  # type: ignore[arg-type]  # floats
     quarantine = page.locator("section", has=page.get_by_role("heading", name="Quarantined"))
     quarantine.last.screenshot(path=folder / f"quarantine-{scheme}.png")
-    page.goto(f"{BOARD}/bms/drops/104/plans/{plan[:12]}")
-    expect(page.get_by_text("Sénéchal")).to_be_visible()
-    page.screenshot(path=folder / f"plan-{scheme}.png", full_page=True)
     page.close()
