@@ -13,7 +13,7 @@ from proofs.simulation.recorder import Recorder
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 600), ("mirror", 1_000), ("drops", 100), ("windows", 200), ("audits", 20)],
+    [("creation", 400), ("mirror", 1_000), ("drops", 100), ("windows", 200), ("audits", 20)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))
@@ -36,7 +36,7 @@ def test_records_that_show_too_late_break_a_law_and_its_command_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def late(seed: int, recorder: Recorder) -> list[str]:
-        return creation.broken(seed, recorder, lag=6.0)
+        return creation.broken(seed, recorder, lag=12.0)
 
     engine: Callable[[int, Recorder], list[str]] = late
     monkeypatch.setitem(simulate.ENGINES, "creation", engine)

@@ -23,6 +23,7 @@ PATHS = {
     "/steps/{number}": ["/steps/1", "/steps/2"],
     "/steps/{number}/files/{name}": ["/steps/1/files/totals.csv", "/steps/2/files/rejected.csv"],
     "/drops/{number}": ["/drops/1"],
+    "/drops/{number}/plans/{plan}": ["/drops/1/plans/a1"],
     "/drops/{number}/files/{name}": ["/drops/1/files/rejected.csv"],
     "/static/{name}": ["/static/board.css", "/static/board.js"],
     "/{path:path}": ["/openapi.json", "/docs", "/nothing"],
@@ -35,9 +36,10 @@ ONBOARDING = {
     "/steps/2",
     "/steps/2/files/rejected.csv",
     "/drops/1",
+    "/drops/1/plans/a1",
     "/drops/1/files/rejected.csv",
 }
-PERSONAL = {"/steps/2/files/rejected.csv", "/drops/1/files/rejected.csv"}
+PERSONAL = {"/steps/2/files/rejected.csv", "/drops/1/plans/a1", "/drops/1/files/rejected.csv"}
 
 pytestmark = pytest.mark.usefixtures("report")
 
@@ -47,8 +49,8 @@ def statuses(client: TestClient) -> dict[str, int]:
 
 
 def expected(path: str) -> int:
-    if path in PATHS["/{path:path}"]:
-        return 404
+    if path in PATHS["/{path:path}"] or path in PATHS["/drops/{number}/plans/{plan}"]:
+        return 404  # the drop has no plan of this id
     return 303 if path in PATHS["/steps/{number}"] else 200
 
 
