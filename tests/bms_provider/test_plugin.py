@@ -20,8 +20,11 @@ print(json.dumps([[each.name for each in plugins], errors]))
 """
 
 
-@pytest.mark.parametrize("checkout", [True, False], ids=["checkout", "no plugins folder"])
-@pytest.mark.parametrize("lazy", ["True", "False"])
+@pytest.mark.parametrize(
+    ("checkout", "lazy"),
+    [(True, "True"), (False, "False")],
+    ids=["checkout", "no plugins folder"],
+)
 def test_airflow_loads_the_plugin_once(
     project: Path, tmp_path: Path, checkout: bool, lazy: str
 ) -> None:
