@@ -42,7 +42,7 @@ def sandbox(stack: Running) -> Sandbox:
 def run_of(stack: Running, kind: str) -> str | None:
     with psycopg.connect(stack.warehouse) as connection:
         row = connection.execute(
-            "select dag_run_id from bms.dropped_file where path = %s", [f"{kind}.csv"]
+            "select dag_run_id from bms.dropped_file where path = %s", [f"canary-{kind}.csv"]
         ).fetchone()
     return str(row[0]) if row else None
 
@@ -59,7 +59,7 @@ class Playing:
         inbox = Path(self.stack.data_root.removeprefix("file://")) / "inbox" / "employees"
         inbox.mkdir(parents=True, exist_ok=True)
         for kind in kinds:
-            (inbox / f"{kind}.csv").write_bytes(drop(kind, NUMBERS[kind]))
+            (inbox / f"canary-{kind}.csv").write_bytes(drop(kind, NUMBERS[kind]))
         until(lambda: self._ended(kinds), LIMIT, lambda: self.airflow.runs(DAG))
         states = self.airflow.runs(DAG)
         return {kind: states[run_of(self.stack, kind) or ""] for kind in kinds}
