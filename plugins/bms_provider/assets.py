@@ -3,7 +3,9 @@
 Each complete, whole load is an event of the table's asset, also if it changed nothing, so that a DAG
 that waits for several assets runs. The event's ``extra`` has:
 
-- ``changed``: whether the table changed; a DAG without work may end at once;
+- ``changed``: whether this attempt of the load changed the table. Rows that an interrupted attempt or a
+  load held for review has published are in no event: a DAG that needs each change reads the rows whose
+  ``_changed_at`` is later than its own last run;
 - ``counts``: rows by outcome (``rows_read``, ``inserted``, ``changed``, ``unchanged``, ``quarantined``,
   ``missing``);
 - ``totals``: exact control totals of invoices by currency, as text;

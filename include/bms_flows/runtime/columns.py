@@ -87,15 +87,16 @@ def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     columns = [rows.column(name).combine_chunks() for name in names]
     texts = [each for each in columns if pa.types.is_string(each.type)]
     others = [_fixed_width(each) for each in columns if not pa.types.is_string(each.type)]
-    # No text contains a NUL (see _texts), so NUL separates values and marks null.
+    # No text contains a NUL (see _texts), so NUL separates values. A byte marks each text as not null.
     joined = pc.binary_join_element_wise(
         pa.repeat("", rows.num_rows),
         *texts,
         "\0",
         null_handling="replace",
-        null_replacement="\0N",
+        null_replacement="",
     )
-    fixed = np.hstack([np.empty((rows.num_rows, 0), np.uint8), *others])
+    not_null = [each.is_valid().cast(pa.uint8()).to_numpy()[:, np.newaxis] for each in texts]
+    fixed = np.hstack([np.empty((rows.num_rows, 0), np.uint8), *not_null, *others])
     width, content = fixed.shape[1], fixed.tobytes()
     digests = [
         hashlib.blake2b(

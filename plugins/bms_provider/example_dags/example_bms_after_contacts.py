@@ -10,7 +10,6 @@ import logging
 from typing import Any
 
 from airflow.sdk import dag, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from bms_provider.assets import CONTACT
 
@@ -19,13 +18,11 @@ log = logging.getLogger(__name__)
 
 @task
 def count_leads(triggering_asset_events: Any = None) -> int:
-    """Count the leads that are not deleted; skip if the loads that triggered the run changed nothing."""
+    """Count the leads that are not deleted, and log the loads that triggered the run."""
     from airflow.providers.postgres.hooks.postgres import PostgresHook  # noqa: PLC0415 - keeps parsing fast
 
     loads = [event.extra for event in (triggering_asset_events or {}).get(CONTACT, [])]
     log.info("loads: %s", loads)
-    if loads and not any(load["changed"] for load in loads):
-        raise AirflowSkipException("No contact changed.")
     row: Any = PostgresHook("bms_warehouse").get_first(
         "select count(*) from bms.contact where is_lead and not deleted"
     )
