@@ -21,14 +21,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
-
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.serve import running as running_sandbox
+from proofs.airflow_pages import AirflowPages
 from proofs.leftovers import Leftovers
 from proofs.plain_airflow import PATIENCE, PlainAirflow
 from stack import airflow as components
 from stack.processes import Children, kill_tagged, until
+from tests import services
 from tests.support.published import stamp
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -145,111 +145,18 @@ class Proof:
 
     def in_the_browser(self, sandbox: Sandbox) -> None:
         """See form, Test, extraction, foreign DAG and board in Chromium."""
-        chromium = next(
-            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-        )
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=chromium,
-                args=[
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--disable-quic",
-                    "--no-first-run",
-                    "--disable-background-networking",
-                    "--disable-component-update",
-                    "--disable-sync",
-                ],
-            )
-            page = browser.new_page(
-                base_url=self.airflow.url, viewport={"width": 1280, "height": 900}
-            )
-            page.set_default_timeout(60_000)
-            expect.set_options(timeout=60_000)
-            self.sign_in(page)
+        with services.browser() as browser:
+            pages = AirflowPages(browser, self.airflow, self.pictures)
             with self.step("Browser: fill the form of the connection and save it"):
-                self.fill_form(page, sandbox)
+                pages.add_connection(sandbox)
             with self.step("Browser: Test shows the granted scopes"):
-                row = page.get_by_role("row").filter(has_text="bms_default")
-                row.get_by_label("Test Connection").click()
-                expect(page.get_by_text("Token received")).to_be_visible()
-                self.picture(page, "test")
+                pages.test_connection()
             with self.step("Browser: an extraction is triggered and succeeds"):
-                self.extract(page)
+                pages.extract()
             with self.step("Browser: the foreign DAG ran, triggered by the asset"):
-                self.foreign_run(page)
+                pages.triggered_run()
             with self.step("Browser: the board shows the load"):
-                page.goto("/plugin/bms")
-                board = page.frame_locator("iframe")
-                expect(board.get_by_text("Client invoices").first).to_be_visible()
-                self.picture(page, "board")
-            browser.close()
-
-    def sign_in(self, page: Page) -> None:
-        """Sign in on Airflow's page."""
-        page.goto("/")
-        page.get_by_label("Username").fill(components.USER)
-        page.get_by_label("Password").fill(self.airflow.secrets.password)
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{self.airflow.url}/")
-
-    def fill_form(self, page: Page, sandbox: Sandbox) -> None:
-        """Add the connection `bms_default` with its form."""
-        given = sandbox.credentials
-        page.goto("/connections")
-        page.get_by_role("button", name="Add Connection").click()
-        form = page.get_by_role("dialog")
-        form.locator("[name=connection_id]").fill("bms_default")
-        form.get_by_role("combobox").fill("Business Management Service")
-        page.keyboard.press("Enter")
-        expect(form.get_by_text("Base URL", exact=True)).to_be_visible()
-        fields = {
-            "host": sandbox.url,
-            "port": sandbox.url.rpartition(":")[2],
-            "login": given.client_id,
-            "password": given.secret,
-        }
-        for name, value in fields.items():
-            form.locator(f"[name={name}]").fill(value)
-        form.get_by_text("Extra Fields", exact=True).click()
-        form.locator("[name=element_application_id]").fill(given.application_id)
-        form.locator("[name=element_entities]").fill("1, 2")
-        self.picture(page, "form")
-        form.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("row").filter(has_text="bms_default")).to_be_visible()
-
-    def extract(self, page: Page) -> None:
-        """Unpause and trigger invoice_extraction; wait for its success."""
-        self.airflow.command("airflow", "dags", "unpause", "invoice_extraction")
-        page.goto("/dags/invoice_extraction")
-        page.get_by_role("button", name="Trigger Dag").click()
-        form = page.get_by_role("dialog")
-        form.locator("[name=element_start_date]").fill("2026-03-02")
-        form.locator("[name=element_end_date]").fill("2026-03-04")
-        with page.expect_response("**/dagRuns") as asked:
-            form.get_by_role("button", name="Trigger", exact=True).click()
-        run_id = asked.value.json()["dag_run_id"]
-        page.goto(f"/dags/invoice_extraction/runs/{run_id}")
-        expect(page.get_by_role("row").filter(has_text="Success")).to_have_count(
-            4, timeout=1000 * PATIENCE
-        )
-        self.picture(page, "extraction")
-
-    def foreign_run(self, page: Page) -> None:
-        """Wait for a successful run of the foreign DAG and show it."""
-        path = "/dags/team_report/dagRuns?state=success&limit=1"
-        self.wait("a run of the foreign DAG", lambda: bool(self.airflow.api(path)["dag_runs"]))
-        (run,) = self.airflow.api(path)["dag_runs"]
-        assert run["run_type"] == "asset_triggered", run["run_type"]
-        page.goto(f"/dags/team_report/runs/{run['dag_run_id']}")
-        expect(page.get_by_role("row").filter(has_text="Success")).to_have_count(1)
-        self.picture(page, "foreign")
-
-    def picture(self, page: Page, name: str) -> None:
-        """Save a screenshot if a folder is given."""
-        if self.pictures:
-            page.wait_for_timeout(1000)
-            page.screenshot(path=self.pictures / f"fresh-{name}.png")
+                pages.board()
 
     def uninstall(self, added: set[str]) -> None:
         """Uninstall the wheel as the guide describes; check Airflow; list and remove what remains."""

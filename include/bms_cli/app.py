@@ -2,27 +2,29 @@
 
 import importlib.metadata
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bms_cli import dag_files
-from bms_cli.output import show, show_error, show_health, show_json
+from bms_cli.output import (
+    FAILED,
+    NOTHING_FOUND,
+    USAGE,
+    show,
+    show_error,
+    show_health,
+    show_json,
+)
+from bms_cli.warehouse import connect, connected
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
     from upath import UPath
 
     from bms_flows.privacy.erase import PersonalData
-
-FAILED = 1
-USAGE = 2
-NOTHING_FOUND = 3
 
 # Typer's own tracebacks would show local variables, which can contain secrets.
 app = typer.Typer(
@@ -100,7 +102,7 @@ def migrate(
     """
     from bms_warehouse import migration
 
-    with _warehouse(url) as warehouse:
+    with connected(url) as warehouse:
         if not check:
             migration.migrate(warehouse)
         current = migration.current(warehouse)
@@ -140,7 +142,7 @@ def health(
     configured = channels(settings)
     if notify and not configured:
         raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
-    engine = _connect(url)
+    engine = connect(url)
     try:
         report, code = checks.check(engine, settings, notify=notify)
         show_json(report) if as_json else show_health(report)
@@ -172,7 +174,7 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     settings = FlowSettings.from_environment()
     root = storage.data_root(data_root)
     try:
-        with _warehouse(url) as engine, Progress(console=Console(stderr=True)) as progress:
+        with connected(url) as engine, Progress(console=Console(stderr=True)) as progress:
             task = progress.add_task("Steps")
             rebuilt = rebuild_invoices(
                 engine,
@@ -213,7 +215,7 @@ def erase(
         raise typer.BadParameter(f"choose from {', '.join(sorted(MIRRORED))}")
     described, root = MIRRORED[resource], storage.data_root(data_root)
     incomplete = "The erasure is incomplete; run the command again. " if for_good else ""
-    with _warehouse(url, incomplete) as engine:
+    with connected(url, incomplete) as engine:
         if for_good:
             found = erasure.erase(engine, root, described, record_id)
         else:
@@ -248,7 +250,7 @@ def service(
     """Show or confirm the service that fills the warehouse."""
     from bms_flows.runtime import service_identity
 
-    with _warehouse(url) as engine:
+    with connected(url) as engine:
         if confirm:
             try:
                 given = service_identity.ServiceIdentity.of(*confirm)
@@ -287,39 +289,6 @@ def dags(
         return
     for line in (f"{name}: {flow.title}" for name, flow in FLOWS.items()) if not write else files:
         show(str(line))
-
-
-@contextmanager
-def _warehouse(url: str, consequence: str = "") -> "Iterator[Engine]":
-    """Connect to the warehouse for the block; exit with 1 if it does not answer."""
-    from bms_warehouse.errors import WarehouseError
-
-    engine = _connect(url)
-    try:
-        yield engine
-    except WarehouseError as error:
-        show_error(f"{consequence}The warehouse does not answer: {error}")
-        raise typer.Exit(FAILED) from None
-    finally:
-        engine.dispose()
-
-
-def _connect(uri: str) -> "Engine":
-    """Return an engine with a connection timeout of ten seconds, unless the URI has another."""
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    from bms_warehouse import database
-
-    try:
-        url = make_url(uri)
-    except (ArgumentError, ValueError):
-        # SQLAlchemy's text quotes the URI, which can contain a password.
-        raise InvalidSetting(
-            "invalid URI of the warehouse: use postgresql://user:password@host:port/database"
-        ) from None
-    limited = url.set(query={"connect_timeout": "10", **url.query})
-    return database.connect(limited.render_as_string(hide_password=False))
 
 
 def _found(found: "PersonalData", root: "UPath") -> dict[str, Any]:

@@ -1,10 +1,14 @@
-"""Output of the command: text or JSON on standard output, errors on standard error."""
+"""Output of the command: text or JSON on standard output, errors on standard error, exit codes."""
 
 import json
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+FAILED = 1
+USAGE = 2
+NOTHING_FOUND = 3
 
 
 def _console(*, stderr: bool = False) -> Console:

@@ -1,6 +1,6 @@
 """Values of JSON for COPY: unchanged, but decoded where PostgreSQL reads another escape."""
 
-from bench.ceiling import Splitter
+from bench.ceiling_rows import Splitter
 
 
 def test_values_reach_copy_as_they_are() -> None:

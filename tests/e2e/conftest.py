@@ -8,23 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from stack.launcher import Running, running
 from tests import services
 
 FOREIGN = ("AIRFLOW", "BMS_")
 
-# Chromium as root, and without its own errands into the network.
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 60_000.0
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 expect.set_options(timeout=PATIENCE)
@@ -52,10 +42,8 @@ def stack() -> Iterator[Running]:
 @pytest.fixture(scope="module")  # while it is open, no other test can have an event loop
 def browser() -> Iterator[Browser]:
     """A Chromium."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=services.chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
+    with services.browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Route, expect
 from sqlalchemy import Engine, text
 
 from tests import services
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
-from tests.e2e.conftest import ARGUMENTS
 
 BOARD = "http://board.example/airflow"
 
@@ -37,10 +36,8 @@ update bms.alarm set recovered_at = now();
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=services.chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
+    with services.browser() as found:
+        yield found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,0 +1,46 @@
+"""Connection of the command to the warehouse; SQLAlchemy is imported when one is made."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from bms_cli.output import FAILED, show_error
+from bms_flows.runtime.settings import InvalidSetting
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+@contextmanager
+def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
+    """Connect to the warehouse for the block; exit with 1 if it does not answer."""
+    from bms_warehouse.errors import WarehouseError
+
+    engine = connect(url)
+    try:
+        yield engine
+    except WarehouseError as error:
+        show_error(f"{consequence}The warehouse does not answer: {error}")
+        raise typer.Exit(FAILED) from None
+    finally:
+        engine.dispose()
+
+
+def connect(uri: str) -> "Engine":
+    """Return an engine with a connection timeout of ten seconds, unless the URI has another."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    from bms_warehouse import database
+
+    try:
+        url = make_url(uri)
+    except (ArgumentError, ValueError):
+        # SQLAlchemy's text quotes the URI, which can contain a password.
+        raise InvalidSetting(
+            "invalid URI of the warehouse: use postgresql://user:password@host:port/database"
+        ) from None
+    limited = url.set(query={"connect_timeout": "10", **url.query})
+    return database.connect(limited.render_as_string(hide_password=False))
