@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning.hierarchy import reject_by_hierarchy
 from bms_flows.onboarding.planning.matching import by_rules
@@ -139,7 +139,7 @@ class Actors:
             entry = self.ledger.rows[self.ledger.add(row.body)]
             self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
         entered = partial(
-            transitions.reopen,
+            decisions.reopen,
             digest=entry.digest,
             manager_key=row.manager_key,
             attempts=5,
@@ -163,7 +163,7 @@ class Actors:
                 known = own[0].known
                 await self.ledger.change(
                     [entry.id],
-                    lambda e, _, known=known: transitions.adopt_candidate(  # type: ignore[misc]
+                    lambda e, _, known=known: decisions.adopt_candidate(  # type: ignore[misc]
                         e,
                         who="ada",
                         remote_id=known.remote_id,
@@ -174,12 +174,12 @@ class Actors:
                 self._note("chose a record")
             elif self.happens(0.7):
                 await self.ledger.change(
-                    [entry.id], lambda e, _: transitions.retry_after_review(e, who="ada", run="r")
+                    [entry.id], lambda e, _: decisions.retry_after_review(e, who="ada", run="r")
                 )
                 self._note("decided create")
             else:
                 await self.ledger.change(
-                    [entry.id], lambda e, _: transitions.give_up(e, who="ada", run="r")
+                    [entry.id], lambda e, _: decisions.give_up(e, who="ada", run="r")
                 )
                 self._note("gave up")
         return bool(waiting)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
+from bms_flows.onboarding.ledger.decisions import reopen
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, InvalidTransition, State
-from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.planning import rules as drop_rules
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make

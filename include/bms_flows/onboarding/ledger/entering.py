@@ -9,6 +9,7 @@ from sqlalchemy import Connection, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from bms_flows.onboarding.ledger.decisions import reopen
 from bms_flows.onboarding.ledger.entry import (
     EXISTING,
     OPEN,
@@ -19,7 +20,6 @@ from bms_flows.onboarding.ledger.entry import (
     Transition,
 )
 from bms_flows.onboarding.ledger.store import among, locked_rows, write
-from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.resources.body import decode_body, encode_body
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.database import clock

@@ -1,5 +1,6 @@
 """A ledger row as an immutable value without personal data; `transitions` has the state machine."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -32,6 +33,8 @@ FINAL: Final = frozenset({*EXISTING, State.REJECTED, State.GIVEN_UP})
 
 EXISTED: Final = "existed"
 """Evidence code of a record that existed before the row was sent."""
+RELEASED: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
+"""Fields of a row that no worker holds."""
 
 
 class InvalidTransition(Exception):

@@ -17,7 +17,8 @@ A READY row is checked against the service before its first POST. If the service
 row becomes ADOPTED; if the service may have it, the row goes to REVIEW. A late 2xx response to the
 last attempt is recorded in every state.
 
-Each invariant is enforced by one function below, under the row lock of `store`:
+`decisions` has the transitions that a reviewer or a new drop makes, this module all others. Each
+invariant is enforced by one function, under the row lock of `store`:
 
 1. Only the worker that moved a row from READY to SENDING sends its POST. The transition requires the
    lease and a check, at most `max_age` old and made under the same lease, that the service has no
@@ -47,7 +48,7 @@ The duplicate check (`reporting.duplicates`) finds violations of these assumptio
 Pure: the time is an argument, nothing is read or written, and no value is personal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -56,6 +57,7 @@ import msgspec
 from bms_flows.onboarding.ledger.entry import (
     EXISTING,
     OPEN,
+    RELEASED,
     Entry,
     InvalidTransition,
     State,
@@ -70,7 +72,6 @@ OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
 LONGEST_PAUSE: Final = timedelta(minutes=30)
 """Longest wait between two attempts for a row during an outage."""
-_FREE: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 
 
 def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
@@ -104,7 +105,7 @@ def release(entry: Entry, *, owner: str) -> Transition:
     """Release the lease."""
     if entry.owner != owner:
         raise InvalidTransition
-    return Transition(_replace(entry, **_FREE))
+    return Transition(_replace(entry, **RELEASED))
 
 
 def record_check(entry: Entry, *, owner: str, checked_at: datetime) -> Transition:
@@ -162,7 +163,7 @@ def confirm(
         reason=None,
         evidence=("answer",),
         candidates=(),
-        **_FREE,
+        **RELEASED,
     )
     return Transition(changed, "created", remote_id)
 
@@ -185,7 +186,7 @@ def reject(entry: Entry, *, attempt: int, reason: str) -> Transition:
     """Record that the service refused POST `attempt`."""
     if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
         raise InvalidTransition
-    changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
+    changed = _replace(entry, state=State.REJECTED, reason=reason, **RELEASED)
     return Transition(changed, "rejected", reason)
 
 
@@ -267,7 +268,7 @@ def adopt(
     """Record that the service has exactly one record for the row, made by a POST or before."""
     if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
         raise InvalidTransition
-    return Transition(_adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
+    return Transition(adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
 
 
 def send_to_review(
@@ -317,94 +318,18 @@ def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transiti
     """Reject an unsent row whose manager has no record or no number in the service."""
     if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
         raise InvalidTransition
-    changed = _replace(entry, state=State.REJECTED, reason=reason, **_FREE)
+    changed = _replace(entry, state=State.REJECTED, reason=reason, **RELEASED)
     return Transition(changed, "rejected", reason)
 
 
-def adopt_candidate(
-    entry: Entry, *, who: str, remote_id: str, number: int | None, standby: bool | None
-) -> Transition:
-    """Adopt the record that a reviewer chose."""
-    if entry.state is not State.REVIEW:
-        raise InvalidTransition
-    changed = _adopted(entry, remote_id, number, standby, ("decided",))
-    return Transition(changed, "decided_candidate", remote_id, who)
-
-
-def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
-    """Apply a reviewer's decision, made in DAG run `run`, that no record exists.
-
-    Allows one more attempt if none is left, and dismisses the candidates that the reviewer saw.
-    """
-    if entry.state is not State.REVIEW:
-        raise InvalidTransition
-    changed = _replace(
-        entry,
-        state=State.READY,
-        max_attempts=max(entry.max_attempts, entry.attempt + 1),
-        empty_lookups=0,
-        reason=None,
-        candidates=(),
-        dismissed=tuple(dict.fromkeys([*entry.dismissed, *entry.candidates])),
-    )
-    return Transition(changed, "decided_create", run, who)
-
-
-def give_up(entry: Entry, *, who: str, run: str) -> Transition:
-    """Apply a reviewer's decision, made in DAG run `run`, not to create the row."""
-    if entry.state is not State.REVIEW:
-        raise InvalidTransition
-    changed = _replace(entry, state=State.GIVEN_UP, reason="given_up", **_FREE)
-    return Transition(changed, "decided_give_up", run, who)
-
-
-def reopen(
-    entry: Entry,
-    *,
-    now: datetime,
-    digest: str,
-    manager_key: str | None,
-    attempts: int,
-    snapshot_id: int | None = None,
-    reason: str | None = None,
-    candidates: Sequence[str] = (),
-) -> Transition:
-    """Enter an existing row again: rejected or abandoned, or unsent and dropped with other data.
-
-    With a `reason` a reviewer decides first. A row that may have been sent keeps its data until its
-    outcome is known.
-    """
-    unsent = entry.state is State.READY and entry.unsent and entry.free(now)
-    if not unsent and entry.state not in {State.REJECTED, State.GIVEN_UP}:
-        raise InvalidTransition
-    changed = _replace(
-        entry,
-        state=State.READY if reason is None else State.REVIEW,
-        digest=digest,
-        manager_key=manager_key,
-        max_attempts=entry.attempt + attempts,
-        empty_lookups=0,
-        first_intended_at=None,
-        intended_at=None,
-        in_flight_until=None,
-        returned_id=None,
-        snapshot_id=snapshot_id,
-        reason=reason,
-        evidence=(),
-        candidates=tuple(candidates),
-        dismissed=(),
-        **_FREE,
-    )
-    return Transition(changed, "entered", reason)
-
-
-def _adopted(
+def adopted(
     entry: Entry,
     remote_id: str,
     number: int | None,
     standby: bool | None,
     evidence: Sequence[str],
 ) -> Entry:
+    """Return the row with the record that it adopts."""
     return _replace(
         entry,
         state=State.ADOPTED,
@@ -414,12 +339,14 @@ def _adopted(
         evidence=tuple(evidence),
         reason=None,
         candidates=(),
-        **_FREE,
+        **RELEASED,
     )
 
 
 def _review(entry: Entry, candidates: Sequence[str], reason: str) -> Entry:
-    return _replace(entry, state=State.REVIEW, candidates=tuple(candidates), reason=reason, **_FREE)
+    return _replace(
+        entry, state=State.REVIEW, candidates=tuple(candidates), reason=reason, **RELEASED
+    )
 
 
 _replace = msgspec.structs.replace

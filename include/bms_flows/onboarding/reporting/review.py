@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Engine, Row, func, select
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State, Transition
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
@@ -148,14 +148,14 @@ async def decide_review(
 
 def _transition(entry: Entry, decision: ReviewDecision, record: Created | None) -> Transition:
     if record is not None:
-        return transitions.adopt_candidate(
+        return decisions.adopt_candidate(
             entry,
             who=decision.who,
             remote_id=record.remote_id,
             number=record.number,
             standby=record.is_standby,
         )
-    step = transitions.retry_after_review if decision.choice == CREATE else transitions.give_up
+    step = decisions.retry_after_review if decision.choice == CREATE else decisions.give_up
     return step(entry, who=decision.who, run=decision.run)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import decisions, transitions
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -221,7 +221,7 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
     ).entry
     assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
     assert moved.candidates == ("7",)
-    decided = transitions.retry_after_review(moved, who="ada", run="r").entry
+    decided = decisions.retry_after_review(moved, who="ada", run="r").entry
     held = transitions.claim(decided, owner="me", now=at, life=LIFE).entry
     checked = transitions.record_check(held, owner="me", checked_at=at).entry
     again = transitions.intend(checked, owner="me", now=at, in_flight=FLIGHT, max_age=AGE).entry
@@ -238,31 +238,31 @@ def test_a_row_goes_to_review_after_its_last_attempt() -> None:
 
 def test_a_reviewer_can_request_one_more_attempt_and_is_recorded() -> None:
     asked = entry(State.REVIEW, attempt=5, owner=None)
-    moved = transitions.retry_after_review(asked, who="ada", run="manual__1")
+    moved = decisions.retry_after_review(asked, who="ada", run="manual__1")
     assert (moved.entry.state, moved.entry.max_attempts, moved.who) == (State.READY, 6, "ada")
 
 
 def test_excluded_candidates_are_stored_until_the_row_is_dropped_again() -> None:
     asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
-    decided = transitions.retry_after_review(asked, who="ada", run="manual__1").entry
+    decided = decisions.retry_after_review(asked, who="ada", run="manual__1").entry
     assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
     refused = msgspec.structs.replace(decided, state=State.REJECTED)
-    again = transitions.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
+    again = decisions.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
     assert again.dismissed == ()
 
 
 @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
 def test_a_decision_outside_a_review_is_refused(state: State) -> None:
-    for decide in (transitions.retry_after_review, transitions.give_up):
+    for decide in (decisions.retry_after_review, decisions.give_up):
         with pytest.raises(InvalidTransition):
             decide(entry(state, owner=None), who="ada", run="manual__1")
     with pytest.raises(InvalidTransition):
-        transitions.adopt_candidate(entry(state), who="ada", remote_id="g", number=1, standby=None)
+        decisions.adopt_candidate(entry(state), who="ada", remote_id="g", number=1, standby=None)
 
 
 @pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
 def test_a_rejected_plan_dropped_again_has_its_own_attempts(state: State) -> None:
-    moved = transitions.reopen(
+    moved = decisions.reopen(
         entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
     ).entry
     assert (moved.state, moved.digest, moved.max_attempts) == (State.READY, "e", 8)
@@ -270,8 +270,8 @@ def test_a_rejected_plan_dropped_again_has_its_own_attempts(state: State) -> Non
 
 def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
     no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
-    again = transitions.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
-    other = transitions.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
+    again = decisions.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
+    other = decisions.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
     assert (other.digest, other.attempt) == ("f", 1)
     held = transitions.claim(again, owner="me", now=NOW, life=LIFE).entry
     assert (
@@ -294,4 +294,4 @@ def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
 )
 def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, object]) -> None:
     with pytest.raises(InvalidTransition):
-        transitions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)
+        decisions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)

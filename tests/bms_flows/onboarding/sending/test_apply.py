@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bms_flows.onboarding.ledger.decisions import reopen
 from bms_flows.onboarding.ledger.entry import EXISTING, State
-from bms_flows.onboarding.ledger.transitions import reopen
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import AHEAD, CreatesRefused

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.resources.snapshot import Snapshot
@@ -120,7 +120,7 @@ def test_a_candidate_excluded_by_a_reviewer_is_not_reviewed_again() -> None:
         await applier(Process(ledger, service), SETTINGS).apply([row])
         asked = ledger.rows[row]
         assert (asked.state, asked.reason) == (State.REVIEW, "same_person_other_key")
-        decided = transitions.retry_after_review(asked, who="ada", run="r").entry
+        decided = decisions.retry_after_review(asked, who="ada", run="r").entry
         ledger.rows[row] = decided
         await applier(Process(ledger, service), SETTINGS).apply([row])
         assert ledger.rows[row].state is State.CREATED
