@@ -1,8 +1,8 @@
 """Parsing of dates and timestamps.
 
 The interface shows no formats. The functions read ISO 8601 dates and timestamps, with or without
-fractions of a second and zone, and treat an empty string as no date: our assumptions. Error texts
-quote no value, which may be personal.
+fractions of a second and zone, and treat an empty string, the first day of year 1 and day 0 as no
+date: our assumptions. Error texts quote no value, which may be personal.
 """
 
 import re
@@ -16,10 +16,13 @@ SHAPE: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
 )
 
+NO_DATE: Final = ("0001-01-01", "0000-00-00")
+"""What common platforms and databases send for a date without a value, with any time and zone."""
+
 
 @lru_cache(maxsize=1 << 16)  # invoices repeat a few hundred dates
 def parse_date(value: str | None, zone: str | None = None) -> date | None:
-    """Return the day of a date or timestamp, None for None and an empty string.
+    """Return the day of a date or timestamp, None for a value that stands for no date.
 
     A timestamp with a zone is converted to `zone` first, if that is given; not at midnight, which
     denotes a day in the notation of a timestamp. Raises `ValueError`.
@@ -36,7 +39,7 @@ def parse_date(value: str | None, zone: str | None = None) -> date | None:
 
 
 def parse_datetime(value: str | None, zone: str) -> datetime | None:
-    """Return a timestamp in UTC, None for None and an empty string.
+    """Return a timestamp in UTC, None for a value that stands for no date.
 
     A timestamp without a zone, or the midnight of a date, is in `zone`. Raises `ValueError`.
     """
@@ -56,6 +59,8 @@ def _moment(value: str | None) -> datetime | None:
         return None
     if SHAPE.fullmatch(value) is None:
         raise ValueError("not an ISO 8601 date or timestamp")
+    if value.startswith(NO_DATE):
+        return None
     try:
         return datetime.fromisoformat(value.upper())
     except ValueError:

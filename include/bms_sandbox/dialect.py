@@ -110,7 +110,9 @@ class Dialect:
         "2026-03-31T09:15:30, ...30+02:00, ...30.123 (all three local), 2026-03-31T07:15:30.123Z",
     )
     time_zone: str = _gap("Europe/Paris", "time zone of the service, an IANA name")
-    nulls: Literal["null", "absent"] = _gap("null", "fields without a value: null, or omitted")
+    nulls: Literal["null", "absent", "year_one"] = _gap(
+        "null", "fields without a value: null, omitted, null but dates 0001-01-01T00:00:00"
+    )
     extra_fields: bool = _gap(False, "responses contain fields that the interface does not name")
     stored_forms: tuple[str, ...] = _gap(
         (), "forms of created rows in the store: rules [operation.]field=form, comma-separated"

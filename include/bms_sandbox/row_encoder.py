@@ -14,6 +14,9 @@ Row = dict[str, Any]
 # Fields outside the interface, sent if the dialect has extra_fields.
 EXTRA = {"x_revision": 3, "x_labels": ["à vérifier"]}
 
+YEAR_ONE = "0001-01-01T00:00:00"
+"""The least date-time of a common platform, which its services send for a date without a value."""
+
 
 class RowEncoder:
     """Encode rows in the formats of a dialect."""
@@ -29,12 +32,14 @@ class RowEncoder:
 
     def row(self, row: Row, names: Sequence[str]) -> bytes:
         """Encode the fields `names` of `row`, in this order."""
-        absent = self.dialect.nulls == "absent"
+        absent, year_one = (self.dialect.nulls == each for each in ("absent", "year_one"))
         fields = {}
         for name in names:
             value = row[name]
             if value is None and absent:
                 continue
+            if value is None and year_one and name.endswith(("_date", "_on")):
+                value = YEAR_ONE
             if isinstance(value, date):
                 fields[name] = self._formatted(value)
             else:

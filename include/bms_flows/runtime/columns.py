@@ -226,7 +226,9 @@ def _moments(values: Cells, zone: str) -> pa.Array:
             return pc.assume_timezone(local, zone, ambiguous="earliest").cast(kind)
     except pa.ArrowInvalid:
         pass  # an invalid or skipped time; parsed or rejected below
-    return pa.array([parse_datetime(value, zone) for value in texts.to_pylist()], kind)
+    distinct = texts.dictionary_encode()  # a service may repeat one text where it has no value
+    moments = [parse_datetime(value, zone) for value in distinct.dictionary.to_pylist()]
+    return pa.array(moments, kind).take(distinct.indices)
 
 
 def _json(value: Any) -> str | None:

@@ -39,6 +39,7 @@ READINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"datetime_format": "ms"}, {}),
     ({"datetime_format": "utc_ms"}, {}),
     ({"nulls": "absent"}, {}),
+    ({"nulls": "year_one"}, {}),
     ({"extra_fields": True}, {}),
     ({"error_body": "problem", "longest_range": 2}, {}),
     ({"error_body": "text", "longest_range": 2}, {}),
