@@ -11,6 +11,8 @@ LONGEST: Final = 18
 """Maximum digits of an integer, as in a column; `1E999999999` would fill a gigabyte."""
 CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
 """An integer without leading zeros: `007` is a code."""
+AMOUNT: Final = re.compile(rf"-?(0|[1-9][0-9]{{0,{LONGEST - 1}}})(\.([0-9]{{1,2}}|[0-9]{{4,9}}))?")
+"""An amount whose point can't separate thousands: `12.50`, but not `1.250`."""
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -25,7 +27,7 @@ def field_value(value: Any, type_: Any) -> tuple[Any, bool]:
 def _as_described(value: Any, type_: Any) -> Any:
     """Return `value` as a field of type `type_`, or raise `ValueError`.
 
-    Integers may be written as integral numbers (`12.0`); amounts must be numbers.
+    Integers may be written as integral numbers (`12.0`).
     """
     accepted = _accepted(type_)
     if Decimal in accepted:
@@ -43,8 +45,8 @@ def _coerced(value: Any, type_: Any) -> Any:
     """Return a mistyped value as `type_` if it has only one interpretation, or raise `ValueError`.
 
     0 and 1, as numbers or texts, and the texts true and false are booleans; texts of digits are
-    integers; integers are texts, but no dates. Amounts are never converted: the decimal separator
-    of a text depends on the language.
+    integers; integers are texts, but no dates. A text is an amount if its point can only be a decimal
+    point: the separators of a text depend on the language.
     """
     accepted = _accepted(type_)
     if bool in accepted:
@@ -53,6 +55,8 @@ def _coerced(value: Any, type_: Any) -> Any:
             return BOOLEANS[text]
     elif int in accepted and isinstance(value, str) and CANONICAL.fullmatch(value):
         return int(value)
+    elif Decimal in accepted and isinstance(value, str) and AMOUNT.fullmatch(value):
+        return Decimal(value)
     elif str in accepted and isinstance(value, int) and (text := _whole(value)):
         return text
     raise ValueError

@@ -93,7 +93,10 @@ def test_field_names_beyond_the_limit_are_preserved_and_not_learned(
         ({"id_invoice": True}, None, "id_invoice", "bad_type"),
         ({"id_invoice": 1.5}, None, "id_invoice", "bad_type"),
         ({"total_due": None}, 1, "total_due", "missing_money"),
-        ({"total_due": "12.50"}, 1, "total_due", "bad_type"),
+        ({"total_due": "12,50"}, 1, "total_due", "bad_type"),
+        ({"total_due": "1.250"}, 1, "total_due", "bad_type"),
+        ({"total_due": "1e3"}, 1, "total_due", "bad_type"),
+        ({"total_due": ""}, 1, "total_due", "bad_type"),
         ({"total_due": "NaN"}, 1, "total_due", "bad_type"),
         ({"total_due": True}, 1, "total_due", "bad_type"),
         ({"total_due": []}, 1, "total_due", "bad_type"),
@@ -158,6 +161,8 @@ COERCED = [
     *(("sent", 0, False), ("sent", 1, True), ("sent", "0", False), ("sent", "1", True)),
     *(("sent", "true", True), ("sent", "False", False), ("sent", 1.0, True), ("sent", 0.0, False)),
     *(("id_client", "12", 12), ("id_client", "-12", -12)),
+    *(("total_due", "12.50", Decimal("12.50")), ("total_due", "-3", Decimal(-3))),
+    *(("total_due", "0.1234", Decimal("0.1234")), ("total_due", "1250", Decimal(1250))),
     *(("status", 3, "3"), ("po_number", -451, "-451"), ("id_invoice", "12", 12)),
 ]
 
@@ -237,7 +242,7 @@ def test_a_text_that_resembles_a_quoted_amount_stays_text(
 
 def test_an_optional_amount_may_be_absent_but_not_mistyped() -> None:
     reader = RecordReader(BY_NAME["list_consultants"], ConsultantItem)
-    body = b'{"total_pages": 1, "data": [{"id": 1}, {"id": 2, "rate": 612.50}, {"id": 3, "rate": "6"}]}'
+    body = b'{"total_pages": 1, "data": [{"id": 1}, {"id": 2, "rate": 612.50}, {"id": 3, "rate": "6,5"}]}'
     page = reader.page(body, number=1, size=100)
     assert [c.rate for c in page] == [None, Decimal("612.50")]
     assert [(r.key, r.field, r.code) for r in page.rejected] == [(3, "rate", "bad_type")]

@@ -47,6 +47,7 @@ READINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"default_language": "FR"}, {}),
     ({"base_path": "/tenant/api"}, {"base_path": "/tenant/api"}),
     ({"shown_forms": "canceled=bit,sent=text,id_*=text,sent_by=text"}, {}),
+    ({"shown_forms": "total_*=text"}, {}),
 ]
 
 IRRELEVANT = {
