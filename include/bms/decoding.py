@@ -10,6 +10,7 @@ the row's extra, with None in the record. Both are counted by field.
 import re
 from collections import Counter
 from collections.abc import Container, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Generic, TypeVar
@@ -53,7 +54,6 @@ def exact(digits: str) -> Decimal | str:
 
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
-CREATED_EMPLOYEE: Final = msgspec.json.Decoder(CreatedEmployee)
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
@@ -262,12 +262,19 @@ class RecordReader(Generic[R]):
 
 
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
-    """Decode an employee creation response, or raise `MalformedResponse`."""
-    try:
-        return CREATED_EMPLOYEE.decode(body.removeprefix(BYTE_ORDER_MARK))
-    except UNREADABLE:
-        pass
-    raise MalformedResponse(endpoint, "responded 2xx with a body that does not match the interface")
+    """Decode an employee creation response, or raise `MalformedResponse` if it has no guid.
+
+    The guid proves that the employee exists: another field that is missing or mistyped is None.
+    """
+    values: dict[str, Any] = {}
+    with suppress(*UNREADABLE):
+        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
+        for field in msgspec.structs.fields(CreatedEmployee) if isinstance(content, dict) else ():
+            with suppress(ValueError):
+                values[field.name], _ = field_value(content.get(field.name), field.type)
+    if "guid_employee" in values:
+        return CreatedEmployee(**values)
+    raise MalformedResponse(endpoint, "responded 2xx without a guid_employee")
 
 
 def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:

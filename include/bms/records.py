@@ -331,11 +331,11 @@ class Consultant(ConsultantItem, kw_only=True):
 
 
 class CreatedEmployee(msgspec.Struct, kw_only=True, frozen=True):
-    """Employee creation response (POST /v1/HR/employees)."""
+    """Employee creation response (POST /v1/HR/employees); None for a field that is not readable."""
 
     guid_employee: Guid
-    id_employee: int
-    is_standby: bool
+    id_employee: int | None = None
+    is_standby: bool | None = None
 
 
 BY_OPERATION: Final[Mapping[str, type[Record]]] = {

@@ -349,11 +349,31 @@ def test_any_other_body_has_no_id(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"12", b"{}", b'{"guid_employee": "", "id_employee": 1, "is_standby": true}'),
-        b'{"guid_employee": "x", "id_employee": 1}',
-        b'{"guid_employee": "x", "id_employee": "1", "is_standby": true}',
+        *(b"", b"12", b"{}", b"[]", b'{"guid_employee": "", "id_employee": 1, "is_standby": true}'),
+        b'{"guid_employee": 5, "id_employee": 1, "is_standby": true}',
+        b'{"id_employee": 1, "is_standby": true}',
     ],
 )
-def test_an_incomplete_created_employee_is_malformed(body: bytes) -> None:
+def test_a_created_employee_without_a_guid_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedResponse):
         read_created_employee(BY_NAME["create_employee"], body)
+
+
+@pytest.mark.parametrize(
+    ("members", "number", "standby"),
+    [
+        ('"id_employee": 7, "is_standby": true, "new": 1', 7, True),
+        ('"id_employee": "7", "is_standby": 1', 7, True),
+        ('"id_employee": "007", "is_standby": "maybe"', None, None),
+        ('"id_employee": null, "is_standby": false', None, False),
+        ('"id_employee": 7.5, "is_standby": []', None, None),
+        ('"id_employee": 7', 7, None),
+        ('"is_standby": true', None, True),
+    ],
+)
+def test_the_guid_of_a_created_employee_is_never_lost(
+    members: str, number: int | None, standby: bool | None
+) -> None:
+    body = b'\xef\xbb\xbf{"guid_employee": "x", %s}' % members.encode()
+    made = read_created_employee(BY_NAME["create_employee"], body)
+    assert (made.guid_employee, made.id_employee, made.is_standby) == ("x", number, standby)

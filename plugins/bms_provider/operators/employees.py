@@ -79,7 +79,8 @@ class BmsCreateEmployeeOperator(BmsCreateOperator):
 
     `BmsCreateOperator` describes the parameters and what a failure means.
 
-    :return: to XCom: ``guid_employee``, ``id_employee`` and ``is_standby``.
+    :return: to XCom: ``guid_employee``, ``id_employee`` and ``is_standby``; the last two are None if
+        the response lacks them.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["create_employee"]

@@ -60,6 +60,35 @@ def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Dr
     assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
 
 
+@pytest.mark.parametrize(
+    "forms", ["id_employee=absent", "id_employee=text,create_employee.is_standby=null"]
+)
+def test_an_employee_whose_creation_response_is_incomplete_is_created_once(
+    forms: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    """Lists show the records after the lookups that allow another POST; managers need a number."""
+    sandbox.set_dialect(shown_forms=f"create_employee.{forms}")
+    sandbox.set_fault("list_lag", "create_employee", seconds=3600)
+    outcomes = run(drop(PEOPLE), create_timeout_s=1, settle_s=0.2)
+    assert ended(outcomes) == {"created": 3}
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
+    assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
+
+
+def test_a_returned_guid_is_saved_before_the_rest_of_its_record_is_read(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The read that completes the response outlasts the time limit of its create."""
+    sandbox.set_dialect(shown_forms="create_employee.id_employee=absent")
+    sandbox.set_fault("list_lag", "create_employee", seconds=3600)
+    sandbox.set_fault("latency", "read_employee", seconds=1, count=1)
+    outcomes = run(drop(PEOPLE), create_timeout_s=0.5, lease_s=4, settle_s=0.2)
+    assert ended(outcomes) == {"created": 2, "adopted": 1}
+    assert outcomes[0].evidence.split()[0] == "returned_id"
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+
+
 def test_a_manager_listed_without_a_number_rejects_the_row(sandbox: Sandbox, drop: Drop) -> None:
     sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
     manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")

@@ -67,14 +67,24 @@ class Employees:
         return snapshot.refreshed(at, lists, records)
 
     async def create(
-        self,
-        body: Mapping[str, Any],
-        before_send: BeforeSend,
-        on_id: OnId,  # noqa: ARG002 - the response is complete, no read confirms it
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
     ) -> Created:
-        """Create an employee."""
+        """Create an employee; read the record if the response lacks its number or standby flag.
+
+        Managers are referred to by their number. Raises `IdUnconfirmed` if the record is not readable
+        yet.
+        """
         made = await self._writer.create_employee(body, before_send=before_send)
-        return Created(made.guid_employee, made.id_employee, made.is_standby)
+        if made.id_employee is not None and made.is_standby is not None:
+            return Created(made.guid_employee, made.id_employee, made.is_standby)
+        await on_id(made.guid_employee)
+        try:
+            record = await self.read(made.guid_employee)
+        except BmsError:
+            record = None  # the creation succeeded: an error of the read must not report a failure
+        if record is None:
+            raise IdUnconfirmed(BY_NAME[self.create_endpoint], made.guid_employee)
+        return Created(record.guid_employee, record.id_employee, record.is_standby)
 
     async def read(self, remote_id: str) -> Any | None:
         """Return the detail of an employee."""
