@@ -18,13 +18,14 @@ from typing import Any
 
 import psycopg
 
+from bench.bars import SHADES, Bar, draw
 from bms_sandbox.serve import Sandbox, running
 from tests.support.measurement import cpu_seconds, load_average, measured
 from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 RESULTS = Path(__file__).parent / "results"
-PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "mirror.svg"
+PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 LATENCY = 0.02
 LOADS = ("one", "two", "batches")
 CEILINGS = {
@@ -113,29 +114,14 @@ def report(rounds: list[Round]) -> str:
     return "\n".join(lines)
 
 
-def picture(rounds: list[Round]) -> str:
-    """Return the seconds of each run and of its ceiling as SVG bars."""
-    bars = []
-    for ours, ceiling in CEILINGS.items():
-        bars += [(ours, "#0b6e4f", ours), (f"its ceiling: {ceiling}", "#a9c5a0", ceiling)]
-    seconds = {name: median(each[name]["seconds"] for each in rounds) for _, _, name in bars}
-    width, left, inner, step = 720, 290, 370, 30
-    height = step * len(bars) + 20
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-            ' font-family="sans-serif" font-size="12">'
-        ),
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+def panel(rounds: list[Round]) -> tuple[str, list[Bar]]:
+    """Return the seconds of each run and of its ceiling as bars."""
+    bars = [
+        Bar(name, median(each[name]["seconds"] for each in rounds), kind)
+        for ours, ceiling in CEILINGS.items()
+        for name, kind in ((ours, "ours"), (ceiling, "ceiling"))
     ]
-    for number, (label, colour, name) in enumerate(bars):
-        y, long = 10 + step * number, inner * seconds[name] / max(seconds.values())
-        parts.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{label}</text>')
-        parts.append(
-            f'<rect x="{left}" y="{y + 3}" width="{long:.0f}" height="20" fill="{colour}"/>'
-        )
-        parts.append(f'<text x="{left + long + 6:.0f}" y="{y + 17}">{seconds[name]:.1f} s</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    return "Seconds of each run, and of its ceiling below", bars
 
 
 def main() -> None:
@@ -158,7 +144,8 @@ def main() -> None:
     text = "\n\n".join([heading, made, report(rounds), ""])
     print(text)
     (RESULTS / "mirror.md").write_text(text)
-    PICTURE.write_text(picture(rounds))
+    for shade in SHADES:
+        (PICTURES / f"mirror-{shade}.svg").write_text(draw([panel(rounds)], shade))
 
 
 if __name__ == "__main__":

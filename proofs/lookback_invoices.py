@@ -20,6 +20,7 @@ from bms_flows.invoices import lookback
 from bms_flows.invoices.lookback import ReadDay, join_windows, plan_lookback
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
+from proofs.plots import PICTURES, Axis, plot
 from tests.support.published import stamp
 
 START = date(2026, 9, 1)
@@ -30,7 +31,7 @@ NEVER_PAID = 0.02
 CHANGES = 1000
 OLDEST = 400
 SEEN_AFTER = (1, 7, 32)
-PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "lookback.svg"
+PICTURE = PICTURES / "lookback.svg"
 
 Plan = Callable[["Company", date], list[Window]]
 
@@ -214,46 +215,18 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-COLOURS = ("#0b6e4f", "#5fad56", "#c44536", "#e08e45", "#7a7a7a", "#4062bb")
-
-
 def picture(outcomes: list[Outcome]) -> str:
     """Return the shares seen, by runs since the change, as SVG."""
-    width, height, left, top = 680, 330, 50, 20
-    inner, tall = 380, 260
-
-    def at(run: int, share: float) -> str:
-        return f"{left + inner * (run - 1) / 31:.0f},{top + tall * (1 - share):.0f}"
-
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-            ' font-family="sans-serif" font-size="12">'
-        ),
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        y = top + tall * (1 - share)
-        parts.append(f'<path d="M{left},{y:.0f}h{inner}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.0f}" text-anchor="end">{share:.0%}</text>')
-    for run in (1, 7, 14, 21, 32):
-        x = left + inner * (run - 1) / 31
-        parts.append(f'<text x="{x:.0f}" y="{top + tall + 18}" text-anchor="middle">{run}</text>')
-    parts.append(
-        f'<text x="{left + inner / 2:.0f}" y="{top + tall + 38}" text-anchor="middle">'
-        "daily runs since the change</text>"
+    lines = {}
+    for each in outcomes:
+        requests = f"{each.requests_per_run:.0f} request{'s' * (each.requests_per_run > 1)}"
+        name = f"{each.name}: {each.days_per_run:.0f} days, {requests} a run"
+        lines[name] = [*enumerate(each.curve, 1)]
+    return plot(
+        Axis("daily runs since the change", (1, 7, 14, 21, 32)),
+        Axis("share of the changes that are detected", (0, 0.25, 0.5, 0.75, 1), ".0%"),
+        lines,
     )
-    for number, (each, colour) in enumerate(zip(outcomes, COLOURS, strict=False)):
-        line = " ".join(at(run, share) for run, share in enumerate(each.curve, 1))
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        y = top + 14 + 34 * number
-        parts.append(f'<path d="M{left + inner + 18},{y}h16" stroke="{colour}" stroke-width="3"/>')
-        parts.append(f'<text x="{left + inner + 40}" y="{y + 4}">{each.name}</text>')
-        parts.append(
-            f'<text x="{left + inner + 40}" y="{y + 18}" fill="#777">'
-            f"{each.days_per_run:.0f} days, {each.requests_per_run:.0f} requests a run</text>"
-        )
-    return "\n".join([*parts, "</svg>", ""])
 
 
 def main() -> None:
