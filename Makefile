@@ -1,6 +1,9 @@
 # Each target runs one script or command.
 .PHONY: demo up test lint fix bench prove docs lock wheel matrix install
 .DEFAULT_GOAL := demo
+# All processes of a command share compiled modules: without these, each start of Airflow compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.local/compiled
 
 demo: install     ## start the local stack, run five DAG runs, print their results, stop
 	@.venv/bin/python -m stack demo

@@ -1,5 +1,6 @@
 """The hosted CI and the commit hooks: their schema, and what they run."""
 
+import os
 import re
 import subprocess
 import sys
@@ -51,3 +52,18 @@ def test_the_hooks_use_the_locked_tools_and_no_network() -> None:
     for hook in repository["hooks"]:
         assert hook["language"] == "system"
         assert hook["entry"].startswith(".venv/bin/")
+
+
+def test_the_processes_of_a_command_share_compiled_modules() -> None:
+    """Otherwise each of the suite's Airflow processes compiles Airflow, seconds of work each."""
+    code = "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"
+    rule = f"--eval=shown: ; @'{sys.executable}' -c '{code}'"
+    done = subprocess.run(  # noqa: S603 - our own rule
+        ["make", "--no-print-directory", rule, "shown"],  # noqa: S607 - the README's command
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", str(PROJECT / ".local" / "compiled")]
