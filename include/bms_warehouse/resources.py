@@ -40,7 +40,7 @@ class Flag:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceDescription:
-    """A resource of the service with a list and a detail, mirrored in a table of the same name."""
+    """A resource of the service with a list, mirrored in a table of the same name."""
 
     name: str
     plural: str
@@ -61,6 +61,8 @@ class ResourceDescription:
     private_columns: Sequence[Column] = ()
     """Personal fields that are stored in a restricted table `<name>_private`, or not at all."""
     system: Literal["CRM", "HR"] = "CRM"
+    has_detail: bool = True
+    """Whether an operation reads one record; if not, a complete run alone proves a removal."""
     schedule: str | None = None
     """Cron expression of the DAG `<name>_sync`; None if the DAG has a file of its own."""
     fresh_hours: float = 26
@@ -82,6 +84,11 @@ class ResourceDescription:
     def read_operation(self) -> str:
         """The operation that reads one record."""
         return f"read_{self.name}"
+
+    @property
+    def operations(self) -> Sequence[str]:
+        """The operations that a run requests."""
+        return [self.list_operation, *([self.read_operation] if self.has_detail else [])]
 
     @property
     def detail_columns(self) -> Sequence[str]:

@@ -18,12 +18,11 @@ Loads the {plural} into `bms.{name}` and every change as a version into `bms.{na
 - **Complete lists**: the run reads the list twice, with two page sizes. If {plural} moved between
   pages, so that the two readings together may still miss some, the run is `unstable`: it loads what it
   read and marks no {name} as deleted.
-- **Few requests**: the run reads the details of new and changed {plural}, and of a few others in
-  rotation.
+- **Few requests**: {requests}
 - **Deleted {plural}**: `deleted` is true for a {name} that the service flags, if it has a flag, and for
-  a {name} that is missing from the list, after the detail confirms it. Rows are never removed. If
-  unusually many {plural} are missing at once, the run marks none and fails; check the service, then run
-  again with `accept_gone`.
+  a {name} that is missing from the list{confirmed}. Rows are never removed. If unusually many {plural}
+  are missing at once, the run marks none and fails; check the service, then run again with
+  `accept_gone`.
 - **Partial runs**: a run that restricts the list leaves all other {plural} unchanged.
 """
 
@@ -32,7 +31,14 @@ def mirror(dag_id: str) -> DAG:
     """Return the DAG; raise `KeyError` unless a description makes it."""
     resource = MIRRORS[dag_id]
     text = DOCUMENTATION.format(
-        summary=resource.summary, name=resource.name, plural=resource.plural
+        summary=resource.summary,
+        name=resource.name,
+        plural=resource.plural,
+        requests=f"the run reads the details of new and changed {resource.plural}, and of a few others"
+        " in rotation."
+        if resource.has_detail
+        else f"the service has no detail of a {resource.name}, so the run reads only the list.",
+        confirmed=", after the detail confirms it" if resource.has_detail else "",
     )
 
     @dag(
@@ -54,14 +60,14 @@ def mirror(dag_id: str) -> DAG:
 
         @task(**policy.SERVICE, outlets=[assets.BY_TABLE[resource.name]])
         def sync() -> dict[str, object]:
-            """Read the list and the details, load changes, mark missing rows as deleted."""
+            """Read the list and any details, load changes, mark missing rows as deleted."""
             from bms_provider.tasks import mirror  # noqa: PLC0415 - only a running task needs it
 
             return mirror.sync(resource.name)
 
         check_access = BmsCheckAccessOperator(
             task_id="check_access",
-            requires=[resource.list_operation, resource.read_operation],
+            requires=resource.operations,
             **policy.ONE_REQUEST,
         )
         check_access >> sync()
@@ -88,5 +94,6 @@ def _params(resource: ResourceDescription) -> dict[str, Param]:
             description=f"{resource.title} to request from the service. Only {resource.filter} detects"
             f" missing {resource.plural}.",
         )
-    details = policy.details_param(resource.name, ", ".join(resource.detail_columns))
-    return {**params, **details, **policy.mirror_params(resource.name)}
+    if resource.has_detail:
+        params |= policy.details_param(resource.name, ", ".join(resource.detail_columns))
+    return params | policy.mirror_params(resource.name, details=resource.has_detail)

@@ -200,21 +200,22 @@ def details_param(record: str, fields: str) -> dict[str, Param]:
     }
 
 
-def mirror_params(record: str) -> dict[str, Param]:
-    """Return the params of every mirror DAG."""
-    return {
-        "full": Param(
-            False,
-            type="boolean",
-            title="Read all details again",
-            description=f"Sends one request for each {record}, changed or not. BMS_MIRROR_DETAILS does"
-            " not limit the requests.",
-        ),
-        "accept_gone": Param(
-            False,
-            type="boolean",
-            title="Confirm many deletions",
-            description=f"Marks each missing {record} as deleted even if unusually many are missing."
-            " Check the service first. The detail of each still has to confirm the deletion.",
-        ),
-    }
+def mirror_params(record: str, *, details: bool = True) -> dict[str, Param]:
+    """Return the params of every mirror DAG; without `details`, the service only lists records."""
+    full = Param(
+        False,
+        type="boolean",
+        title="Read all details again",
+        description=f"Sends one request for each {record}, changed or not. BMS_MIRROR_DETAILS does"
+        " not limit the requests.",
+    )
+    accept_gone = Param(
+        False,
+        type="boolean",
+        title="Confirm many deletions",
+        description=f"Marks each missing {record} as deleted even if unusually many are missing."
+        " Check the service first."
+        + " The detail of each still has to confirm the deletion."
+        * details,
+    )
+    return ({"full": full} if details else {}) | {"accept_gone": accept_gone}

@@ -8,7 +8,10 @@ import pytest
 from bms_flows.catalog import CREATED_BY, FLOWS, LOADED_BY, WITH_TARGET
 from bms_flows.onboarding.inbox import claim
 from bms_provider import assets, policy
+from bms_warehouse.resources import RESOURCES
 
+LISTS = {"client_invoice": "list_client_invoices"}
+LISTS |= {each.name: each.list_operation for each in RESOURCES}
 WITH_TARGET = {flow.dag_id for flow in WITH_TARGET}
 WATCHDOG = "freshness_watchdog"
 
@@ -113,4 +116,4 @@ def test_a_dag_that_loads_checks_access_before_any_work(dags: dict[str, Any]) ->
     assert checked == {flow.dag_id for flow in LOADED_BY.values()} | {"reconciliation"}
     for flow in LOADED_BY.values():
         required = dags[flow.dag_id].task_dict["check_access"].requires
-        assert f"list_{flow.loads}s" in required
+        assert required[0] == LISTS[flow.loads]

@@ -70,7 +70,7 @@ class ListAudit:
 
     resource: MirroredResource
     page_of: PageOf
-    detail_of: DetailOf
+    detail_of: DetailOf | None
     zone: str
     comparison: Comparison = field(default_factory=Comparison)
     plan: PagePlan = PagePlan([(1, 1)], [])
@@ -132,10 +132,12 @@ class ListAudit:
 
         If the read part lacks a row, record whether the service still has the row.
         """
+        if (read := self.detail_of) is None:
+            return
         for key in keys:
             item = listed.records.get(key)
             try:
-                detail = await self._detail(key)
+                detail = await self._detail(read, key)
             except InvalidRecords:
                 self.detailed.add(key)
                 self.comparison.add("detail_unreadable", key)
@@ -146,7 +148,7 @@ class ListAudit:
                 continue
             if self.shared_differ(item, detail):
                 again = await self._listed([listed.page[key]])
-                second = await self._detail(key)
+                second = await self._detail(read, key)
                 same_item = again.rows.get(key) == listed.rows[key]
                 if not same_item or second != detail:
                     self.comparison.changed += 1
@@ -154,9 +156,9 @@ class ListAudit:
                 self._count("detail_differs", {key})
             self.detailed.add(key)
 
-    async def _detail(self, key: Key) -> dict[str, Any] | None:
+    async def _detail(self, read: DetailOf, key: Key) -> dict[str, Any] | None:
         try:
-            found = await self.detail_of(key)
+            found = await read(key)
         except NotFound:
             return None
         rename(found.record, found.extra, self.resource.aliases)

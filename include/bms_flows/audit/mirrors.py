@@ -31,7 +31,8 @@ class AuditedList:
 
     resource: MirroredResource
     page: PageOf
-    detail: DetailOf
+    detail: DetailOf | None
+    """Request for one record; None if the service only lists them."""
     id_entity: int = 0
     """The entity of the list; 0 for a list of all entities."""
 

@@ -33,7 +33,7 @@ class Details:
     """Reads details, combines them with their list items and stages them."""
 
     resource: MirroredResource
-    fetch: Callable[[Any], Awaitable[Detail[Any]]]
+    fetch: Callable[[Any], Awaitable[Detail[Any]]] | None
     diff: ListDiff
     known: Mapping[Key, MirrorRow]
     staging: Staging
@@ -46,6 +46,9 @@ class Details:
 
     async def load(self, keys: Sequence[Key], concurrency: int) -> None:
         """Read and stage the details of `keys`; a row with an invalid detail stays without a detail."""
+        if self.fetch is None:  # only the lists show which rows exist
+            self.missing.extend(keys)
+            return
         waiting: list[DetailItem] = []
         started = time.monotonic()
         async for key, found in read_each(keys, self.fetch, concurrency):

@@ -17,12 +17,13 @@ from bms_warehouse.resources import ResourceDescription
 
 @dataclass(frozen=True, kw_only=True)
 class MirroredResource:
-    """A resource that is mirrored from a list and from details."""
+    """A resource that is mirrored from a list and, if it has any, from details."""
 
     described: ResourceDescription
     table: Table
     item: type[Record]
     detail: type[Record]
+    """Record of the detail; the list's own if the service has no detail."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Column of each field whose name differs from its column, alternative names included."""
     flags: tuple[str, ...] = ()
@@ -104,7 +105,8 @@ class MirrorSource:
     """By flag column, the filtered list of the rows for which the flag is true."""
     deleted: FetchPage | None = None
     """List of deleted rows, in case the main list omits them."""
-    detail: Callable[[Any], Awaitable[Detail[Any]]]
+    detail: Callable[[Any], Awaitable[Detail[Any]]] | None
+    """Request for one record; None if the service only lists them."""
     page_size: int = 100
     """Rows per page of a short list, and where the service refuses larger pages."""
     largest_page: int = LARGE_PAGE

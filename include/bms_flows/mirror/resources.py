@@ -12,17 +12,19 @@ from bms_warehouse.resources import RESOURCES, ResourceDescription
 from bms_warehouse.tables import MIRROR_TABLES
 
 
-def _mirrored(described: ResourceDescription) -> MirroredResource:
+def mirrored(described: ResourceDescription) -> MirroredResource:
+    """Return a described resource with its tables and records."""
     tables = MIRROR_TABLES[described.name]
     private = None
     if tables.private is not None:
         fields = frozenset(name for name, _, _ in described.private_columns)
         private = PrivateFields(table=tables.private, fields=fields)
+    item = BY_OPERATION[described.list_operation]
     return MirroredResource(
         described=described,
         table=tables.current,
-        item=BY_OPERATION[described.list_operation],
-        detail=BY_OPERATION[described.read_operation],
+        item=item,
+        detail=BY_OPERATION[described.read_operation] if described.has_detail else item,
         aliases=dict(described.aliases),
         flags=tuple(flag.name for flag in described.flags),
         constants=("_entity", "id_entity") if described.per_entity else (),
@@ -30,7 +32,7 @@ def _mirrored(described: ResourceDescription) -> MirroredResource:
     )
 
 
-MIRRORED: Final = {each.name: _mirrored(each) for each in RESOURCES}
+MIRRORED: Final = {each.name: mirrored(each) for each in RESOURCES}
 """Every mirrored resource, by its name."""
 
 CONTACTS: Final = MIRRORED["contact"]
@@ -76,7 +78,7 @@ def source(
         rows=listed(filter or described.filter),
         members={name: listed(state) for name, state in filtered.items()} if everything else {},
         deleted=listed(deleted) if everything and deleted else None,
-        detail=getattr(client, described.read_operation),
+        detail=getattr(client, described.read_operation) if described.has_detail else None,
         page_size=client.settings.page_size,
         implied={} if everything else {n: True for n, state in states.items() if state == filter},
         constants=dict.fromkeys(resource.constants, id_entity),

@@ -148,9 +148,14 @@ class _MirrorRun:
         return self.source.constants.get("_entity")
 
     @property
+    def reads(self) -> bool:
+        """Whether the run reads details of rows that the lists contain."""
+        return self.options.details and self.source.detail is not None
+
+    @property
     def rotates(self) -> bool:
         """Whether the run reads details in rotation."""
-        return self.options.details and self.source.whole and not self.options.full
+        return self.reads and self.source.whole and not self.options.full
 
     @cached_property
     def day(self) -> date:
@@ -176,8 +181,8 @@ class _MirrorRun:
             self.source,
             rows,
             {name: self._flag(name, rows) for name in self.resource.flags},
-            self.options.details,
-            AllKeys() if self.options.full and self.options.details else {*due},
+            self.reads,
+            AllKeys() if self.options.full and self.reads else {*due},
             self.day,
             responses,
             self.staging.listed,
@@ -212,7 +217,7 @@ class _MirrorRun:
         """Load the details of missing, changed and due rows; return the due rows within the budget."""
         diff, rows = details.diff, details.known
         first: Sequence[Key] = []
-        if self.options.details:
+        if self.reads:
             first, due = details_to_read(
                 changed=diff.storable(),
                 incomplete=[*diff.incomplete],

@@ -52,6 +52,6 @@ def _options(params: Any) -> RunOptions:
     return RunOptions(
         details=level != "off",
         private=level == "full",
-        full=params["full"],
+        full=params.get("full", False),
         accept_gone=params["accept_gone"],
     )

@@ -1,5 +1,6 @@
 """Findings of the self-audit."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 from bms.errors import ServiceUnavailable
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.invoices.run import LoadHeld
+from bms_flows.mirror.resources import MIRRORED, mirrored
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.resources import CONTACT
 from tests.bms_flows.audit.environment import Auditor
 
 WEEK = Window(date(2026, 3, 23), date(2026, 3, 29))
@@ -289,6 +292,21 @@ def test_an_undecodable_detail_does_not_end_the_audit(sandbox: Sandbox, auditor:
     sandbox.set_dialect(shown_forms=[])
     auditor.run()
     assert auditor.latest("contact") == ("reconciled", {})
+
+
+def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
+    sandbox: Sandbox, auditor: Auditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MIRRORED, "contact", mirrored(replace(CONTACT, has_detail=False)))
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=3, employees=3, consultants=4)
+    auditor.load()
+    sandbox.set_dialect(shown_forms=["read_contact.id=null"])  # unreadable, if requested
+    auditor.run()
+    assert auditor.latest("contact") == ("reconciled", {})
+    auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
+    auditor.run()
+    assert auditor.latest("contact")[1] == {"rows_differ": 1}
 
 
 def test_undecodable_rows_are_listed_while_they_are_in_quarantine(

@@ -1,0 +1,56 @@
+"""Mirror of a resource that the service only lists: no operation reads one record."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import mirrored, source
+from bms_flows.mirror.run import TooManyRemovals
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.resources import CONSULTANT
+from tests.bms_flows.mirror.environment import KINDS, Mirror
+
+LISTED = mirrored(replace(CONSULTANT, has_detail=False))
+
+
+@pytest.fixture(autouse=True)
+def _listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "listed", (LISTED, partial(source, resource=LISTED)))
+
+
+def test_rows_changes_and_removals_need_no_detail(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(consultants=30)
+    first = mirror.run("listed", asked=RunOptions(full=True))
+    assert (first["state"], first["inserted"]) == ("complete", 30)
+    sandbox.edit("consultants", 502, city="Lyon")
+    sandbox.delete("consultants", 505)
+    second = mirror.run("listed")
+    assert (second["changed"], second["missing"], second["details_read"]) == (1, 1, 0)
+    assert mirror.requests("read_consultant") == 0
+    assert mirror.rows("bms.consultant", "id = 502")[0]["city"] == "Lyon"
+    assert mirror.rows("bms.consultant", "deleted")[0]["id"] == 505
+    third = mirror.run("listed")
+    assert (third["unchanged"], third["changed"], third["missing"]) == (29, 0, 0)
+
+
+def test_many_missing_rows_are_removed_only_once_an_operator_accepts(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(consultants=30)
+    mirror.run("listed")
+    for key in range(501, 512):
+        sandbox.delete("consultants", key)
+    with pytest.raises(TooManyRemovals):
+        mirror.run("listed")
+    assert not mirror.rows("bms.consultant", "deleted")
+    assert mirror.run("listed", asked=RunOptions(accept_gone=True))["missing"] == 11
+
+
+def test_half_a_response_removes_no_row(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(consultants=30)
+    mirror.run("listed")
+    sandbox.set_fault("short_list", "list_consultants")  # every response lacks its second half
+    assert mirror.run("listed")["state"] == "unstable"
+    assert not mirror.rows("bms.consultant", "deleted")
