@@ -19,6 +19,8 @@ from bms.errors import (
 
 BASE: Final = 0.5
 """Seconds of the first backoff, which doubles with each attempt."""
+LONGEST_WAIT: Final = 6 * 3600.0
+"""Maximum of a Retry-After: gateways send years, and a retried task would wait for years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def requested_wait(error: BmsError) -> float | None:
 def retry_after(value: str | None, *, now: float) -> float | None:
     """Return a Retry-After header as seconds from `now`, or None if it is absent or unreadable.
 
-    The header holds seconds or an HTTP date. `now` is Unix time, by the service's clock if known.
+    The header holds seconds or an HTTP date; a longer wait counts as `LONGEST_WAIT`. `now` is Unix
+    time, by the service's clock if known.
     """
     if value is None:
         return None
@@ -120,7 +123,7 @@ def retry_after(value: str | None, *, now: float) -> float | None:
         seconds = float(text) if text.isascii() and text.isdigit() else http_date(text) - now
     except ValueError:
         return None
-    return max(0.0, seconds)
+    return min(LONGEST_WAIT, max(0.0, seconds))
 
 
 def http_date(value: str) -> float:

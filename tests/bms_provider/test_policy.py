@@ -1,10 +1,14 @@
 """Retry policy of onboarding tasks, and numbers from the environment."""
 
+import time
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from airflow.sdk import RetryDecision
 
 from bms.endpoints import BY_NAME
-from bms.errors import NotFound, ServiceUnavailable
+from bms.errors import NotFound, ServiceUnavailable, Throttled
+from bms.retry import retry_after
 from bms_flows.onboarding.sending.breaker import RETRY_S, CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider import policy
@@ -30,6 +34,17 @@ def test_an_onboarding_task_is_retried_for_hours_during_an_outage_only(
     decision: RetryDecision = policy.CREATION["retry_policy"].evaluate(error, try_number, 12)
     assert decision.action.value == action
     assert (decision.retry_delay and decision.retry_delay.total_seconds()) == wait
+
+
+@pytest.mark.parametrize("wanted", ["31536000", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_wait_of_years_that_a_gateway_requests_delays_the_retry_by_hours(wanted: str) -> None:
+    """Airflow adds the delay to the end of the task, in the scheduler, where it must be a date."""
+    wait = retry_after(wanted, now=time.time())
+    error = Throttled(ENDPOINT, "throttled (429)", status=429, retry_after=wait)
+    for decided in (policy.ServiceRetryPolicy(), policy.CREATION["retry_policy"]):
+        delay = decided.evaluate(error, 1, 12).retry_delay
+        assert delay is not None
+        assert datetime.now(UTC) + delay <= datetime.now(UTC) + timedelta(hours=6)
 
 
 def test_the_retries_of_an_onboarding_task_outlast_an_outage_of_four_hours() -> None:
