@@ -1,4 +1,4 @@
-"""Table of the service's eleven operations (interface, section "Endpoints")."""
+"""Table of the service's operations (interface, section "Endpoints")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

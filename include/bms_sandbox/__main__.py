@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import textwrap
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,11 +18,19 @@ from bms_sandbox import dialect as dialects
 from bms_sandbox import faults, forms
 from bms_sandbox.app import sandbox_app
 from bms_sandbox.demo_invoices import PER_DAY_MAX, SHAPES, DemoInvoices
+from bms_sandbox.demo_records import LISTS
+from bms_sandbox.operations import OPERATIONS
 from bms_sandbox.service import Service, Settings
 from bms_sandbox.tokens import Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
 
 BACKLOG = 2048
+OPERATION_NAMES = textwrap.fill(
+    f"operations: {', '.join(each.name for each in OPERATIONS)}",
+    96,
+    initial_indent="  ",
+    subsequent_indent="  ",
+)
 EPILOG = f"""
 dialect options (name = values  [default]):
 {dialects.describe()}
@@ -31,9 +40,7 @@ forms of stored_forms and shown_forms:
 
 fault kinds, as kind[@operation][:name=value,...]; operation: name or pattern (list_*):
 {faults.describe()}
-  operations: token, create_employee, list_employees, read_employee, list_client_invoices,
-  list_contacts, read_contact, create_contact, list_consultants, read_consultant,
-  create_consultant
+{OPERATION_NAMES}
 
 control API, without login, on the same port:
   GET  /_sandbox/health  /_sandbox/truth  /_sandbox/dialect  /_sandbox/faults
@@ -59,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="python -m bms_sandbox",
         description="Serve the described business management service over HTTP with generated data: "
-        "all eleven operations, dialects for what the interface leaves open, injected faults.",
+        "all its operations, dialects for what the interface leaves open, injected faults.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -115,8 +122,8 @@ def parser() -> argparse.ArgumentParser:
         help="values of each invoice, for benchmarks [%(default)s]",
     )
     add("--employees", type=int, default=40, help="per entity [%(default)s]")
-    add("--contacts", type=int, default=250, help="[%(default)s]")
-    add("--consultants", type=int, default=120, help="[%(default)s]")
+    for name, demo in LISTS.items():
+        add(f"--{name}", type=int, default=demo.size, help="[%(default)s]")
     add("--latency", type=float, default=0.0, help="delay of every request in seconds [0]")
     add(
         "--latency-jitter",
@@ -146,8 +153,7 @@ def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
                 options.seed, entities, options.invoices_per_day, options.flat, options.shape
             ),
             employees=options.employees,
-            contacts=options.contacts,
-            consultants=options.consultants,
+            lists={name: getattr(options, name) for name in LISTS},
             now=datetime.fromisoformat(options.today) if options.today else None,
             frozen=options.frozen or options.fast,
             latency=options.latency,

@@ -46,7 +46,7 @@ def sandbox_app(service: Service) -> ServiceMiddleware:
 
 
 def service_app(service: Service) -> FastAPI:
-    """Return the application with the eleven operations of the interface."""
+    """Return the application with the operations of the interface."""
     app = ServiceApp(
         title="Business Management Service",
         description="HR, CRM and invoices, as the interface describes them.",

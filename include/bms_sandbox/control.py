@@ -5,9 +5,10 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from bms_sandbox.demo_invoices import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.demo_records import LISTS
 from bms_sandbox.dialect import InvalidDialectError
 from bms_sandbox.faults import Fault, InvalidFaultError
 from bms_sandbox.row_control import invoice_routes, life_routes, row_routes
@@ -25,15 +26,19 @@ class ClockMove(BaseModel):
 
 
 class Population(BaseModel):
-    """Demo data that replaces all rows; omitted values are those of the start."""
+    """Demo data that replaces all rows; omitted values are those of the start.
+
+    Further fields are numbers of rows by resource of `demo_records.LISTS`.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[int, Field(ge=0)]]
 
     seed: int | None = None
     entities: tuple[int, ...] | None = None
     invoices_per_day: Annotated[int, Field(ge=0, le=PER_DAY_MAX)] | None = None
     flat: bool | None = None
     employees: Annotated[int, Field(ge=0, lt=100_000)] | None = None
-    contacts: Annotated[int, Field(ge=0)] | None = None
-    consultants: Annotated[int, Field(ge=0)] | None = None
 
 
 class Latency(BaseModel):
@@ -173,7 +178,9 @@ def _state_routes(service: Service) -> APIRouter:
     @routes.post("/fill")
     async def fill(wanted: Population) -> dict[str, Any]:
         """Replace all rows by demo rows of the given volume."""
-        start, demo = service.settings, service.settings.demo
+        start, demo, lists = service.settings, service.settings.demo, wanted.__pydantic_extra__
+        if unknown := lists.keys() - LISTS.keys():
+            raise HTTPException(422, f"no demo rows for: {', '.join(sorted(unknown))}")
         service.fill(
             DemoInvoices(
                 _or(wanted.seed, demo.seed),
@@ -182,8 +189,7 @@ def _state_routes(service: Service) -> APIRouter:
                 _or(wanted.flat, demo.flat),
             ),
             employees=_or(wanted.employees, start.employees),
-            contacts=_or(wanted.contacts, start.contacts),
-            consultants=_or(wanted.consultants, start.consultants),
+            lists={**start.lists, **lists},
         )
         return {name: len(table) for name, table in service.tables.items()}
 

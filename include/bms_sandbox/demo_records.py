@@ -2,9 +2,10 @@
 
 import unicodedata
 import uuid
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from bms_sandbox.demo_invoices import CLIENTS, client_name
 from bms_sandbox.demo_values import (
@@ -220,3 +221,19 @@ def _instant(random: Random) -> datetime:
 def _mailbox(first: str, last: str) -> str:
     plain = unicodedata.normalize("NFKD", f"{first}.{last}").encode("ascii", "ignore").decode()
     return "".join(c for c in plain.lower() if c.isalnum() or c in ".-")
+
+
+class DemoList(NamedTuple):
+    """Demo rows of a resource with one list and the key `id`."""
+
+    row: Callable[[int, int], Row]
+    """Returns the row of a seed and a number from 1."""
+    size: int
+    """Number of rows at the start."""
+
+
+LISTS: Final[Mapping[str, DemoList]] = {
+    "contacts": DemoList(contact, 250),
+    "consultants": DemoList(consultant, 120),
+}
+"""Resources with one list; employees have a list per entity."""

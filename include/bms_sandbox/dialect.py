@@ -9,16 +9,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
 from bms_sandbox.forms import Forms, InvalidFormError
+from bms_sandbox.operations import OPERATIONS
 
-SCOPES = (
-    "write:employee",
-    "read:employee",
-    "read:invoice_client",
-    "read:contact",
-    "write:contact",
-    "read:consultant",
-    "write:consultant",
-)
+SCOPES = tuple(dict.fromkeys(each.scope for each in OPERATIONS if each.scope))
 
 EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
 Language = Literal["EN", "FR"]

@@ -3,18 +3,25 @@
 from dataclasses import asdict, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, HTTPException
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
-from bms_sandbox import demo_records
+from bms_sandbox.demo_records import LISTS, employee
 from bms_sandbox.invoices import Invoice
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 from bms_sandbox.store import Key
 
-Resource = Literal["employees", "contacts", "consultants"]
+
+def _stored(resource: str) -> str:
+    if resource not in ("employees", *LISTS):
+        raise ValueError(f"choose from employees, {', '.join(LISTS)}")
+    return resource
+
+
+Resource = Annotated[str, AfterValidator(_stored)]
 Changes = Annotated[dict[str, Any], Body()]
 
 DAYS = (
@@ -29,7 +36,7 @@ INVOICE = TypeAdapter(Invoice)
 
 
 def row_routes(service: Service) -> APIRouter:
-    """Return the routes that list, insert, edit and delete employees, contacts and consultants."""
+    """Return the routes that list, insert, edit and delete employees and rows of other lists."""
     routes = APIRouter()
 
     @routes.get("/rows/{resource}")
@@ -164,13 +171,9 @@ def _key(resource: str, text: str) -> Key:
 
 def _sample(service: Service, resource: Resource, number: int, id_entity: Any) -> Row:
     seed = service.settings.demo.seed
-    match resource:
-        case "employees":
-            return demo_records.employee(seed, int(id_entity or service.entities[0]), number)
-        case "contacts":
-            return demo_records.contact(seed, number)
-        case "consultants":
-            return demo_records.consultant(seed, number)
+    if resource == "employees":
+        return employee(seed, int(id_entity or service.entities[0]), number)
+    return LISTS[resource].row(seed, number)
 
 
 def _typed(given: dict[str, Any], row: Row) -> Row:

@@ -1,13 +1,13 @@
 """State of a running service, which operations read and control routes change."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bms_sandbox import demo_records
 from bms_sandbox.clock import Clock
 from bms_sandbox.demo_invoices import DemoInvoices
+from bms_sandbox.demo_records import LISTS, employee
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.errors import Reply
 from bms_sandbox.faults import Fault, Faults
@@ -28,8 +28,8 @@ class Settings:
     faults: tuple[Fault, ...] = ()
     demo: DemoInvoices = field(default_factory=DemoInvoices)
     employees: int = 40  # per entity
-    contacts: int = 250
-    consultants: int = 120
+    lists: Mapping[str, int] = field(default_factory=dict)
+    """Rows of other lists; by default those of `demo_records.LISTS`."""
     now: datetime | None = None
     frozen: bool = False
     latency: float = 0.0
@@ -46,8 +46,7 @@ class Service:
         self.ground_truth = GroundTruth()
         self.tables = {
             "employees": Table("guid_employee", "id_employee"),
-            "contacts": Table("id", "id"),
-            "consultants": Table("id", "id"),
+            **{name: Table("id", "id") for name in LISTS},
         }
         self.invoices = InvoiceBook(settings.demo)
         self.behind_gateway: set[asyncio.Task[Reply]] = set()
@@ -67,7 +66,7 @@ class Service:
         self.tokens.revoke_all()
         self.ground_truth.reset_counts()
         self.set_dialect(settings.dialect)
-        self.fill(settings.demo, settings.employees, settings.contacts, settings.consultants)
+        self.fill(settings.demo, settings.employees, settings.lists)
 
     def set_dialect(self, dialect: Dialect) -> None:
         """Change the dialect from the next request on."""
@@ -76,23 +75,22 @@ class Service:
         self.stored_forms = Forms(dialect.stored_forms, stored=True)
         self.shown_forms = Forms(dialect.shown_forms)
 
-    def fill(self, demo: DemoInvoices, employees: int, contacts: int, consultants: int) -> None:
-        """Replace all rows by demo rows; `employees` is per entity."""
+    def fill(self, demo: DemoInvoices, employees: int, lists: Mapping[str, int]) -> None:
+        """Replace all rows by demo rows; `employees` is per entity, `lists` by resource."""
         seed = demo.seed
         self.invoices.reset(demo)
-        rows: dict[str, Iterable[Row]] = {
-            "employees": (
-                demo_records.employee(seed, entity, n + 1)
-                for entity in demo.entities
-                for n in range(employees)
-            ),
-            "contacts": (demo_records.contact(seed, n + 1) for n in range(contacts)),
-            "consultants": (demo_records.consultant(seed, n + 1) for n in range(consultants)),
-        }
-        for name, made in rows.items():
-            self.tables[name].clear()
-            for row in made:
-                self.tables[name].add(row)
+        staff = (
+            employee(seed, entity, n + 1) for entity in demo.entities for n in range(employees)
+        )
+        self._replace("employees", staff)
+        for name, demo_list in LISTS.items():
+            count = range(lists.get(name, demo_list.size))
+            self._replace(name, (demo_list.row(seed, n + 1) for n in count))
+
+    def _replace(self, resource: str, rows: Iterable[Row]) -> None:
+        self.tables[resource].clear()
+        for row in rows:
+            self.tables[resource].add(row)
 
     @property
     def entities(self) -> tuple[int, ...]:

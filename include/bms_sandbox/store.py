@@ -1,4 +1,4 @@
-"""Stores of employees, contacts and consultants, with delayed visibility and ordered lists."""
+"""Stores of rows by resource, with delayed visibility and ordered lists."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -119,10 +119,10 @@ class Table:
         number = self.number
         if order == "name":
             return lambda row: (
-                (row["last_name"] or "").casefold(),
-                (row["first_name"] or "").casefold(),
+                (row.get("last_name") or "").casefold(),
+                (row.get("first_name") or "").casefold(),
                 row[number],
             )
         if order == "modified_on":
-            return lambda row: (row["modified_on"] or row["created_on"], row[number])
+            return lambda row: (row.get("modified_on") or row.get("created_on"), row[number])
         return lambda row: row[number]

@@ -21,18 +21,8 @@ from bms_provider.provider_info import CONNECTION_FIELDS
 STANDARD_FIELDS = {"base_url", "client_id", "secret"}
 """Settings in Airflow's own fields of a connection."""
 
-OPERATORS = {
-    "request_token": "BmsCheckAccessOperator",
-    "create_employee": "BmsCreateEmployeeOperator",
-    "list_employees": "BmsListEmployeesOperator",
-    "read_employee": "BmsReadEmployeeOperator",
-    "list_client_invoices": "BmsListClientInvoicesOperator",
-    "list_contacts": "BmsListContactsOperator",
-    "read_contact": "BmsReadContactOperator",
-    "create_contact": "BmsCreateContactOperator",
-    "list_consultants": "BmsListConsultantsOperator",
-    "read_consultant": "BmsReadConsultantOperator",
-    "create_consultant": "BmsCreateConsultantOperator",
+OPERATORS = {name: f"Bms{name.title().replace('_', '')}Operator" for name in BY_NAME} | {
+    "request_token": "BmsCheckAccessOperator"
 }
 
 

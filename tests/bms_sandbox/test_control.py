@@ -47,7 +47,7 @@ def test_fill_replaces_all_rows(caller: Caller) -> None:
     counts = caller.sandbox.fill(
         contacts=3000, consultants=5, employees=2, entities=[7], invoices_per_day=30, flat=True
     )
-    assert counts == {"employees": 2, "contacts": 3000, "consultants": 5}
+    assert counts.items() >= {"employees": 2, "contacts": 3000, "consultants": 5}.items()
     page = caller.get("/v1/CRM/contacts", filter="ALL", page_size=1000).json()
     assert page["total_pages"] == 3
     day = {"id_entity": 7, "start_date": "2026-03-29", "end_date": "2026-03-29"}
@@ -61,6 +61,9 @@ def test_fill_replaces_all_rows(caller: Caller) -> None:
         lambda s: s.set_dialect(nulls="blank"),
         lambda s: s.set_fault("504"),
         lambda s: s.set_fault("503", often=True),
+        lambda s: s.fill(contacs=1),
+        lambda s: s.fill(contacts=-1),
+        lambda s: s.rows("contacs"),
         lambda s: s.edit("contacts", 1001, no_such_field=1),
         lambda s: s.edit("contacts", 1, last_name="x"),
         lambda s: s.delete("employees", "no-guid"),
@@ -72,6 +75,9 @@ def test_fill_replaces_all_rows(caller: Caller) -> None:
         "dialect reading",
         "fault kind",
         "fault parameter",
+        "resource to fill",
+        "number of rows",
+        "resource of rows",
         "row field",
         "row to edit",
         "row to delete",

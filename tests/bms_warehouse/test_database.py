@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.schema import SetColumnComment
 
 from bms_warehouse import database, migration
+from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 
 CATALOG = text("""
@@ -66,8 +67,17 @@ def catalog(engine: Engine) -> set[str]:
 def test_migrations_produce_the_declared_tables(warehouse: Engine, declared: Engine) -> None:
     produced, expected = catalog(warehouse), catalog(declared)
     assert len(expected) > 500
-    assert produced - expected == set()
-    assert expected - produced == set()
+    extra, lacking = sorted(produced - expected), sorted(expected - produced)
+    assert not extra, "\n".join(["not in tables/, but in the migrations:", *extra])
+    assert not lacking, "\n".join(["in tables/, but not in the migrations:", *lacking])
+
+
+def test_analysts_read_every_mirror_and_its_history(warehouse: Engine) -> None:
+    query = text("select has_table_privilege('bms_analyst', :name, 'select')")
+    names = [f"bms.{each.name}{end}" for each in RESOURCES for end in ("", "_version")]
+    with warehouse.connect() as connection:
+        hidden = [name for name in names if not connection.scalar(query, {"name": name})]
+    assert not hidden, "grant these to bms_analyst in the migration"
 
 
 def test_repeated_migration_changes_nothing(warehouse: Engine) -> None:

@@ -1,4 +1,4 @@
-"""The eleven operations of the interface: names, methods, paths and scopes."""
+"""Operations of the interface: names, methods, paths and scopes."""
 
 import re
 from dataclasses import dataclass, field

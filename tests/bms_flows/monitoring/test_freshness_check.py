@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Connection, Engine, insert
 
+from bms_flows.catalog import LOADED_BY
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
@@ -165,10 +166,7 @@ def test_every_check_emits_every_gauge_including_zeros(connection: Connection) -
     assert sent == {
         ("bms.freshness", "contact_sync"): 3600,
         ("bms.wrong", "contact_sync"): 0,
-        ("bms.quarantine", "client_invoice"): 0,
-        ("bms.quarantine", "contact"): 0,
-        ("bms.quarantine", "consultant"): 0,
-        ("bms.quarantine", "employee"): 0,
+        **{("bms.quarantine", name): 0 for name in LOADED_BY},
         ("bms.unknown", "contact"): 0,
         ("bms.unknown", "consultant"): 0,
         ("bms.unknown", "employee"): 0,
