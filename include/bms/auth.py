@@ -156,8 +156,9 @@ class Tokens:
                 return token
             if self._failure is not None and self._fetches > fetches:
                 raise self._failure
+            self._failure = None  # a cancelled fetch leaves none
             try:
-                self._current, self._failure = await self._fetch(), None
+                self._current = await self._fetch()
             except BmsError as error:
                 self._failure = error
                 raise
