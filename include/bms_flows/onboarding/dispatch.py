@@ -56,16 +56,13 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
             files = discovery.list_files(folder)
         looked = discovery.compare_scans(folder, before.values(), files.values())
         for seen in looked.settled:
-            try:
-                _claim(flow, name, folder, seen)
-            except Busy as busy:
-                log.info("%s", busy)
+            _claim_if_free(flow, name, folder, seen)
         now = database.now(flow.warehouse)
         stable = timedelta(minutes=flow.settings.drop_stable_minutes)
         for each in unfinished.save(flow.warehouse, name, files.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
             if each.is_truncated(now, stable):
-                _claim(flow, name, folder, files[each.path])
+                _claim_if_free(flow, name, folder, files[each.path])
         _update_notice(flow, name, folder)
         with flow.warehouse.begin() as connection:
             step_log.finish(connection, step_run_id, state="complete")
@@ -164,6 +161,14 @@ def _claim(
         # A run archives its file before it closes the drop, so this file was dropped later.
         drop = claim.claim_again(flow.warehouse, drop, run_id)
     return drop
+
+
+def _claim_if_free(flow: FlowContext, name: str, folder: UPath, seen: FoundFile) -> None:
+    """Claim a file for the run named after its drop; a file that another run has stays in the inbox."""
+    try:
+        _claim(flow, name, folder, seen)
+    except Busy as busy:
+        log.info("%s", busy)
 
 
 def _update_notice(flow: FlowContext, name: str, folder: UPath) -> None:

@@ -16,7 +16,7 @@ from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
 from bms_flows.onboarding import dispatch as drops
-from bms_flows.onboarding.inbox import archive
+from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.reporting.review import InvalidDecision
@@ -441,6 +441,38 @@ def test_a_file_held_by_another_run_holds_up_no_other(
     [other] = dispatched()
     assert drop_row(warehouse, other).path == "mai.csv"
     assert drop_row(warehouse).dag_run_id == "manual__1"
+
+
+def test_a_file_dropped_again_while_its_approver_is_asked_takes_no_drop_from_its_run(
+    warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    file = data_root / "inbox" / "employees" / dropped
+    content, stamp = file.read_bytes(), file.stat().st_mtime_ns
+    with run(path=dropped):  # started by hand
+        proposed = creation.plan("employee")
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    file.write_bytes(content)
+    os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
+    assert dispatched() == []
+    with run(path=dropped):
+        assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 1
+    assert not file.exists(), "the drop has archived the same content"
+
+
+def test_a_file_whose_run_died_before_it_was_archived_is_started_again(
+    warehouse: Engine, dropped: str
+) -> None:
+    with run(path=dropped), flow_context.open_context() as flow:
+        drop = drops.drop_of_run(flow, "employee", {"path": dropped}, "manual__1")
+        claim.mark_started(flow.warehouse, drop.id)
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    assert dispatched() == [1]
+    with run(drop_row(warehouse).dag_run_id, drop=1):
+        assert carry_through(creation.plan("employee"))["created"] == 1
+    assert dispatched() == []
 
 
 def test_a_drop_whose_file_went_ends_with_the_reason(

@@ -126,7 +126,11 @@ def claim_file(
 
 
 def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
-    """Return a drop entered before; take it over if its lease has expired."""
+    """Return a drop entered before; take it over if its lease has expired and its file was not archived.
+
+    Once a drop has archived its file, an equal file in the inbox was dropped later: it waits until the
+    drop ends, however long its run waits for an approval.
+    """
     same = select(dropped_file).where(_is(resource, seen)).with_for_update()
     row = connection.execute(same).mappings().one()
     wanted = dag_run_id or dag_run_id_of(resource, row["id"], row["entered_at"])
@@ -134,9 +138,9 @@ def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: s
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:
         return Drop.of(row)
-    if row["expires_at"] > clock(connection):
+    if row["archive"] is not None or row["expires_at"] > clock(connection):
         raise Busy(f"drop {row['id']} is held by run {row['dag_run_id']}")
-    return _hold(connection, row["id"], wanted)
+    return _hold(connection, row["id"], wanted, started_at=None)
 
 
 def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
