@@ -21,6 +21,13 @@ class Endpoint:
     paged: bool
     idempotent: bool
 
+    @property
+    def no_rows(self) -> bytes | None:
+        """The body of a list without rows, which a 204 (no content) stands for; None if no list."""
+        if not self.name.startswith("list_"):
+            return None
+        return b'{"total_pages":0,"data":[]}' if self.paged else b"[]"
+
     def fill(self, values: Mapping[str, str | int]) -> str:
         """Return the path with its parameters filled in and quoted."""
         return self.path.format_map({name: quote(str(v), safe="") for name, v in values.items()})

@@ -233,8 +233,9 @@ class Sender:
         """Return the decoded body of a 2xx, or raise the error of the response."""
         if failure := self._error(endpoint, response):
             raise failure
+        no_rows = endpoint.no_rows if response.status == HTTPStatus.NO_CONTENT else None
         try:
-            decoded = decode(response.body)
+            decoded = decode(no_rows or response.body)
             return await decoded if isinstance(decoded, Awaitable) else decoded
         except BmsError as error:
             error.status = response.status

@@ -88,6 +88,9 @@ class Dialect:
     past_end: Literal["empty", "not_found", "last_page"] = _gap(
         "empty", "a page after the last: empty data, 404, the last page again"
     )
+    no_rows: Literal["array", "no_content"] = _gap(
+        "array", "an array without items: [], or 204 without a body (employees, invoices)"
+    )
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
     list_order: Literal["id", "id_desc", "name", "modified_on"] = _gap(
         "id", "order of lists (invoices: id and id_desc only)"

@@ -1,6 +1,7 @@
 """Responses and error responses; the dialect decides the form of errors."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -39,6 +40,18 @@ class ServiceError(Exception):
 def json_reply(body: bytes, status: int = 200) -> Reply:
     """Wrap an encoded JSON body."""
     return Reply(status, ((b"content-type", b"application/json"),), (body,))
+
+
+def array_reply(chunks: Iterable[bytes], dialect: Dialect) -> Reply:
+    """Return comma-joined rows as one JSON array, without copying."""
+    written = [b"["]
+    for chunk in filter(None, chunks):
+        if len(written) > 1:
+            written.append(b",")
+        written.append(chunk)
+    if len(written) == 1 and dialect.no_rows == "no_content":
+        return Reply(204, (), ())
+    return Reply(200, ((b"content-type", b"application/json"),), (*written, b"]"))
 
 
 def error_reply(error: ServiceError, dialect: Dialect) -> Reply:

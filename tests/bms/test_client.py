@@ -1,5 +1,6 @@
 """Tests of every operation against the sandbox over HTTP."""
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from bms.client import Client
+from bms.errors import AmbiguousWrite, MalformedResponse
 from bms.paging import all_pages
 from tests.bms.fake_services import (
     CONSULTANT,
@@ -130,6 +132,32 @@ async def test_creates_records_with_every_shape_of_id(
     assert (await client.read_consultant(consultant.id)).record.rate == Decimal("612.50")
     assert employee.is_standby is True
     assert (await client.read_employee(employee.guid_employee)).record.last_name == "Lefèvre"
+
+
+@pytest.mark.parametrize("no_rows", ["array", "no_content"])
+async def test_a_list_without_rows_may_have_no_content(
+    client: Client, sandbox: Sandbox, no_rows: str
+) -> None:
+    sandbox.speak(no_rows=no_rows)
+    day = date(2001, 1, 1)
+    assert not [*await client.list_client_invoices(id_entity=1, start_date=day, end_date=day)]
+    assert not [*await client.list_employees(id_entity=99, filter="ALL")]
+
+
+async def test_no_content_is_an_empty_page_but_no_record(
+    open_client: Open, fake: FakeService
+) -> None:
+    async def nothing(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=204)
+
+    fake.respond = nothing
+    client = await open_client(fake.settings())
+    page = await client.list_contacts(filter="ALL")
+    assert (page.total_pages, [*page]) == (0, [])
+    with pytest.raises(MalformedResponse):
+        await client.read_contact(7)
+    with pytest.raises(AmbiguousWrite):
+        await client.create_contact(CONTACT)
 
 
 async def test_read_employee_accepts_only_a_uuid(client: Client, sandbox: Sandbox) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from bms_sandbox.dialect import EmployeeFilter
-from bms_sandbox.errors import ServiceError, json_reply
+from bms_sandbox.errors import ServiceError, array_reply, json_reply
 from bms_sandbox.operations.employee_shapes import (
     EmployeeCreated,
     EmployeeCreation,
@@ -112,7 +112,7 @@ def router(service: Service) -> APIRouter:
             dialect.list_order,
             now,
         )
-        return response(json_reply(b"[" + service.encoder.joined(rows, ITEM) + b"]"))
+        return response(array_reply([service.encoder.joined(rows, ITEM)], dialect))
 
     @routes.get(
         "/v1/HR/employees/{guid_employee}",

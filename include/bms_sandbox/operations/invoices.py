@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from bms_sandbox.demo_invoices import EPOCH
 from bms_sandbox.dialect import Language
-from bms_sandbox.errors import Reply, ServiceError
+from bms_sandbox.errors import Reply, ServiceError, array_reply
 from bms_sandbox.operations.shapes import Int64, Shape, response
 from bms_sandbox.response_cache import MEGABYTE, InvoiceDayCache
 from bms_sandbox.service import Service
@@ -49,7 +49,6 @@ class ClientInvoiceItem(Shape):
 
 
 FIELDS = tuple(ClientInvoiceItem.model_fields)
-JSON = ((b"content-type", b"application/json"),)
 
 
 def list_client_invoices(
@@ -73,7 +72,7 @@ def list_client_invoices(
     if id_entity not in service.entities:
         if dialect.unknown_entity == "not_found":
             raise ServiceError(404, "unknown_entity", "no such id_entity")
-        return Reply(200, JSON, (b"[]",))
+        return array_reply((), dialect)
     if dialect.range_date == "invoice_date":
         # Invoices dated after the clock exist only if a control route inserted them.
         last = min(last, service.invoices.last_day(now.date()))
@@ -89,17 +88,7 @@ def list_client_invoices(
         shown = [row.as_of(now, language) for row in found]
         shown.sort(key=lambda row: row["id_invoice"], reverse=dialect.list_order == "id_desc")
         chunks = [service.encoder.joined(shown, FIELDS)]
-    return Reply(200, JSON, _array(chunks))
-
-
-def _array(chunks: list[bytes]) -> tuple[bytes, ...]:
-    """Return comma-joined rows as one JSON array, without copying."""
-    written = [b"["]
-    for chunk in filter(None, chunks):
-        if len(written) > 1:
-            written.append(b",")
-        written.append(chunk)
-    return (*written, b"]")
+    return array_reply(chunks, dialect)
 
 
 def router(service: Service) -> APIRouter:

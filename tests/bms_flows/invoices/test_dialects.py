@@ -68,6 +68,7 @@ IRRELEVANT = {
             "page_size_max",
             "page_size_over",
             "past_end",
+            "no_rows",
             "total_pages_when_empty",
             "stored_forms",
         ),

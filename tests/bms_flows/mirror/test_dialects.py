@@ -24,6 +24,7 @@ READINGS: list[dict[str, Any]] = [
     {"all_includes_deleted": False},
     {"default_filter": "ALL"},
     {"nulls": "absent"},
+    {"no_rows": "no_content"},
     {"nulls": "year_one"},
     {"extra_fields": True},
     {"date_format": "datetime"},
