@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.hooks.access import missing_scopes
+from bms_provider.hooks.access import describe_access, missing_scopes
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bms.client import Client
+
+log = logging.getLogger(__name__)
 
 
 class BmsCheckAccessOperator(BmsOperator):
@@ -43,6 +46,7 @@ class BmsCheckAccessOperator(BmsOperator):
         from bms.scopes import require_scopes  # noqa: PLC0415 - operators import only the client's table
 
         access = await client.access()
+        log.info(describe_access(access))
         require_scopes([BY_NAME[name] for name in self.requires], access.scopes)
         return {
             "scopes": None if access.scopes is None else sorted(access.scopes),

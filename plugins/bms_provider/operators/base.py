@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import aclosing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from bms.endpoints import Endpoint
     from bms.responses import Detail, Rows
     from bms_provider.compat import RetryPolicy
+
+log = logging.getLogger(__name__)
 
 SERVICE_RETRIES = policy.ServiceRetryPolicy()
 
@@ -80,19 +83,26 @@ class BmsOperator(BaseAsyncOperator):
         _ = self.hook.settings
 
     async def aexecute(self, context: Context) -> Any:  # noqa: ARG002 - Airflow's signature
-        """Open a client, call the operation, and emit the client's metrics even after an error."""
+        """Open a client, call the operation, log its outcome, and emit metrics even after an error."""
         from bms.counters import Counters  # noqa: PLC0415 - with the client, not at import
 
         counters = Counters()
         try:
             async with self.hook.client(counters) as client:
-                return await self.call(client)
+                value = await self.call(client)
         finally:
             flow_context.emit(counters, self.endpoint.name)
+        outcome = self.outcome(value)
+        log.info("%s: %s; requests: %d", self.endpoint.name, outcome, counters.requests)
+        return value
 
     async def call(self, client: Client) -> Any:
         """Call the operation and return the value for XCom."""
         raise NotImplementedError
+
+    def outcome(self, value: Any) -> str:  # noqa: ARG002 - subclasses read it
+        """Describe the value of `call` for the task's log, without personal data."""
+        return "complete"
 
 
 class BmsReadingOperator(BmsOperator):
@@ -151,6 +161,11 @@ class BmsReadingOperator(BmsOperator):
         """Return the manifest of the written file."""
         zone = self.hook.settings.time_zone
         return files.manifest(self.endpoint.name, zone, **file.summary())
+
+    def outcome(self, value: Any) -> str:
+        """Describe how many rows went where."""
+        target = "returned through XCom" if self.to_xcom else f"written to {value['path']}"
+        return f"{self.rows_read} rows {target}"
 
     def get_openlineage_facets_on_complete(
         self, _task_instance: Any

@@ -114,6 +114,10 @@ class BmsCreateOperator(BmsOperator):
         self.created = True
         return ids
 
+    def outcome(self, value: Any) -> str:  # noqa: ARG002 - ids are in XCom
+        """Describe the creation."""
+        return "record created"
+
     def get_openlineage_facets_on_complete(
         self, _task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:

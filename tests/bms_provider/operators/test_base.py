@@ -8,6 +8,7 @@ from bms.errors import ServiceUnavailable
 from bms_provider.operators.access import BmsCheckAccessOperator
 from bms_provider.operators.base import SERVICE_RETRIES, BmsOperator
 from bms_provider.operators.consultants import BmsListConsultantsOperator
+from bms_provider.operators.contacts import BmsCreateContactOperator
 from bms_sandbox.serve import Sandbox
 
 
@@ -48,6 +49,29 @@ def test_metrics_are_emitted_after_an_error(
         "bms.throttles": 0,
         "bms.token_fetches": 0,
     }
+
+
+@pytest.mark.usefixtures("connected", "data_root")
+def test_the_log_has_what_the_service_granted_and_what_went_where(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="bms_provider")
+    BmsCheckAccessOperator(task_id="check").execute({})
+    rows = len(
+        BmsListConsultantsOperator(task_id="ids", output="xcom", fields="id", path="-").execute({})
+    )
+    file = BmsListConsultantsOperator(task_id="list", path="c.jsonl").execute({})
+    body = {"first_name": "Zoé", "last_name": "Canari"}
+    BmsCreateContactOperator(task_id="create", body=lambda _: body).execute({})
+    logged = [each.getMessage() for each in caplog.records if "requests: " in each.getMessage()]
+    assert "Missing: none." in caplog.text
+    assert logged == [
+        "request_token: complete; requests: 1",
+        f"list_consultants: {rows} rows returned through XCom; requests: 3",
+        f"list_consultants: {rows} rows written to {file['path']}; requests: 3",
+        "create_contact: record created; requests: 2",
+    ]
+    assert "Canari" not in caplog.text
 
 
 def test_operators_use_the_service_s_retry_policy_by_default() -> None:
