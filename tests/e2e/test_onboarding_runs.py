@@ -63,11 +63,10 @@ class Drops:
         self.earlier = set(airflow.runs(DAG))
 
     def named(self) -> dict[str, str]:
-        """The run of each dropped file."""
+        """The run of each file that this module dropped."""
         with psycopg.connect(self.stack.warehouse) as connection:
             found = connection.execute("select path, dag_run_id from bms.dropped_file").fetchall()
-        runs = {path.removesuffix(".csv"): run for path, run in found}
-        return {kind: runs[kind] for kind in DROPS.keys() & runs.keys()}
+        return {path.removesuffix(".csv"): run for path, run in found if run not in self.earlier}
 
     def answer(self) -> None:
         for kind, choice in ANSWERS.items():
