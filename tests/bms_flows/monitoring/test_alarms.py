@@ -8,31 +8,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms
-from bms_flows.runtime.notice import Links, Notice
+from bms_flows.runtime.notice import Links, NotDelivered
+from tests.bms_flows.monitoring.conftest import Channel
 
 LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))
-
-
-class Channel:
-    """Accepts notices unless it is down."""
-
-    def __init__(self) -> None:
-        self.taken: list[Notice] = []
-        self.down = False
-
-    def __call__(self, notice: Notice) -> None:
-        if self.down:
-            raise ConnectionError("the channel is down")
-        self.taken.append(notice)
-
-    @property
-    def titles(self) -> list[str]:
-        return [notice.title for notice in self.taken]
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return Channel()
 
 
 def raised(warehouse: Engine, code: str = "late", subject: str = "contact_sync") -> bool:
@@ -128,7 +107,7 @@ def test_an_unavailable_channel_delays_updates_without_loss(
     deliver(warehouse, channel)
     measured(warehouse, 30)
     channel.down = True
-    with pytest.raises(ConnectionError):
+    with pytest.raises(NotDelivered):
         deliver(warehouse, channel)
     channel.down = False
     assert deliver(warehouse, channel) == 1
@@ -186,7 +165,7 @@ def test_an_unavailable_channel_delays_messages_without_loss(
 ) -> None:
     raised(warehouse)
     channel.down = True
-    with pytest.raises(ConnectionError):
+    with pytest.raises(NotDelivered):
         deliver(warehouse, channel)
     channel.down = False
     assert deliver(warehouse, channel) == 1

@@ -10,8 +10,9 @@ from sqlalchemy import Engine, text
 from bms_flows.monitoring import alarms, approvals, drop_alarms
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
+from bms_flows.runtime.notice import Links, Send
 from bms_flows.runtime.settings import FlowSettings
+from tests.bms_flows.monitoring.conftest import Channel
 
 LINKS = Links.of(FlowSettings(airflow_url="https://airflow.example.com"))
 SETTINGS = OnboardingSettings()
@@ -39,24 +40,6 @@ def asked_at(warehouse: Engine) -> datetime:
             {"id": PLAN, "now": now},
         )
     return now
-
-
-class Channel:
-    """Takes messages, or refuses them."""
-
-    def __init__(self) -> None:
-        self.taken: list[Notice] = []
-        self.down = False
-
-    def __call__(self, notice: Notice) -> None:
-        if self.down:
-            raise NotDelivered("bms_webhook: responded with 503")
-        self.taken.append(notice)
-
-
-@pytest.fixture
-def channel() -> Channel:
-    return Channel()
 
 
 @pytest.fixture
