@@ -2,13 +2,14 @@
 
 import ast
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.interpreter import last_line
 
 PROJECT = Path(__file__).parent.parent
 DAG_FILES = sorted((PROJECT / "dags").glob("*.py"))
@@ -188,104 +189,106 @@ def python(code: str, **values: Any) -> Any:
         "import json, sys\ngiven = json.loads(sys.argv[1])\nfound = None\n"
         f"{code}\nprint()\nprint(json.dumps(found))"
     )
-    done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", program, json.dumps(values)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=PROJECT,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(last_line(program, json.dumps(values)))
 
 
 IMPORT_ALL = """
-import importlib
+import importlib, traceback
 
 class Block:
+    blocked = ()
+
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in given["blocked"]:
+        if name.partition(".")[0] in self.blocked:
             raise ImportError(f"{name} is blocked")
 
-sys.meta_path.insert(0, Block())
-for name in given["modules"]:
-    importlib.import_module(name)
+def error(modules, blocked):
+    # Libraries stay imported, which takes most of the time; the project's modules do not.
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in given["ours"]:
+            del sys.modules[name]
+    block.blocked = blocked
+    try:
+        for name in modules:
+            importlib.import_module(name)
+    except ImportError:
+        return traceback.format_exc()
+
+block = Block()
+sys.meta_path.insert(0, block)
+found = {package: error(**its) for package, its in given["packages"].items()}
 """
+PLAIN = ("bms", "bms_flows", "bms_warehouse", "bms_sandbox", "bms_cli")
 
 
-@pytest.mark.parametrize("package", ["bms", "bms_flows", "bms_warehouse", "bms_sandbox", "bms_cli"])
-def test_include_runs_in_a_plain_python(package: str) -> None:
-    """Every module loads where Airflow, the provider and what is above it can't be imported."""
-    above = OURS - {package} - MAY_IMPORT[f"include/{package}"]
+@pytest.fixture(scope="module")
+def import_errors() -> dict[str, str | None]:
+    """The error of each package's modules where only allowed packages can be imported."""
     include = PROJECT / "include"
-    modules = [
-        ".".join(file.relative_to(include).with_suffix("").parts).removesuffix(".__init__")
-        for file in sorted((include / package).rglob("*.py"))
-        if "migrations" not in file.parts  # Alembic's own script folder, run by Alembic alone
-    ]
-    assert package in modules
-    python(IMPORT_ALL, modules=modules, blocked=["airflow", *above])
+    cases = {}
+    for package in PLAIN:
+        modules = [
+            ".".join(file.relative_to(include).with_suffix("").parts).removesuffix(".__init__")
+            for file in sorted((include / package).rglob("*.py"))
+            if "migrations" not in file.parts  # Alembic's own script folder, run by Alembic alone
+        ]
+        assert package in modules
+        above = OURS - {package} - MAY_IMPORT[f"include/{package}"]
+        cases[package] = {"modules": modules, "blocked": ["airflow", *above]}
+    errors: dict[str, str | None] = python(IMPORT_ALL, packages=cases, ours=[*OURS])
+    return errors
+
+
+@pytest.mark.parametrize("package", PLAIN)
+def test_include_runs_in_a_plain_python(package: str, import_errors: dict[str, str | None]) -> None:
+    """Every module loads where Airflow, the provider and what is above it can't be imported."""
+    assert import_errors[package] is None
+
+
+def test_an_import_of_a_package_above_is_detected() -> None:
+    cases = {"bms_warehouse": {"modules": ["bms_flows.catalog"], "blocked": ["bms_warehouse"]}}
+    errors = python(IMPORT_ALL, packages=cases, ours=[*OURS])
+    assert "ImportError: bms_warehouse is blocked" in errors["bms_warehouse"]
 
 
 BASELINE = """
-import time
+import os, time
 import airflow.sdk
 from airflow.sdk import (
     DAG, Asset, AssetAlias, BaseAsyncOperator, BaseHook, CronDataIntervalTimetable,
     ObjectStoragePath, Param, RetryDecision, RetryPolicy, dag, get_current_context, task,
 )
 import airflow.configuration, airflow.sdk.log, airflow.sdk.exceptions
-before = set(sys.modules)
+
+def in_a_child(code, **values):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        names = {**globals(), **values}
+        exec(code, names)
+        os.write(writer, json.dumps(names["found"]).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader) as result:
+        its = json.load(result)
+    os.wait()
+    return its
+
+found = [in_a_child(code, **values) for code, values in given["cases"]]
 """
+"""What an Airflow process imports anyway; each case runs in a child of its own."""
 
 LOAD = """
 import importlib
-for name in given["modules"]:
+before = set(sys.modules)
+for name in modules:
     importlib.import_module(name)
 found = sorted(set(sys.modules) - before)
 """
 
-
-def packages(modules: list[str]) -> set[str]:
-    return {name.partition(".")[0] for name in modules}
-
-
-def test_the_provider_package_imports_nothing() -> None:
-    code = (
-        "before = set(sys.modules)\nimport bms_provider\nfound = sorted(set(sys.modules) - before)"
-    )
-    assert python(code) == ["bms_provider"]
-
-
-def test_hook_and_operators_load_little_beyond_airflow_s_own() -> None:
-    names = [
-        "bms_provider.hooks.bms",
-        *(
-            f"bms_provider.operators.{name}"
-            for name in ("access", "consultants", "contacts", "employees", "invoices")
-        ),
-    ]
-    loaded = python(BASELINE + LOAD, modules=names)
-    assert packages(loaded) & HEAVY == set()
-    assert {name for name in loaded if name.startswith("bms.")} == {"bms.endpoints", "bms.personal"}
-    assert packages(loaded) & OURS == {"bms", "bms_provider"}
-
-
-def test_the_plugin_imports_no_web_code() -> None:
-    """Every process of Airflow imports the plugin, one process per task included."""
-    loaded = python(
-        "import airflow.plugins_manager\n" + BASELINE + LOAD, modules=["bms_provider.plugin"]
-    )
-    assert loaded == ["bms_provider.addresses", "bms_provider.plugin"]
-
-
-# DAG processor and tasks parse DAG files with this module. Every file is parsed in a separate child process.
-PARSER = f"""{BASELINE}
-import airflow.dag_processing.dagbag
-"""
-
+# DAG processor and tasks parse DAG files with the DAG bag. Every file is parsed in a separate child process.
 PARSE = """
-import os, runpy
+import runpy
+import airflow.dag_processing.dagbag
 
 def parse(file):
     before, events = set(sys.modules), []
@@ -307,32 +310,75 @@ def parse(file):
         "modules": sorted(set(sys.modules) - before),
     }
 
-def parse_in_a_child(file):
-    reader, writer = os.pipe()
-    if os.fork() == 0:
-        os.write(writer, json.dumps(parse(file)).encode())
-        os._exit(0)
-    os.close(writer)
-    with open(reader) as result:
-        parsed = json.load(result)
-    os.wait()
-    return parsed
-
-found = {file: parse_in_a_child(file) for file in given["files"]}
+found = {file: in_a_child("found = parse(file)", file=file, parse=parse) for file in files}
 """
+
+OPERATORS = [
+    "bms_provider.hooks.bms",
+    *(
+        f"bms_provider.operators.{name}"
+        for name in ("access", "consultants", "contacts", "employees", "invoices")
+    ),
+]
+FORBIDDEN = "import pandas, socket\nsocket.socket().close()\nopen('/etc/hostname').close()\n"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What Airflow's processes load: modules of operators and plugin, and what each DAG file does."""
+
+    operators: list[str]
+    plugin: list[str]
+    parsed: dict[str, Any]
+    forbidden: dict[str, Any]
+    """What the file with the effects of `FORBIDDEN` does."""
 
 
 @pytest.fixture(scope="module")
-def parsed() -> dict[str, Any]:
-    """What each DAG file did while it was parsed, by path."""
-    files: dict[str, Any] = python(PARSER + PARSE, files=[str(file) for file in DAG_FILES])
-    return files
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    """Loaded in children of one process, because the start of Airflow takes most of the time."""
+    bad = tmp_path_factory.mktemp("dags") / "bad.py"
+    bad.write_text(FORBIDDEN)
+    files = [str(file) for file in (*DAG_FILES, bad)]
+    cases = [
+        (LOAD, {"modules": OPERATORS}),
+        (f"import airflow.plugins_manager\n{LOAD}", {"modules": ["bms_provider.plugin"]}),
+        (PARSE, {"files": files}),
+    ]
+    operators, plugin, parsed = python(BASELINE, cases=cases)
+    return Loaded(operators, plugin, parsed, forbidden=parsed.pop(str(bad)))
+
+
+def packages(modules: list[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_provider_package_imports_nothing() -> None:
+    code = (
+        "before = set(sys.modules)\nimport bms_provider\nfound = sorted(set(sys.modules) - before)"
+    )
+    assert python(code) == ["bms_provider"]
+
+
+def test_hook_and_operators_load_little_beyond_airflow_s_own(loaded: Loaded) -> None:
+    modules = loaded.operators
+    assert packages(modules) & HEAVY == set()
+    assert {name for name in modules if name.startswith("bms.")} == {
+        "bms.endpoints",
+        "bms.personal",
+    }
+    assert packages(modules) & OURS == {"bms", "bms_provider"}
+
+
+def test_the_plugin_imports_no_web_code(loaded: Loaded) -> None:
+    """Every process of Airflow imports the plugin, one process per task included."""
+    assert loaded.plugin == ["bms_provider.addresses", "bms_provider.plugin"]
 
 
 @pytest.mark.parametrize("file", DAG_FILES, ids=lambda file: file.name)
-def test_a_dag_file_parses_fast_and_touches_nothing(file: Path, parsed: dict[str, Any]) -> None:
+def test_a_dag_file_parses_fast_and_touches_nothing(file: Path, loaded: Loaded) -> None:
     """No socket, no database, no file but Python's own; none of the libraries that tasks use."""
-    its = parsed[str(file)]
+    its = loaded.parsed[str(file)]
     assert its["events"] == []
     assert packages(its["modules"]) & HEAVY == set()
     below = {name for name in its["modules"] if packages([name]) & (OURS - {"bms_provider"})}
@@ -341,14 +387,9 @@ def test_a_dag_file_parses_fast_and_touches_nothing(file: Path, parsed: dict[str
     assert its["seconds"] < 0.3  # CPU time, so that a busy machine does not count
 
 
-def test_a_dag_file_with_forbidden_effects_is_detected(tmp_path: Path) -> None:
-    file = tmp_path / "bad.py"
-    file.write_text(
-        "import pandas, socket\nsocket.socket().close()\nopen('/etc/hostname').close()\n"
-    )
-    its = python(BASELINE + PARSE, files=[str(file)])[str(file)]
-    assert {event for event, _ in its["events"]} >= {"socket.__new__", "open"}
-    assert "pandas" in packages(its["modules"])
+def test_a_dag_file_with_forbidden_effects_is_detected(loaded: Loaded) -> None:
+    assert {event for event, _ in loaded.forbidden["events"]} >= {"socket.__new__", "open"}
+    assert "pandas" in packages(loaded.forbidden["modules"])
 
 
 PUBLIC = (

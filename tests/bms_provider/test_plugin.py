@@ -3,14 +3,13 @@
 import importlib.metadata
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bms_flows.runtime.notice import BOARD
 from bms_provider import addresses
+from tests.support.interpreter import last_line
 
 LOAD = """
 import json
@@ -35,10 +34,7 @@ def test_airflow_loads_the_plugin_once(
         "AIRFLOW__CORE__LAZY_DISCOVER_PROVIDERS": lazy,
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins" if checkout else tmp_path),
     }
-    done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", LOAD], env=environment, capture_output=True, text=True, check=True
-    )
-    names, errors = json.loads(done.stdout.splitlines()[-1])
+    names, errors = json.loads(last_line(LOAD, environment=environment))
     assert names.count("bms") == 1
     assert [each for each in errors if "bms" in each] == []
 

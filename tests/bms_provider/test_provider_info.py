@@ -5,8 +5,6 @@ import importlib.metadata
 import json
 import os
 import pkgutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from airflow.triggers.base import BaseTrigger
 
 import bms_provider
 from bms_provider.provider_info import CONNECTION_FIELDS, get_provider_info
+from tests.support.interpreter import last_line
 
 
 def test_the_package_name_is_the_name_of_the_distribution() -> None:
@@ -38,24 +37,31 @@ def test_the_module_imports_nothing() -> None:
         "import sys; before = set(sys.modules); import bms_provider.provider_info;"
         "print(sorted(set(sys.modules) - before))"
     )
-    found = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.strip() == "['bms_provider', 'bms_provider.provider_info']"
+    assert last_line(code) == "['bms_provider', 'bms_provider.provider_info']"
 
 
-def test_airflow_builds_the_form_without_importing_the_hook() -> None:
+@pytest.fixture(scope="module")
+def discovered() -> dict[str, Any]:
+    """What Airflow discovers of the provider: its form, extra links and handler of asset URIs."""
     code = (
         "import json, sys\n"
         "from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService\n"
         "[ours] = [m for m in HookMetaService.hook_meta_data() if m.connection_type == 'bms']\n"
-        "assert 'bms_provider.hooks.bms' not in sys.modules\n"
-        "print(ours.model_dump_json())\n"
+        "hook_imported = 'bms_provider.hooks.bms' in sys.modules\n"
+        "from airflow.providers_manager import ProvidersManager\n"
+        "manager = ProvidersManager()\n"
+        "manager.initialize_providers_asset_uri_resources()\n"
+        "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
+        "print(json.dumps({'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
+        "    'links': links, 'registered': 'x-bms' in manager.asset_uri_handlers}))\n"
     )
-    found = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    form = json.loads(found.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(last_line(code))
+    return found
+
+
+def test_airflow_builds_the_form_without_importing_the_hook(discovered: dict[str, Any]) -> None:
+    assert not discovered["hook_imported"]
+    form = discovered["form"]
     assert form["hook_class_name"] == "bms_provider.hooks.bms.BmsHook"
     assert list(form["extra_fields"]) == list(CONNECTION_FIELDS)
     assert form["standard_fields"]["url_schema"]["hidden"] is True
@@ -121,21 +127,9 @@ def test_every_link_is_listed() -> None:
     assert set(get_provider_info()["extra-links"]) == classes(BaseOperatorLink)  # type: ignore[call-overload]  # plain data
 
 
-def test_airflow_discovers_links_and_asset_uris() -> None:
-    code = (
-        "import json\n"
-        "from airflow.providers_manager import ProvidersManager\n"
-        "manager = ProvidersManager()\n"
-        "manager.initialize_providers_asset_uri_resources()\n"
-        "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
-        "print(json.dumps([links, 'x-bms' in manager.asset_uri_handlers]))\n"
-    )
-    found = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    links, registered = json.loads(found.stdout.splitlines()[-1])
-    assert links == get_provider_info()["extra-links"]
-    assert registered
+def test_airflow_discovers_links_and_asset_uris(discovered: dict[str, Any]) -> None:
+    assert discovered["links"] == get_provider_info()["extra-links"]
+    assert discovered["registered"]
 
 
 def test_airflow_finds_the_example_dags_of_the_distribution(tmp_path: Path) -> None:
@@ -151,9 +145,6 @@ def test_airflow_finds_the_example_dags_of_the_distribution(tmp_path: Path) -> N
         "AIRFLOW_HOME": str(tmp_path),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "True",
     }
-    found = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    name, path = found.stdout.splitlines()[-1].split()
+    name, path = last_line(code, environment=environment).split()
     assert name == "bms-airflow-example-dags"
     assert Path(path).samefile(Path(bms_provider.__file__).parent / "example_dags")
