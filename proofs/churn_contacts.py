@@ -63,7 +63,7 @@ class Result:
 
 HEAD = (
     "| order of the list | runs | rows moved in a pass | complete | unstable | missed when complete "
-    "| falsely removed | most calls, of one pass | at rest the same |\n"
+    "| falsely removed | most requests, in passes | equal once changes stop |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
 

@@ -15,6 +15,11 @@ from bms_warehouse.tables import MIRROR_TABLES
 def mirrored(described: ResourceDescription) -> MirroredResource:
     """Return a described resource with its tables and records."""
     tables = MIRROR_TABLES[described.name]
+    if missing := [name for name in described.operations if name not in BY_OPERATION]:
+        raise LookupError(
+            f"the mirror of {described.plural} needs records of {', '.join(missing)}: add them to"
+            " bms.records.BY_OPERATION, or describe a resource without detail by has_detail=False"
+        )
     private = None
     if tables.private is not None:
         fields = frozenset(name for name, _, _ in described.private_columns)

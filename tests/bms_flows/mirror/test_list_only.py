@@ -54,3 +54,8 @@ def test_half_a_response_removes_no_row(sandbox: Sandbox, mirror: Mirror) -> Non
     sandbox.set_fault("short_list", "list_consultants")  # every response lacks its second half
     assert mirror.run("listed")["state"] == "unstable"
     assert not mirror.rows("bms.consultant", "deleted")
+
+
+def test_a_description_without_its_records_is_refused_with_the_remedy() -> None:
+    with pytest.raises(LookupError, match=r"records of list_offers: add .* has_detail=False"):
+        mirrored(replace(CONSULTANT, plural="offers"))
