@@ -272,8 +272,8 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
         for field in msgspec.structs.fields(CreatedEmployee) if isinstance(content, dict) else ():
             with suppress(ValueError):
                 values[field.name], _ = field_value(content.get(field.name), field.type)
-    if "guid_employee" in values:
-        return CreatedEmployee(**values)
+    if guid := values.pop("guid_employee", None):
+        return CreatedEmployee(guid_employee=guid.lower(), **values)
     raise MalformedResponse(endpoint, "responded 2xx without a guid_employee")
 
 

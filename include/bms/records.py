@@ -101,12 +101,21 @@ class ClientInvoice(Record, kw_only=True):
     sent_by: int | None = None
 
 
-class EmployeeItem(Record, kw_only=True):
-    """Employee list item (GET /v1/HR/employees)."""
+class _ByGuid(Record, kw_only=True):
+    """A record with a GUID in lower case: capitals are the same GUID, and services may write both."""
 
     KEY: ClassVar[str] = "guid_employee"
 
     guid_employee: Guid
+
+    def __post_init__(self) -> None:
+        """Write the GUID in lower case."""
+        self.guid_employee = self.guid_employee.lower()
+
+
+class EmployeeItem(_ByGuid, kw_only=True):
+    """Employee list item (GET /v1/HR/employees)."""
+
     id_employee: int | None = None
     reference_number: int | None = None
     is_standby: bool | None = None
@@ -133,13 +142,11 @@ class EmployeeItem(Record, kw_only=True):
     validated_by: int | None = None
 
 
-class Employee(Record, kw_only=True):
+class Employee(_ByGuid, kw_only=True):
     """Employee detail (GET /v1/HR/employees/{guid_employee}): flat, missions included, no salary."""
 
-    KEY: ClassVar[str] = "guid_employee"
     MONEY: ClassVar[tuple[str, ...]] = ("vehicle_price_per_km",)
 
-    guid_employee: Guid
     id_employee: int | None = None
     reference_number: int | None = None
     salutation_code: str | None = None

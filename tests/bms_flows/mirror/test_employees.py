@@ -89,6 +89,18 @@ def test_the_mirror_includes_standby_and_former_employees(sandbox: Sandbox, mirr
 
 
 @pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("operation", ["list_employees", "read_employee"])
+def test_a_guid_in_capitals_is_the_same_guid(
+    operation: str, sandbox: Sandbox, mirror: Mirror
+) -> None:
+    mirror.run("employee", id_entity=1)
+    stored = mirror.rows("bms.employee_version")
+    sandbox.set_dialect(shown_forms=f"{operation}.guid_employee=upper")
+    again = mirror.run("employee", id_entity=1, asked=RunOptions(full=True))
+    assert (again["changed"], again["inserted"], again["missing"]) == (0, 0, 0)
+    assert mirror.rows("bms.employee_version") == stored
+
+
 def test_runs_of_one_entity_do_not_remove_employees_of_another(mirror: Mirror) -> None:
     for id_entity in (1, 2, 1, 2):
         assert mirror.run("employee", id_entity=id_entity)["missing"] == 0

@@ -76,6 +76,20 @@ def test_an_employee_whose_creation_response_is_incomplete_is_created_once(
     assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
 
 
+def test_a_guid_in_capitals_in_the_creation_response_is_the_same_record(
+    sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    sandbox.set_dialect(shown_forms="create_employee.guid_employee=upper")
+    assert ended(run(drop(PEOPLE))) == {"created": 3}
+    again = run(drop(PEOPLE))
+    assert ended(again) == {"already_there": 3}
+    guids = {row["guid_employee"] for row in sandbox.rows("employees")}
+    assert {outcome.guid for outcome in again} <= guids
+    with warehouse.connect() as connection:
+        stored = connection.scalars(text("select remote_id from bms.creation"))
+        assert {*stored} <= guids
+
+
 def test_a_returned_guid_is_saved_before_the_rest_of_its_record_is_read(
     sandbox: Sandbox, drop: Drop
 ) -> None:
