@@ -55,6 +55,8 @@ class Details:
             self.read += 1
             if found is None:
                 self.missing.append(key)
+            elif isinstance(found, Detail) and found.record.key != key:
+                self._other_record(key)
             elif isinstance(found, Detail):
                 waiting.append(self._with_list_state(key, found))
                 self._store(key, found)
@@ -69,6 +71,14 @@ class Details:
                 LOG.info("%s: %d of %d details; %.1f s", *so_far)
         if waiting:
             await self.staging.detailed(waiting)
+
+    def _other_record(self, key: Key) -> None:
+        """Count a row that no list has as missing: its record was merged into the one that is shown."""
+        if self.diff.list_state(key) is None:
+            self.missing.append(key)
+        else:
+            name = self.resource.key
+            self.diff.reject(UnstorableRow(key, "detail", "other_record", name, b"{}"))
 
     def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
         extra = rename(found.record, found.extra, self.resource.aliases)

@@ -64,6 +64,7 @@ ROW_FAULTS = {
     "bad_datetime": Reason("A date-time can't be read.", REPORT),
     "bad_json": Reason("A structure can't be stored.", REPORT),
     "bad_text": Reason("A text contains a NUL.", "Correct the field in the service."),
+    "other_record": Reason("The detail shows the identifier of another row.", REPORT),
     "duplicate_id": Reason(
         "The same identifier appears more than once; one of the rows is loaded.", COMPARE
     ),

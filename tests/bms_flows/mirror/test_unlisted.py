@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from bms.client import Client
 from bms.responses import Page
@@ -81,3 +82,63 @@ def test_many_missing_details_need_confirmation(
     with pytest.raises(TooManyRemovals):
         mirror.run(asked=RunOptions(full=True))
     assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
+
+
+@pytest.fixture
+def merged(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
+    """Contacts that were merged: neither list has them, and their details show the other contact."""
+    into: dict[int, int] = {}
+
+    def with_merged(client: Client) -> MirrorSource:
+        usual = source(client, CONTACTS)
+
+        async def rows(number: int, size: int) -> Page[Any]:
+            page = await usual.rows(number, size)
+            return replace(page, records=[row for row in page.records if row.id not in into])
+
+        async def detail(key: int) -> Any:
+            return await client.read_contact(into.get(key, key))
+
+        return replace(usual, rows=rows, detail=detail)
+
+    monkeypatch.setitem(KINDS, "contact", (CONTACTS, with_merged))
+    return into
+
+
+def test_a_merged_contact_is_missing_and_the_other_contact_is_unchanged(
+    mirror: Mirror, sandbox: Sandbox, merged: dict[int, int]
+) -> None:
+    sandbox.fill(contacts=20)
+    mirror.run()
+    other = mirror.rows("bms.contact_version", "id = 1007")
+    merged[1005] = 1007
+    assert mirror.run()["missing"] == 1
+    (gone,) = mirror.rows("bms.contact", "_removal_reason = 'missing'")
+    assert gone["id"] == 1005
+    assert mirror.rows("bms.contact_version", "id = 1007") == other
+    written = mirror.places()
+    assert mirror.run()["missing"] == 0
+    assert mirror.places() == written
+
+
+def test_a_detail_of_another_contact_is_not_stored(
+    mirror: Mirror, sandbox: Sandbox, merged: dict[int, int]
+) -> None:
+    """A gateway or a cache returns the response of another request."""
+    sandbox.fill(contacts=20)
+    usual = KINDS["contact"][1]
+    merged[1005] = 1007
+    KINDS["contact"] = (
+        CONTACTS,
+        lambda client: replace(usual(client), rows=source(client, CONTACTS).rows),
+    )
+    assert mirror.run()["quarantined"] == 0
+    with mirror.warehouse.connect() as connection:
+        wrong = connection.execute(text("select row_key, code from bms.quarantine")).all()
+    assert wrong == [("1005 detail", "other_record")]
+    (row,) = mirror.rows("bms.contact", "id = 1005")
+    assert not row["_detailed"]
+    merged.clear()
+    mirror.run()
+    (row,) = mirror.rows("bms.contact", "id = 1005")
+    assert row["_detailed"]
