@@ -39,6 +39,18 @@ class WarehouseError(psycopg.Error):
         self.sqlstate = error.sqlstate
 
 
+class ConnectionLost(WarehouseError):
+    """An open connection ended; PostgreSQL's reason did not arrive."""
+
+    def __init__(self) -> None:
+        Exception.__init__(
+            self,
+            "the connection to PostgreSQL was lost: the server or the network closed it, for example "
+            "at a restart or an idle limit. Retry; if it recurs, read PostgreSQL's log",
+        )
+        self.retriable = True
+
+
 class PoolerFound(WarehouseError):
     """The connection goes through a pooler, which shares sessions between clients."""
 
@@ -66,10 +78,8 @@ def without_data() -> Iterator[None]:
     """Convert psycopg's errors to `WarehouseError`."""
     try:
         yield
-    except WarehouseError:
-        raise
     except psycopg.Error as error:
-        raise WarehouseError(error) from None
+        raise _converted(error, connected=True) from None
 
 
 def unwrapped(context: ExceptionContext) -> None:
@@ -78,7 +88,17 @@ def unwrapped(context: ExceptionContext) -> None:
     if isinstance(error, psycopg.Error):
         if error.sqlstate is None and "unsupported startup parameter" in str(error):
             raise PoolerFound from None
-        raise error if isinstance(error, WarehouseError) else WarehouseError(error) from None
+        raise _converted(error, connected=context.connection is not None) from None
+
+
+def _converted(error: psycopg.Error, *, connected: bool) -> WarehouseError:
+    """Return the error without values; `connected` means that the connection had opened."""
+    if isinstance(error, WarehouseError):
+        return error
+    # libpq may find the connection closed before it reads the server's reason.
+    if connected and error.sqlstate is None and isinstance(error, psycopg.OperationalError):
+        return ConnectionLost()
+    return WarehouseError(error)
 
 
 class Cursor(psycopg.Cursor[Any]):
