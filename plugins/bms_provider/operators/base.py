@@ -165,7 +165,7 @@ class BmsReadingOperator(BmsOperator):
     def outcome(self, value: Any) -> str:
         """Describe how many rows went where."""
         target = "returned through XCom" if self.to_xcom else f"written to {value['path']}"
-        return f"{self.rows_read} rows {target}"
+        return f"rows: {self.rows_read}, {target}"
 
     def get_openlineage_facets_on_complete(
         self, _task_instance: Any

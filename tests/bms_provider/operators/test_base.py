@@ -67,8 +67,8 @@ def test_the_log_has_what_the_service_granted_and_what_went_where(
     assert "Missing: none." in caplog.text
     assert logged == [
         "request_token: complete; requests: 1",
-        f"list_consultants: {rows} rows returned through XCom; requests: 3",
-        f"list_consultants: {rows} rows written to {file['path']}; requests: 3",
+        f"list_consultants: rows: {rows}, returned through XCom; requests: 3",
+        f"list_consultants: rows: {rows}, written to {file['path']}; requests: 3",
         "create_contact: record created; requests: 2",
     ]
     assert "Canari" not in caplog.text
