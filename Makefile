@@ -5,7 +5,7 @@
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.local/compiled
 
-demo: install     ## start the local stack, run five DAG runs, print their results, stop
+demo: install     ## start the local stack, run four DAG runs, compare their results, stop
 	@.venv/bin/python -m stack demo
 up: install       ## start the local stack with Airflow's UI; Ctrl-C stops it
 	@.venv/bin/python -m stack up

@@ -9,7 +9,13 @@ from stack.paths import Secrets, StackPaths, write_private_json
 
 USER = "admin"
 HOST = "127.0.0.1"
-COMMAND = (sys.executable, "-P", "-m", "airflow")  # -P: do not import from the checkout's root
+PYTHON = (sys.executable, "-P")  # -P: do not import from the checkout's root
+COMMAND = (*PYTHON, "-m", "airflow")
+# The executor forks a process for each task: what the scheduler has imported, no task imports again.
+PRELOADED = (
+    "import bms_provider.tasks.creation, bms_provider.tasks.invoices, bms_provider.tasks.mirror;"
+    "from airflow.__main__ import main; main()"
+)
 LOOPBACK = f"{HOST},localhost"
 
 
@@ -97,7 +103,7 @@ def components(port: int) -> dict[str, tuple[str, ...]]:
     """
     return {
         "api-server": (*COMMAND, "api-server", "--host", HOST, "--port", str(port)),
-        "scheduler": (*COMMAND, "scheduler", "--skip-serve-logs"),
+        "scheduler": (*PYTHON, "-c", PRELOADED, "scheduler", "--skip-serve-logs"),
         "dag-processor": (*COMMAND, "dag-processor"),
         "triggerer": (*COMMAND, "triggerer", "--skip-serve-logs"),
     }

@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from stack import airflow, connections
@@ -22,6 +22,8 @@ from stack.steps import run_steps
 
 GRACE = 6.0
 """Seconds that processes get to exit; Airflow's components sleep up to five."""
+IDLE_GRACE = 1.0
+"""Seconds that processes without work get to exit before they are killed."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,13 @@ class Stack:
         port: int | None = None,
         sandbox_port: int | None = None,
         command: str = "stack",
+        without: Collection[str] = (),
     ) -> None:
+        """Prepare a stack `without` some of Airflow's components; `command` names its owner."""
         self.paths = paths
         self.progress = progress
+        self.grace = GRACE
+        self._without = without
         self._environ = environ
         self._pause = pause
         self._ports = port, sandbox_port
@@ -84,9 +90,8 @@ class Stack:
         self._lock.acquire(
             {"pid": os.getpid(), "command": self._command, "root": str(paths.root), "url": url}
         )
-        self.progress.print(
-            f"Starting the local stack; its files are in {paths.local}. Ctrl-C stops it.\n"
-        )
+        phase = "start" if self._postgres.exists else "first start"
+        self.progress.begin(phase)
         self._clean_up()
         secrets = paths.load_secrets()
         airflow.write_passwords(paths, secrets)
@@ -125,12 +130,12 @@ class Stack:
             warehouse=running.warehouse,
             port=port,
             sandbox=sandbox,
+            without=self._without,
         )
-        steps = startup.steps()
-        self.progress.show([step.name for step in steps])
-        took = run_steps(steps, progress=self.progress, pause=self._pause, check=self.check)
-        self.save_durations(took)
-        self.progress.close()
+        took = run_steps(
+            startup.steps(), progress=self.progress, pause=self._pause, check=self.check
+        )
+        self.save_durations(took | {phase: self.progress.end()})
         write_private_json(paths.stack_file, running.connection_details())
         return running
 
@@ -139,7 +144,7 @@ class Stack:
         self._children.check()
 
     def save_durations(self, took: Mapping[str, float]) -> None:
-        """Save the seconds of each step as the expected times of the next start."""
+        """Save the seconds of steps and phases; those of phases are the next estimates."""
         # A step that was skipped finishes at once and would spoil the estimate.
         measured = {
             name: round(seconds, 1) for name, seconds in took.items() if seconds > POLL_INTERVAL * 2
@@ -151,18 +156,17 @@ class Stack:
         """Stop every process and remove the files of this start; do nothing if it never began."""
         if not self._lock.held:
             return
-        began = time.monotonic()
-        self.progress.close()
-        self.progress.print("Stopping the stack …")
+        self.progress.begin("stop")
+        self.progress.update("stopping")
         with contextlib.ExitStack() as callbacks:  # runs all, last first, even if one raises
             callbacks.callback(self._lock.release)
             callbacks.callback(self._clean_up)
             callbacks.callback(self._postgres.stop)
-            callbacks.callback(self._children.stop, grace=GRACE, exclude=self._postgres.child)
+            callbacks.callback(self._children.stop, grace=self.grace, exclude=self._postgres.child)
             if self._api is not None:
                 callbacks.callback(self._api.close)
             callbacks.callback(self.paths.stack_file.unlink, missing_ok=True)
-        self.progress.print(f"Stack stopped in {time.monotonic() - began:.1f} s.")
+        self.progress.end()
 
     def _clean_up(self) -> None:
         """Remove processes and files that this start or a killed launcher left."""

@@ -1,41 +1,35 @@
-"""Scenarios of `make demo`: for each the DAG, its input, and the tables that show its result."""
+"""Scenarios of `make demo`: for each the DAG, its input, and the report of its result."""
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import httpx
-import psycopg
-from rich.box import SIMPLE
-from rich.console import RenderableType
-from rich.table import Table
-
+from stack import proofs
 from stack.launcher import Running
 from stack.paths import CHECKOUT
 from stack.processes import StackError
 
 DAYS = 7
-COUNTS = ("inserted", "changed", "unchanged", "quarantined")
-SUMS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
-LEFT_ALIGNED = {
-    "entity",
-    "days",
-    "state",
-    "currency",
-    "reason",
-    "city",
-    "deleted",
-    "removal reason",
-    "observed at",
-}
 SAMPLE = CHECKOUT / "include" / "samples" / "nouveaux_salaries.csv"
+SAMPLE_NUMBERS = re.compile(rb"(?<![0-9])00(?=90[0-9]{2};)")
+"""The first digits of the sample's payroll numbers, which are 009001 to 009025."""
 EDITED, FLAGGED, REMOVED = 1003, 1006, 1009
 """Ids of the sandbox's contacts that the last scenario changes."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a scenario for a reader."""
+
+    outcome: str
+    """What the run did, in figures."""
+    meaning: tuple[str, ...] = ()
+    """What the figures mean, one line each."""
+    proof: tuple[str, str] | None = None
+    """What the comparison with the sandbox's own records proved: subject and finding."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +39,11 @@ class Scenario:
     dag_id: str
     title: str
     prepare: Callable[[Running], Mapping[str, Any]]
-    tables: Callable[[Running, str], list[RenderableType]]
-    variant: str = ""
-    """Distinguishes several runs of the same DAG."""
+    report: Callable[[Running, str], Report]
+    after: str = ""
+    """Title of the scenario that must end first; scenarios without one start at once."""
     writes: bool = False
     """Whether it writes to the service, which is allowed for the sandbox only."""
-
-    @property
-    def name(self) -> str:
-        """The name in the progress display and in the saved durations."""
-        return f"{self.dag_id}, {self.variant}" if self.variant else self.dag_id
 
 
 def last_complete_days(today: date) -> dict[str, str]:
@@ -65,8 +54,8 @@ def last_complete_days(today: date) -> dict[str, str]:
     }
 
 
-def invoice_tables(running: Running, run_id: str) -> list[RenderableType]:
-    """Return the rows that an extraction read and wrote, and their totals per currency."""
+def invoices(running: Running, run_id: str) -> Report:
+    """Return what an extraction read and wrote, compared with the sandbox's invoices."""
     from bms_warehouse import database, queries  # noqa: PLC0415 - importing takes a second
 
     engine = database.connect(running.warehouse)
@@ -77,152 +66,143 @@ def invoice_tables(running: Running, run_id: str) -> list[RenderableType]:
         engine.dispose()
     if not steps:
         raise StackError(f"The run {run_id} succeeded but recorded no step in the warehouse.")
-    return step_tables(steps)
+    return Report(
+        extraction_outcome(steps),
+        ("The warehouse has each invoice once. A repeated run writes only what changed.",),
+        proofs.amounts(running, steps) if running.sandbox else None,
+    )
 
 
-def step_tables(steps: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
-    """Return the tables of an extraction from its recorded steps."""
-    steps = sorted(steps, key=lambda row: (row["id_entity"], row["window_start"]))
-    return [
-        table(
-            "Invoices read from the service, and what the load did with them",
-            ("entity", "days", "read", *COUNTS, "state"),
-            (
-                (
-                    row["id_entity"],
-                    _days(row),
-                    row["rows_read"],
-                    *(row[c] for c in COUNTS),
-                    row["state"],
-                )
-                for row in steps
-            ),
-        ),
-        table(
-            "Their totals per currency",
-            ("entity", "currency", "invoices", *(name.removeprefix("total_") for name in SUMS)),
-            (
-                (row["id_entity"], currency, sums["invoices"], *(_money(sums[s]) for s in SUMS))
-                for row in steps
-                for currency, sums in sorted(row["totals"].items())
-            ),
-        ),
-    ]
+def extraction_outcome(steps: list[dict[str, Any]]) -> str:
+    """Return the figures of an extraction from its recorded steps."""
+    read = sum(step["rows_read"] for step in steps)
+    entities = len({step["id_entity"] for step in steps})
+    counts = ("inserted", "changed", "unchanged", "quarantined")
+    sums = {name: sum(step[name] for step in steps) for name in counts}
+    return f"{read} of {DAYS} days and {entities} entities: {_counts(sums)}."
 
 
 def drop_sample(running: Running) -> dict[str, str]:
-    """Put the sample into the inbox, as HR would, and return the conf that names it."""
+    """Put the sample into the inbox, as HR would, and return the conf that names it.
+
+    The sandbox loses the response to one create.
+    """
     inbox = _local_data(running) / "inbox" / "employees"
     inbox.mkdir(parents=True, exist_ok=True)
-    (inbox / SAMPLE.name).write_bytes(sample_content(datetime.now(UTC).date()))
+    content = sample_content(datetime.now(UTC).date(), proofs.earlier_drops(running))
+    (inbox / SAMPLE.name).write_bytes(content)
+    if running.sandbox:
+        proofs.control(running).set_fault(proofs.LOST, "create_employee", count=1, after=3)
     return {"path": SAMPLE.name}
 
 
-def sample_content(today: date) -> bytes:
-    """Return the sample with its start dates, all in 2027, moved to the year after `today`'s.
+def sample_content(today: date, earlier: int) -> bytes:
+    """Return the sample with start dates in the year after `today`'s and unused payroll numbers.
 
-    Start dates too far from the day of the drop would need an approval. Dates that are invalid on
-    purpose stay invalid.
+    The sample's start dates are in 2027; a date too far from the day of the drop would need an
+    approval. Dates that are invalid on purpose stay invalid. The sandbox forgets its employees when
+    it stops, the ledger doesn't: each of the `earlier` drops used up its numbers.
     """
     year = today.year + 1
     moved = re.sub(rb"(?<=/)2027(?=;)", str(year).encode(), SAMPLE.read_bytes())
-    return re.sub(rb"(?<=/)27(?=;)", f"{year % 100:02d}".encode(), moved)
+    moved = re.sub(rb"(?<=/)27(?=;)", f"{year % 100:02d}".encode(), moved)
+    return SAMPLE_NUMBERS.sub(f"{earlier + 1:02d}".encode(), moved)
 
 
-def onboarding_tables(running: Running, run_id: str) -> list[RenderableType]:
-    """Return how the rows of the sample ended, and the reasons for some rejected ones."""
-    planned = running.api.xcom("employee_onboarding", run_id, "plan")
+def employees(running: Running, run_id: str) -> Report:
+    """Return how the rows of the sample ended, compared with the employees that the sandbox has."""
     result = running.api.xcom("employee_onboarding", run_id, "conclude")
-    drop = f"{SAMPLE.name} (drop {result['drop']})"
     if "report" not in result:
-        return [f"{drop}: {planned['text']}."]
-    content = (_local_data(running) / result["report"] / "rejected.csv").read_bytes()
-    rejected = list(csv.DictReader(content.decode("cp1252").splitlines(), delimiter=";"))[:4]
-    states = ("created", "adopted", "already_there", "rejected", "needs_review", "waiting")
-    return [
-        table(f"Outcome of the rows of {drop}", states, [tuple(result[state] for state in states)]),
-        table(
-            f"The first rejected rows of {result['report']}/rejected.csv",
-            ("line", "reason"),
-            ((row["_line"], row["_reason_en"]) for row in rejected),
+        plan = running.api.xcom("employee_onboarding", run_id, "plan")
+        raise StackError(f"{SAMPLE.name} was not processed: {plan['text']}.")
+    return Report(
+        drop_outcome(result),
+        (
+            "The service created an employee, and its response was lost. The run found the",
+            "employee before it would send again, and adopted it. Over half of the rows are",
+            "rejected on purpose: the plan needed an approval, which the demo gave.",
         ),
-    ]
+        proofs.lost_response(running, result["created"] + result["adopted"]),
+    )
+
+
+def drop_outcome(result: Mapping[str, Any]) -> str:
+    """Return the figures of a drop from the counts of its rows by state."""
+    states = ("created", "adopted", "already_there", "rejected", "needs_review", "waiting")
+    counts = {state.replace("_", " "): result[state] for state in states}
+    return f"{sum(counts.values())} rows of a file: {_counts(counts)}."
+
+
+def move_contacts(running: Running) -> dict[str, Any]:
+    """Let the sandbox delete a contact between two pages of the list, so that others move up.
+
+    The run first reads the list of contacts with an account manager, whose second page is skipped.
+    """
+    if running.sandbox:
+        proofs.control(running).set_fault(proofs.MOVED, "list_contacts", count=1, after=1)
+    return {}
+
+
+def contacts(running: Running, run_id: str) -> Report:
+    """Return what the first contact sync read and wrote, compared with the sandbox's contacts."""
+    manifest = running.api.xcom("contact_sync", run_id, "sync")
+    if not running.sandbox:
+        return Report(sync_outcome(manifest))
+    return Report(
+        sync_outcome(manifest),
+        (
+            "A contact was deleted while the list was read, so another moved to a page that",
+            "was read before. The first pass missed it, the second pass found it.",
+        ),
+        proofs.moved_contacts(running),
+    )
 
 
 def change_contacts(running: Running) -> dict[str, Any]:
     """Edit a contact in the sandbox, flag another as deleted, remove a third and add one."""
-    for method, path, content in (
-        ("PATCH", f"/{EDITED}", {"city": "Quimper"}),
-        ("PATCH", f"/{FLAGGED}", {"deleted": True, "deleted_on": datetime.now(UTC).isoformat()}),
-        ("DELETE", f"/{REMOVED}", None),
-        ("POST", "", {"city": "Brest"}),
-    ):
-        url = f"{running.sandbox}/_sandbox/rows/contacts{path}"
-        response = httpx.request(method, url, json=content, timeout=10, trust_env=False)
-        if response.is_error:
-            raise StackError(f"The sandbox rejected {method} {path}: {response.status_code}")
+    sandbox = proofs.control(running)
+    sandbox.edit("contacts", EDITED, city="Quimper")
+    sandbox.edit("contacts", FLAGGED, deleted=True, deleted_on=datetime.now(UTC).isoformat())
+    sandbox.delete("contacts", REMOVED)
+    sandbox.insert("contacts", city="Brest")
     return {}
 
 
-def contact_tables(running: Running, run_id: str) -> list[RenderableType]:
-    """Return what a contact sync read, wrote and requested."""
-    return mirror_tables(running.api.xcom("contact_sync", run_id, "sync"))
-
-
-def mirror_tables(manifest: Mapping[str, Any]) -> list[RenderableType]:
-    """Return the tables of a contact sync from the manifest that its task returned."""
-    counts = ("rows_read", "inserted", "changed", "unchanged", "missing")
-    requests = ("list_calls", "details_read")
-    row = tuple(manifest[name] for name in (*counts, *requests, "state"))
-    columns = ("read", *counts[1:4], "removed", "list requests", "detail requests", "state")
-    return [table("Contacts read, rows written, and requests sent to the service", columns, [row])]
-
-
-def changed_contact_tables(running: Running, run_id: str) -> list[RenderableType]:
-    """Return the tables of a contact sync, and all versions of the contacts that it changed."""
-    query = (
-        "select id, _version, city, deleted, _removal_reason, _observed_at::timestamptz(0)::text"
-        " from bms.contact_version"
-        " where id in (select id from bms.contact where _step_run_id = %s) order by 1, 2"
+def changed_contacts(running: Running, run_id: str) -> Report:
+    """Return what the second contact sync read and wrote."""
+    return Report(
+        sync_outcome(running.api.xcom("contact_sync", run_id, "sync")),
+        (
+            "One contact was edited, one flagged, one removed, one added; the one deleted during",
+            "the first sync is confirmed. Each change is a version; the warehouse removes no row.",
+        ),
     )
-    manifest = running.api.xcom("contact_sync", run_id, "sync")
-    with psycopg.connect(running.warehouse) as connection:
-        versions = connection.execute(query, [manifest["step_run_id"]]).fetchall()
-    columns = ("contact", "version", "city", "deleted", "removal reason", "observed at")
-    return [
-        *mirror_tables(manifest),
-        table("Stored versions of the contacts that changed", columns, versions),
-    ]
+
+
+def sync_outcome(manifest: Mapping[str, Any]) -> str:
+    """Return the figures of a sync from the manifest that its task returned."""
+    counts = {name: manifest[name] for name in ("inserted", "changed", "unchanged")}
+    counts["deleted"] = manifest["missing"]
+    read = f"{manifest['rows_read']} in the list, {manifest['details_read']} read in detail"
+    state = "" if manifest["state"] == "complete" else f" State: {manifest['state']}."
+    return f"{read}: {_counts(counts)}.{state}"
 
 
 SCENARIOS = (
     Scenario(
         "invoice_extraction",
-        f"Extract the invoices of the last {DAYS} complete days",
+        "Invoices",
         lambda _: last_complete_days(datetime.now(UTC).date()),
-        invoice_tables,
+        invoices,
     ),
-    Scenario(
-        "employee_onboarding",
-        "Create employees from a file dropped into the inbox; some of its rows are invalid on purpose",
-        drop_sample,
-        onboarding_tables,
-        writes=True,
-    ),
-    Scenario("contact_sync", "Sync the contacts into the warehouse", lambda _: {}, contact_tables),
+    Scenario("employee_onboarding", "Employees", drop_sample, employees, writes=True),
+    Scenario("contact_sync", "Contacts", move_contacts, contacts),
     Scenario(
         "contact_sync",
-        "Sync the contacts again, none of them changed",
-        lambda _: {},
-        contact_tables,
-        "nothing changed",
-    ),
-    Scenario(
-        "contact_sync",
-        "Sync again after one contact was edited, one flagged as deleted, one removed, one added",
+        "Changes",
         change_contacts,
-        changed_contact_tables,
-        "four changed",
+        changed_contacts,
+        after="Contacts",
         writes=True,
     ),
 )
@@ -231,27 +211,6 @@ SCENARIOS = (
 def scenarios_for(running: Running) -> tuple[Scenario, ...]:
     """Return all scenarios for the sandbox, only those that do not write for another service."""
     return tuple(scenario for scenario in SCENARIOS if running.sandbox or not scenario.writes)
-
-
-def table(title: str, columns: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
-    """Return a table for a terminal of 80 columns."""
-    made = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE,
-        padding=0,
-        show_edge=False,
-    )
-    for column in columns:
-        made.add_column(
-            column.replace("_", " "),
-            justify="left" if column in LEFT_ALIGNED else "right",
-            no_wrap=column != "reason",
-        )
-    for row in rows:
-        made.add_row(*("" if value is None else str(value) for value in row))
-    return made
 
 
 def _local_data(running: Running) -> Path:
@@ -263,12 +222,6 @@ def _local_data(running: Running) -> Path:
     return Path(running.data_root.removeprefix("file://"))
 
 
-def _days(row: Mapping[str, Any]) -> str:
-    first, last = row["window_start"], row["window_end"]
-    return f"{first}/{last:%m-%d}" if first else ""
-
-
-def _money(amount: Decimal) -> str:
-    """Return an amount with at least two decimals, never rounded."""
-    exponent = amount.normalize().as_tuple().exponent
-    return f"{amount:,.{max(2, -exponent) if isinstance(exponent, int) else 2}f}"
+def _counts(counts: Mapping[str, int]) -> str:
+    """Return the counts above zero as text."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no row"

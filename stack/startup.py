@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +46,8 @@ class Startup:
     warehouse: str
     port: int
     sandbox: Sandbox | None
+    without: Collection[str] = ()
+    """Names of Airflow's components not to start."""
     _commands: dict[str, Child] = field(default_factory=dict)
     _started: dict[str, datetime] = field(default_factory=dict)
     _health: dict[str, Any] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Startup:
             *(
                 self._component(name, command)
                 for name, command in airflow.components(self.port).items()
+                if name not in self.without
             ),
             *self._provisioning(),
             Step(DAGS, lambda: None, self._dags_listed, after=(API, PROCESSOR, WAREHOUSE)),

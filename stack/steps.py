@@ -46,16 +46,14 @@ def run_steps(
         for step in [s for s in waiting if took.keys() >= set(s.after)]:
             waiting.remove(step)
             started[step.name] = clock()
-            progress.start(step.name)
             _with_name(step, step.start)
         for step in [s for s in steps if s.name in started and s.name not in took]:
             if _with_name(step, step.ready):
                 took[step.name] = clock() - started[step.name]
-                progress.finish(step.name, took[step.name])
             elif clock() - started[step.name] > step.limit:
                 raise StackError(f"{step.name}: not ready after {step.limit:.0f} s")
         check()
-        progress.refresh()
+        progress.update(", ".join(name for name in started if name not in took))
     return took
 
 

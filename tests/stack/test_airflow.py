@@ -1,3 +1,6 @@
+import importlib
+import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,16 @@ def test_log_servers_are_off_and_the_api_server_is_on_loopback() -> None:
     assert "--skip-serve-logs" in commands["scheduler"]
     assert "--skip-serve-logs" in commands["triggerer"]
     assert commands["api-server"][-4:] == ("--host", "127.0.0.1", "--port", "4711")
+
+
+def test_the_scheduler_has_imported_what_tasks_import() -> None:
+    """A module that each task imports again costs each task a second."""
+    tasks = importlib.import_module("bms_provider.tasks")
+    mains = {"creation", "invoices", "mirror"}
+    assert mains <= {module.name for module in pkgutil.iter_modules(tasks.__path__)}
+    command = airflow.components(4711)["scheduler"]
+    assert command[-2:] == ("scheduler", "--skip-serve-logs")
+    assert mains == set(re.findall(r"bms_provider\.tasks\.(\w+)", " ".join(command)))
 
 
 def test_repr_contains_no_secret() -> None:

@@ -1,6 +1,4 @@
-import io
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +11,11 @@ from stack import scenarios
 from stack.api import AirflowApi
 from stack.launcher import Running
 from stack.paths import StackPaths
-from stack.progress import DEFAULT_DURATIONS, Progress
 
 
 def step(**overrides: Any) -> dict[str, Any]:
     counts = {"inserted": 5, "changed": 4, "unchanged": 3, "quarantined": 2}
-    days = {"window_start": date(2026, 11, 14), "window_end": date(2026, 11, 20)}
-    sums = {name: Decimal("1234567.8") for name in scenarios.SUMS}
-    return {
-        "id_entity": 1,
-        "rows_read": 14,
-        "state": "complete",
-        "totals": {"EUR": {"invoices": 12, **sums}, "CHF": {"invoices": 2, **sums}},
-        **counts,
-        **days,
-        **overrides,
-    }
-
-
-def printed(steps: list[dict[str, Any]]) -> str:
-    stream = io.StringIO()
-    progress = Progress({}, stream)
-    for table in scenarios.step_tables(steps):
-        progress.print(table)
-    return stream.getvalue()
+    return {"id_entity": 1, "rows_read": 14, **counts, **overrides}
 
 
 def test_extraction_covers_the_last_complete_days_both_ends_included() -> None:
@@ -44,46 +23,35 @@ def test_extraction_covers_the_last_complete_days_both_ends_included() -> None:
     assert conf == {"start_date": "2026-02-24", "end_date": "2026-03-02"}
 
 
-def test_invoice_tables_show_days_counts_and_totals_of_each_entity() -> None:
-    lines = [line.split() for line in printed([step(id_entity=2), step()]).splitlines()]
-    days = ["2026-11-14/11-20"]
-    assert ["1", *days, "14", "5", "4", "3", "2", "complete"] in lines
-    assert ["2", *days, "14", "5", "4", "3", "2", "complete"] in lines
-    assert [line[:1] for line in lines if "complete" in line] == [["1"], ["2"]]
-    assert ["2", "CHF", "2", *["1,234,567.80"] * 4] in lines
-    assert ["2", "EUR", "12", *["1,234,567.80"] * 4] in lines
-
-
-def test_invoice_tables_fit_eighty_columns_without_truncation() -> None:
-    wide = step(rows_read=123456, inserted=123456, state="complete")
-    text = printed([wide])
-    assert "…" not in text
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
-
-
-def test_amounts_are_not_rounded() -> None:
-    sums = {name: Decimal("-0.125") for name in scenarios.SUMS}
-    assert "-0.125" in printed([step(totals={"TND": {"invoices": 1, **sums}})])
-
-
-def test_mirror_table_shows_rows_and_requests() -> None:
-    counts = {"rows_read": 250_000, "inserted": 1, "changed": 2, "unchanged": 246, "missing": 1}
-    stream = io.StringIO()
-    progress = Progress({}, stream)
-    [table] = scenarios.mirror_tables(
-        {**counts, "list_calls": 5_021, "details_read": 10_000, "state": "unstable"}
+def test_an_extraction_is_summed_over_its_entities() -> None:
+    assert scenarios.extraction_outcome([step(), step(id_entity=2, unchanged=1)]) == (
+        "28 of 7 days and 2 entities: 10 inserted, 8 changed, 4 unchanged, 4 quarantined."
     )
-    progress.print(table)
-    text = stream.getvalue()
-    last = text.splitlines()[-1].split()
-    assert last == ["250000", "1", "2", "246", "1", "5021", "10000", "unstable"]
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
 
 
-def test_scenario_names_are_unique_and_have_expected_durations() -> None:
-    names = [scenario.name for scenario in scenarios.SCENARIOS]
-    assert len(set(names)) == len(names)
-    assert set(names) <= DEFAULT_DURATIONS.keys()
+def test_only_counts_above_zero_are_named() -> None:
+    counts = dict.fromkeys(("changed", "unchanged", "quarantined"), 0)
+    assert scenarios.extraction_outcome([step(**counts)]).endswith("entities: 5 inserted.")
+    states = dict.fromkeys(("adopted", "already_there", "needs_review", "waiting"), 0)
+    assert scenarios.drop_outcome({"created": 12, "rejected": 14, **states}) == (
+        "26 rows of a file: 12 created, 14 rejected."
+    )
+
+
+def test_a_sync_shows_rows_and_requests_and_a_state_that_needs_attention() -> None:
+    manifest = {"rows_read": 250, "inserted": 0, "changed": 2, "unchanged": 247, "missing": 1}
+    manifest |= {"details_read": 6}
+    outcome = "250 in the list, 6 read in detail: 2 changed, 247 unchanged, 1 deleted."
+    assert scenarios.sync_outcome({**manifest, "state": "complete"}) == outcome
+    assert (
+        scenarios.sync_outcome({**manifest, "state": "unstable"}) == f"{outcome} State: unstable."
+    )
+
+
+def test_each_scenario_follows_one_that_exists() -> None:
+    titles = [scenario.title for scenario in scenarios.SCENARIOS]
+    assert len(set(titles)) == len(titles)
+    assert {each.after for each in scenarios.SCENARIOS} <= {"", *titles}
 
 
 @pytest.mark.parametrize(("sandbox", "writes"), [("http://127.0.0.1:1", True), (None, False)])
@@ -100,7 +68,7 @@ def test_only_the_sandbox_is_written_to(tmp_path: Path, sandbox: str | None, wri
 @pytest.mark.parametrize("today", [date(2026, 11, 21), date(2027, 12, 31), date(2040, 1, 1)])
 def test_start_dates_of_the_sample_need_no_approval_in_any_year(today: date) -> None:
     limits = rules.read(EMPLOYEE).plan
-    sheet = read(scenarios.sample_content(today), scenarios.SAMPLE.name, EMPLOYEE)
+    sheet = read(scenarios.sample_content(today, 0), scenarios.SAMPLE.name, EMPLOYEE)
     starts = [row.values["start_date"] for row in sheet.rows if "start_date" in row.values]
     assert len(starts) >= 20
     assert all(0 < (start - today).days <= limits.start_days_after for start in starts)
@@ -108,7 +76,22 @@ def test_start_dates_of_the_sample_need_no_approval_in_any_year(today: date) -> 
 
 def test_intended_errors_of_the_sample_are_preserved() -> None:
     original = read(scenarios.SAMPLE.read_bytes(), scenarios.SAMPLE.name, EMPLOYEE)
-    content = scenarios.sample_content(datetime.now(UTC).date())
+    content = scenarios.sample_content(datetime.now(UTC).date(), 3)
     moved = read(content, scenarios.SAMPLE.name, EMPLOYEE)
     assert [(f.line, f.code) for f in moved.faults] == [(f.line, f.code) for f in original.faults]
     assert len(moved.rows) == len(original.rows)
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 8, 98, 120])
+def test_each_drop_of_the_sample_has_new_payroll_numbers(earlier: int) -> None:
+    def numbers(content: bytes) -> list[Any]:
+        sheet = read(content, scenarios.SAMPLE.name, EMPLOYEE)
+        return [row.values.get("payroll_number") for row in sheet.rows]
+
+    today = date(2026, 11, 21)
+    tutorial = numbers(scenarios.SAMPLE.read_bytes())
+    before, found = (
+        numbers(scenarios.sample_content(today, count)) for count in (earlier, earlier + 1)
+    )
+    assert not {*found} & ({*before} | {*tutorial}) - {None}
+    assert len({*found}) == len({*tutorial})

@@ -1,6 +1,7 @@
 import io
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,12 +20,27 @@ def ready_after(polls: int) -> Callable[[], bool]:
 
 
 def events(*steps: Step, check: Callable[[], None] = nothing) -> list[str]:
-    """Return "<step> started" and "<step> done" in the order in which they were shown."""
-    stream, clock = io.StringIO(), itertools.count()
-    progress = Progress({}, stream)
-    run_steps(steps, progress=progress, pause=nothing, check=check, clock=lambda: next(clock))
-    lines = stream.getvalue().replace(":", "").splitlines()
-    return [" ".join(line.split()[:2]) for line in lines]
+    """Return "<step> started" and "<step> done" in the order in which they happened."""
+    found: list[str] = []
+
+    def recorded(step: Step) -> Step:
+        def ready() -> bool:
+            done = step.ready()
+            if done:
+                found.append(f"{step.name} done")
+            return done
+
+        return replace(step, start=lambda: found.append(f"{step.name} started"), ready=ready)
+
+    clock = itertools.count()
+    run_steps(
+        [recorded(step) for step in steps],
+        progress=Progress({}, io.StringIO()),
+        pause=nothing,
+        check=check,
+        clock=lambda: next(clock),
+    )
+    return found
 
 
 def test_a_step_starts_when_its_dependencies_are_ready() -> None:
