@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from bms_flows.catalog import FLOWS
 from stack import airflow, browser, demo
@@ -115,7 +116,9 @@ def _up(stack: Stack, signals: SignalHandler) -> None:
         if flow.unpause_group == "onboarding":
             running.api.set_paused(flow.dag_id, paused=False)
     board = f"{running.url}/bms/"
-    inbox = f"{running.data_root.removeprefix('file://')}/inbox"
+    inbox = Path(f"{running.data_root.removeprefix('file://')}/inbox/employees")
+    if running.data_root.startswith("file://"):
+        inbox.mkdir(parents=True, exist_ok=True)
     user, password = progress.bold(running.user), progress.bold(running.password)
     progress.print(
         f"\nThe stack runs until Ctrl-C. Sign in as {user} with the password {password}\n"
@@ -131,7 +134,7 @@ def _up(stack: Stack, signals: SignalHandler) -> None:
         f"{running.url}/required_actions",
         "Copy include/samples/nouveaux_salaries.csv to the inbox, wait a minute, then approve.",
     )
-    progress.row("Inbox", f"{inbox}/employees")
+    progress.row("Inbox", str(inbox))
     progress.row(
         "Warehouse", running.warehouse, "Schema bms; docs/how-to/sql-recipes.md has queries."
     )

@@ -36,7 +36,11 @@ class Child:
     def failure(self) -> StackError:
         """Return an error with the exit code and the last lines of the log."""
         code = self.process.poll()
-        return StackError(f"{self.name} exited with code {code}.\n{last_lines(self.log)}")
+        return StackError(
+            f"{self.name} exited with code {code}; the stack cannot run without it and stops.\n"
+            f"{last_lines(self.log)}\n"
+            "To do: fix the cause that the log names and start again."
+        )
 
 
 @dataclass(frozen=True)
