@@ -84,9 +84,7 @@ class SyncClient:
         filter: EmployeeFilter | None = None,  # noqa: A002 - the interface's own name
     ) -> Rows[EmployeeItem]:
         """Return the employees of an entity (GET /v1/HR/employees)."""
-        rows = self._call(self._client.list_employees, id_entity=id_entity, filter=filter)
-        rows.require_all()
-        return rows
+        return self._all_rows(self._client.list_employees, id_entity=id_entity, filter=filter)
 
     def read_employee(self, guid_employee: str) -> Employee:
         """Return one employee (GET /v1/HR/employees/{guid_employee})."""
@@ -108,15 +106,13 @@ class SyncClient:
 
         GET /v1/ERP/invoices/clients. Days may be text such as Airflow's `ds`.
         """
-        rows = self._call(
+        return self._all_rows(
             self._client.list_client_invoices,
             id_entity=id_entity,
             start_date=_day(start_date),
             end_date=_day(end_date),
             language=language,
         )
-        rows.require_all()
-        return rows
 
     def list_contacts(
         self,
@@ -197,8 +193,10 @@ class SyncClient:
             if name not in BY_OPERATION:
                 raise AttributeError(f"the client has no operation {name}")
             read = getattr(self._client, name)
-            if not BY_NAME[name].paged:
+            if name.startswith("read_"):
                 return lambda *key: self._call(read, *key).record
+            if not BY_NAME[name].paged:
+                return lambda **query: self._all_rows(read, **query)
             return lambda **query: (
                 record
                 for page in self._pages(all_pages(lambda n: read(page_number=n, **query)))
@@ -215,6 +213,14 @@ class SyncClient:
             # Not awaited: the garbage collector may run this in the loop's own thread.
             if self._closing.alive:
                 asyncio.run_coroutine_threadsafe(pages.aclose(), self._loop)
+
+    def _all_rows(
+        self, read: Callable[P, Awaitable[Rows[R]]], *args: P.args, **kwargs: P.kwargs
+    ) -> Rows[R]:
+        """Return a list without pages; raise `InvalidRecords` for a row that was rejected."""
+        rows = self._call(read, *args, **kwargs)
+        rows.require_all()
+        return rows
 
     def _call(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call in the loop's thread and wait; an interrupted wait cancels the call."""
