@@ -50,7 +50,7 @@ def row_routes(service: Service) -> APIRouter:
         table = service.tables[resource]
         number = table.next_number()
         row = _sample(service, resource, number, given.get("id_entity"))
-        row |= {"created_on": service.clock.now(), "modified_on": service.clock.now()}
+        row |= stamps(row, service.clock.now(), "created_on", "modified_on")
         row |= {table.number: number} | _typed(given, row)
         table.add(row)
         return row
@@ -64,7 +64,7 @@ def row_routes(service: Service) -> APIRouter:
         )
         if known is None:
             raise HTTPException(404, f"no such row in {resource}")
-        changed = {"modified_on": service.clock.now()} | _typed(changes, known)
+        changed = stamps(known, service.clock.now(), "modified_on") | _typed(changes, known)
         return table.change(_key(resource, key), changed) or known
 
     @routes.delete("/rows/{resource}/{key}")
@@ -74,6 +74,11 @@ def row_routes(service: Service) -> APIRouter:
             raise HTTPException(404, f"no such row in {resource}")
 
     return routes
+
+
+def stamps(row: Row, at: datetime, *names: str) -> Row:
+    """Return `at` for those of `names` that are fields of the row."""
+    return {name: at for name in names if name in row}
 
 
 def invoice_routes(service: Service) -> APIRouter:

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bms_sandbox.row_control import stamps
 from bms_sandbox.store import Table
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
@@ -31,6 +32,15 @@ def test_orders() -> None:
         [2, 3, 1],
         [1, 3, 2],
     ]
+
+
+def test_edited_rows_without_names_and_times_are_ordered_by_number() -> None:
+    table = Table("id", "id")
+    for number in (2, 1, 3):
+        table.add({"id": number, "label": "x"})
+    table.change(2, stamps({"id": 2, "label": "x"}, NOW, "modified_on"))
+    for order in ("id", "name", "modified_on"):
+        assert listed(table, order) == [1, 2, 3]
 
 
 def test_commit_lag_hides_a_row_and_list_lag_hides_it_longer_from_lists() -> None:
