@@ -9,7 +9,7 @@ demo: install     ## start the local stack, run four DAG runs, compare their res
 	@.venv/bin/python -m stack demo
 up: install       ## start the local stack with Airflow's UI; Ctrl-C stops it
 	@.venv/bin/python -m stack up
-test: install     ## lint, then the whole test suite
+test: install     ## lint, then the tests
 	@scripts/test
 prove: install    ## long proofs: full Airflow runs, all fault combinations of creation, killed extractions
 	@scripts/prove
@@ -17,7 +17,7 @@ bench: install    ## benchmarks: loads against their ceilings and against dlt, p
 	@scripts/bench
 docs: install     ## build the documentation site into .local/site
 	@.venv/bin/python scripts/reference && NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet && echo "Open .local/site/index.html"
-lint: install     ## ruff and mypy
+lint: install     ## ruff, mypy and the tests that only read files
 	@scripts/lint
 fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .

@@ -23,6 +23,8 @@ from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.tables import METADATA
 
+pytestmark = pytest.mark.bookkeeping
+
 PROJECT = Path(__file__).parent.parent
 README = (PROJECT / "README.md").read_text()
 REFERENCE = {file.stem: file.read_text() for file in (PROJECT / "docs/reference").glob("*.md")}

@@ -2,9 +2,12 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.bookkeeping
 
 PROJECT = Path(__file__).parent.parent
 RETIRED = {
@@ -42,6 +45,7 @@ ALLOWED = {
 }
 
 
+@cache
 def texts() -> dict[str, str]:
     """Return the tracked text files by path."""
     listed = subprocess.run(
@@ -59,15 +63,12 @@ def texts() -> dict[str, str]:
     }
 
 
-TEXTS = texts()
-
-
 @pytest.mark.parametrize("term", sorted(RETIRED))
 def test_a_retired_term_occurs_nowhere(term: str) -> None:
     pattern = re.compile(RETIRED[term], re.IGNORECASE)
     found = [
         f"{name}:{number}: {line.strip()[:80]}"
-        for name, text in TEXTS.items()
+        for name, text in texts().items()
         if pattern.search(text) or pattern.search(name)
         for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)

@@ -131,6 +131,7 @@ def imported(file: Path) -> Iterator[str]:
                 yield f"{node.module}.{alias.name}"
 
 
+@pytest.mark.bookkeeping
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_an_arrow_goes_one_way(folder: str) -> None:
     allowed = {*MAY_IMPORT[folder]}
@@ -163,6 +164,7 @@ STAGES = (
 """Sub-packages of onboarding in import order; the modules above them are the orchestration."""
 
 
+@pytest.mark.bookkeeping
 def test_the_stages_of_onboarding_import_only_earlier_stages() -> None:
     folder = PROJECT / "include/bms_flows/onboarding"
     above = {file.stem for file in folder.glob("*.py")} - {"__init__", "settings"}
@@ -413,6 +415,7 @@ NOT_PUBLIC = {
 """Names without a public counterpart, each in one file."""
 
 
+@pytest.mark.bookkeeping
 def test_the_provider_and_the_dags_import_public_names_of_airflow() -> None:
     found: dict[str, set[str]] = {}
     for file in [*DAG_FILES, *(PROJECT / "plugins").rglob("*.py")]:

@@ -14,6 +14,8 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 from tests.test_docs import anchors
 
+pytestmark = pytest.mark.bookkeeping
+
 RUNBOOK = (Path(__file__).parent.parent / "docs/runbook.md").read_text()
 SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^### ", RUNBOOK, flags=re.MULTILINE)[1:]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.bookkeeping
+
 PROJECT = Path(__file__).parent.parent
 FOREIGN = re.compile(
     r"""<(?:script|img|link|iframe|source)\b[^>]*(?:src|href|srcset)="?(https?://[^"\s>]+)"""

@@ -7,9 +7,12 @@ import sys
 import tomllib
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deploy.compose import PROJECT
+
+pytestmark = pytest.mark.bookkeeping
 
 WORKFLOW = PROJECT / ".github/workflows/ci.yml"
 HOOKS = PROJECT / ".pre-commit-config.yaml"

@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from bms_flows.monitoring.metrics import METRICS
+
+pytestmark = pytest.mark.bookkeeping
 
 PROJECT = Path(__file__).parents[2]
 DASHBOARD = PROJECT / "deploy/monitoring/grafana/dashboards/bms.json"

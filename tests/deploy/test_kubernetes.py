@@ -3,9 +3,12 @@
 import re
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deploy.compose import PROJECT
+
+pytestmark = pytest.mark.bookkeeping
 
 FILE = PROJECT / "deploy/kubernetes/values.yaml"
 VALUES: dict[str, Any] = yaml.safe_load(FILE.read_text())

@@ -10,6 +10,8 @@ from bench import scaling_simulation
 from tests.support import published
 from tests.support.published import STAMP
 
+pytestmark = pytest.mark.bookkeeping
+
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted(PROJECT.glob("*/results/*.md"))
 PROOF = (PROJECT / "docs/proof.md").read_text()
