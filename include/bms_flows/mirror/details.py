@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from bms.errors import InvalidRecords, Refused
+from bms.errors import Forbidden, InvalidRecords, Refused
 from bms.responses import Detail
 from bms_flows.mirror.decisions import MirrorRow
 from bms_flows.mirror.diff import ListDiff
@@ -24,8 +24,8 @@ LOG = logging.getLogger(__name__)
 CHUNK = 1_000
 """Details staged at once; the progress is logged at the same interval."""
 
-Response = Detail[Any] | InvalidRecords | None
-"""A detail, the error of an invalid detail, or None if the service has no such row."""
+Response = Detail[Any] | InvalidRecords | Forbidden | None
+"""A detail, the error of an invalid or forbidden detail, or None if the service has no such row."""
 
 
 @dataclass
@@ -45,40 +45,56 @@ class Details:
     """Rows that the service does not have."""
 
     async def load(self, keys: Sequence[Key], concurrency: int) -> None:
-        """Read and stage the details of `keys`; a row with an invalid detail stays without a detail."""
+        """Read and stage the details of `keys`; a row with an invalid detail stays without a detail.
+
+        Raises `Forbidden` if the service forbids the detail of a row that no list has, or has never
+        given the detail of any row; else a forbidden detail concerns its row only.
+        """
         if self.fetch is None:  # only the lists show which rows exist
             self.missing.extend(keys)
             return
         waiting: list[DetailItem] = []
+        forbidden: Forbidden | None = None
+        readable = any(row.detailed for row in self.known.values())
         started = time.monotonic()
         async for key, found in read_each(keys, self.fetch, concurrency):
             self.read += 1
-            if found is None:
-                self.missing.append(key)
-            elif isinstance(found, Detail) and found.record.key != key:
-                self._other_record(key)
-            elif isinstance(found, Detail):
+            if isinstance(found, Detail) and found.record.key == key:
+                readable = True
                 waiting.append(self._with_list_state(key, found))
                 self._store(key, found)
             else:
-                _, name, code = found.rejected[0]
-                self.diff.reject(UnstorableRow(key, "detail", code, name, b"{}"))
+                self._unreadable(key, found)
+                forbidden = found if isinstance(found, Forbidden) else forbidden
             if len(waiting) >= CHUNK:
                 await self.staging.detailed(waiting)
                 waiting = []
             if self.read % CHUNK == 0 or self.read == len(keys):
                 so_far = (self.resource.name, self.read, len(keys), time.monotonic() - started)
                 LOG.info("%s: %d of %d details; %.1f s", *so_far)
+        if forbidden and not readable:
+            raise forbidden
         if waiting:
             await self.staging.detailed(waiting)
 
-    def _other_record(self, key: Key) -> None:
-        """Count a row that no list has as missing: its record was merged into the one that is shown."""
-        if self.diff.list_state(key) is None:
-            self.missing.append(key)
-        else:
-            name = self.resource.key
-            self.diff.reject(UnstorableRow(key, "detail", "other_record", name, b"{}"))
+    def _unreadable(self, key: Key, found: Response) -> None:
+        """Quarantine the detail of a row, or count the row as missing."""
+        listed = self.diff.list_state(key) is not None
+        match found:
+            case InvalidRecords():
+                _, name, code = found.rejected[0]
+                self._reject(key, code, name)
+            case Forbidden():
+                if not listed:
+                    raise found
+                self._reject(key, "forbidden", None)
+            case Detail() if listed:
+                self._reject(key, "other_record", self.resource.key)
+            case _:  # absent, or merged into the record that is shown
+                self.missing.append(key)
+
+    def _reject(self, key: Key, code: str, name: str | None) -> None:
+        self.diff.reject(UnstorableRow(key, "detail", code, name, b"{}"))
 
     def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
         extra = rename(found.record, found.extra, self.resource.aliases)
@@ -128,7 +144,7 @@ async def read_each(
 async def _read(key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]) -> tuple[Key, Response]:
     try:
         return key, await read(key)
-    except InvalidRecords as error:
+    except (InvalidRecords, Forbidden) as error:
         return key, error
     except Refused as error:
         # The interface does not specify the response for a removed row: our assumption.

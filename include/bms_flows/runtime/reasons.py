@@ -64,6 +64,10 @@ ROW_FAULTS = {
     "bad_datetime": Reason("A date-time can't be read.", REPORT),
     "bad_json": Reason("A structure can't be stored.", REPORT),
     "bad_text": Reason("A text contains a NUL.", "Correct the field in the service."),
+    "forbidden": Reason(
+        "The service forbids the detail of a row that its list shows (403).",
+        "Ask the service's owner for the right to read the record.",
+    ),
     "other_record": Reason("The detail shows the identifier of another row.", REPORT),
     "duplicate_id": Reason(
         "The same identifier appears more than once; one of the rows is loaded.", COMPARE

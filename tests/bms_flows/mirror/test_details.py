@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from bms.errors import Forbidden
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
@@ -98,3 +101,25 @@ def test_a_small_budget_delays_the_rotation_by_a_bounded_number_of_runs(
         mirror.run()
         read.append((mirror.requests("read_contact"), notes(mirror).count("unseen")))
     assert read == [(2, 2), (2, 4), (2, 6), (2, 8), (2, 10), (2, 12)]
+
+
+def test_a_forbidden_detail_concerns_its_row_only(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=20)
+    sandbox.set_fault("gateway", "read_contact", status=403, seconds=0, count=2)
+    assert mirror.run()["state"] == "complete"
+    with mirror.warehouse.connect() as connection:
+        found = connection.exec_driver_sql("select code, field from bms.quarantine").all()
+    assert found == [("forbidden", None), ("forbidden", None)]
+    assert sum(not row["_detailed"] for row in mirror.rows("bms.contact")) == 2
+    mirror.run()
+    assert all(row["_detailed"] for row in mirror.rows("bms.contact"))
+
+
+def test_a_service_that_forbids_every_detail_fails_the_run(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=20)
+    sandbox.set_fault("gateway", "read_contact", status=403, seconds=0)
+    with pytest.raises(Forbidden):
+        mirror.run()
+    assert not mirror.rows("bms.contact")
