@@ -95,7 +95,7 @@ def drop_of_run(flow: FlowContext, name: str, params: Mapping[str, Any], run_id:
         return claim.reopen(flow.warehouse, own.id, run_id) if reopened else own
     if params.get("path"):
         folder = _folder(flow, name)
-        seen = discovery.find_file(folder, params["path"])
+        seen = discovery.find_typed(folder, params["path"])
         if seen is None:
             raise NoSuchFile("no such file in the inbox; enter its name in the inbox")
         return _claim(flow, name, folder, seen, run_id)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -162,6 +163,15 @@ def drop_row(warehouse: Engine, number: int = 1) -> Any:
         return connection.execute(
             text("select * from bms.dropped_file where id = :n"), {"n": number}
         ).one()
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_a_name_is_found_however_its_accents_are_encoded(dropped: str, data_root: Path) -> None:
+    """A file from macOS has accents as separate characters; a keyboard and a browser compose them."""
+    file = data_root / "inbox" / "employees" / dropped
+    file.rename(file.with_name(unicodedata.normalize("NFD", dropped)))
+    with run(path=unicodedata.normalize("NFC", dropped)):
+        assert carry_through(creation.plan("employee"))["created"] == 1
 
 
 @pytest.mark.usefixtures("warehouse")

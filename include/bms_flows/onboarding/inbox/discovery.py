@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import stat
+import unicodedata
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -103,6 +104,18 @@ def find_file(inbox: UPath, name: str) -> FoundFile | None:
         return None
     stamp = info.get("ETag") or info.get("etag") or info.get("LastModified") or info.get("mtime")
     return FoundFile(name, int(info["size"]), str(stamp).strip('"'))
+
+
+def find_typed(inbox: UPath, name: str) -> FoundFile | None:
+    """Return the file of a name that a user typed, whose accents may be encoded in another form.
+
+    macOS writes accents as separate characters; a keyboard composes them.
+    """
+    typed = unicodedata.normalize("NFC", name)
+    return find_file(inbox, name) or next(
+        (f for f in list_files(inbox).values() if unicodedata.normalize("NFC", f.path) == typed),
+        None,
+    )
 
 
 def list_files(inbox: UPath) -> dict[str, FoundFile]:
