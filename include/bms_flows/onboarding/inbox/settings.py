@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,12 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     dates: Literal["dmy", "mdy", "ymd"] = "dmy"
     decimals: Literal[",", "."] | None = None
+
+
+UserIds = Annotated[
+    tuple[Annotated[str, msgspec.Meta(min_length=1)], ...], msgspec.Meta(min_length=1)
+]
+"""An empty list would permit every user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class InboxSettings(FlowSettings):
         if text := given.pop("BMS_INBOX_LANGUAGES", ""):
             own["inbox_languages"] = _by_inbox("BMS_INBOX_LANGUAGES", text, Literal["EN", "FR"])
         if text := given.pop("BMS_APPROVERS", ""):
-            own["approvers"] = _by_inbox("BMS_APPROVERS", text, tuple[str, ...])
+            own["approvers"] = _by_inbox("BMS_APPROVERS", text, UserIds)
         if text := given.pop("BMS_APPROVAL_NOTICES", ""):
             own["approval_notices"] = _by_inbox("BMS_APPROVAL_NOTICES", text, str)
         return replace(super().from_environment(given), **own)

@@ -39,9 +39,11 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
         ("BMS_INBOX_NOTICES", '["rh@example.com"]'),
         ("BMS_INBOX_LANGUAGES", '{"employees": "DE"}'),
         ("BMS_APPROVERS", '{"employees": "marie"}'),
+        ("BMS_APPROVERS", '{"employees": []}'),  # would let every editor of the DAG answer
+        ("BMS_APPROVERS", '{"employees": [""]}'),
         ("BMS_APPROVAL_NOTICES", '{"staff": "rh@example.com"}'),
     ],
 )
-def test_unreadable_cells_are_reported(variable: str, text: str) -> None:
+def test_an_unreadable_setting_is_named(variable: str, text: str) -> None:
     with pytest.raises(InvalidSetting, match=variable):
         InboxSettings.from_environment({variable: text})
