@@ -1,4 +1,4 @@
-"""The simulations: no law breaks in a few thousand runs, one seed replays a run, and they can fail."""
+"""The simulations: no law breaks in the first seeds, one seed replays a run, and they can fail."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from proofs.simulation.recorder import Recorder
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 400), ("mirror", 1_000), ("drops", 100), ("windows", 200), ("audits", 20)],
+    [("creation", 100), ("mirror", 250), ("drops", 25), ("windows", 50), ("audits", 5)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))

@@ -207,12 +207,12 @@ def test_every_fault_of_a_create_ends_with_one_record_each(
 def test_a_gateway_response_does_not_shorten_the_settle_time(
     sandbox: Sandbox, drop: Drop, status: int
 ) -> None:
-    """The gateway times out after 0.1 s, the service finishes after 1.4 s, a lookup is due every 0.2 s."""
+    """The gateway times out after 0.1 s, the service finishes after 0.6 s, a lookup is due every 0.1 s."""
     sandbox.set_fault(
-        "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=1.4
+        "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=0.6
     )
     outcomes = run(
-        drop(csv("900001;Martin;Paul;2026-05-01;")), create_timeout_s=3.0, settle_s=0.2, lease_s=5
+        drop(csv("900001;Martin;Paul;2026-05-01;")), create_timeout_s=1.4, settle_s=0.1, lease_s=5
     )
     while sandbox.truth()["behind_gateway"]:
         time.sleep(0.05)
@@ -247,7 +247,7 @@ def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_recor
     sandbox.set_dialect(stored_forms=[f"create_employee.payroll_number={form}"])
     sandbox.set_fault("commit_then_lose_reply", "create_employee")
     this = drop(csv("004217;Lefèvre;Aurélie;2026-05-01;"))
-    [outcome] = run(this, create_timeout_s=4, lease_s=4)
+    [outcome] = run(this, create_timeout_s=1, lease_s=4)
     assert made(sandbox) == {"004217": 1}, "as it was sent"
     stored = FORMS_OF_NUMBERS[form]
     [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == stored]
