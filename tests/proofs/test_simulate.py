@@ -52,7 +52,7 @@ def test_an_audit_that_forgets_the_open_rows_of_other_parts_breaks_a_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(mirrors, "carried", lambda *_, **__: {})
-    played = simulate.play("audits", range(20))
+    played = simulate.play("audits", range(5))
     assert "closed, the fault is there" in str(played.broken)
 
 
