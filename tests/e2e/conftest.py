@@ -11,9 +11,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from stack.launcher import Running, running
+from stack.processes import find_tagged
 from tests import services
 
 FOREIGN = ("AIRFLOW", "BMS_")
+AFTERWARDS = {"airflow", "data", "durations.json", "logs", "migrated.json", "postgres", "secrets"}
+"""What a stopped stack leaves in its folder: neither `stack.json` nor a socket."""
 
 PATIENCE = 60_000.0
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
@@ -37,6 +40,9 @@ def stack() -> Iterator[Running]:
         }
         with running(given) as found:
             yield found
+        assert find_tagged(found.paths.process_tag) == []
+        assert {path.name for path in found.paths.local.iterdir()} == AFTERWARDS
+        assert not list(found.paths.postgres.glob(".s.PGSQL*"))
 
 
 @pytest.fixture(scope="module")  # while it is open, no other test can have an event loop
