@@ -139,7 +139,8 @@ def flow(
 ) -> str:
     """Show a flow: its state, loads and charts."""
     who.must_view(name)
-    return render(request, "flow.html", settings, **pages.flow_page(warehouse, name, settings))
+    page = pages.flow_page(warehouse, name, settings)
+    return render(request, "flow.html", settings, **page, edits=name in who.edits)
 
 
 @app.get("/flows/{name}/runs/{dag_run_id:path}")

@@ -19,7 +19,7 @@ READING_FAULTS = {
     "bad_kind": FaultText(
         "Ce type de fichier n'est pas lu.",
         "This kind of file is not read.",
-        "Enregistrer en .csv ou .xlsx. / Save it as .csv or .xlsx.",
+        "Enregistrer en .csv ou .xlsx, sans mot de passe. / Save it as .csv or .xlsx, without a password.",
     ),
     "too_big": FaultText(
         "Le fichier dépasse la limite : {what}, {limit} au plus.",
@@ -90,7 +90,8 @@ READING_FAULTS = {
     "cell_count": FaultText(
         "La ligne a {found} cellules, l'en-tête {expected}.",
         "The row has {found} cells, the header {expected}.",
-        "Mettre entre guillemets les cellules avec séparateur. / Put cells that contain the delimiter in quotes.",
+        "Compléter la ligne, ou mettre entre guillemets les cellules qui contiennent le séparateur."
+        " / Complete the row, or put cells that contain the delimiter in quotes.",
     ),
     "hidden_row": FaultText(
         "La ligne est masquée dans Excel (filtre, plan ou masquage) : elle n'est pas créée.",

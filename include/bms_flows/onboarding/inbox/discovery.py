@@ -204,14 +204,21 @@ def being_written(path: UPath) -> bool:
 
 
 def complete(content: bytes, name: str) -> bool:
-    """Return whether a file is complete: a line break outside quotes at its end, or a workbook's index."""
+    """Return whether a file is complete: a line break outside quotes at its end, or a workbook's index.
+
+    A file that is named as a workbook, but starts as something else (a workbook with a password, a
+    PDF), is complete: no rest makes it readable, and the report says so. A copy may reserve its
+    space with zeros first.
+    """
     if content.startswith(b"PK"):
         try:
             zipfile.ZipFile(io.BytesIO(content)).close()
         except (zipfile.BadZipFile, ValueError, OSError):
             return False
         return True
-    if name.casefold().endswith((".xlsx", ".xlsm")) or not content:
+    if name.casefold().endswith((".xlsx", ".xlsm")):
+        return not content.startswith(b"\0") and not b"PK".startswith(content)
+    if not content:
         return False
     if not name.casefold().endswith((".csv", ".tsv", ".txt")):
         return True  # not read at all; the report says so

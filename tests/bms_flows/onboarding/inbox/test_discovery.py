@@ -107,6 +107,22 @@ def test_a_complete_file_is_distinguished_from_a_partial_file(
     assert complete(content, "a.csv") is expected
 
 
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (b"", False),
+        (b"PK", False),
+        (bytes(4), False),  # space reserved before the copy
+        (b"\xd0\xcf\x11\xe0", True),  # a workbook with a password
+        (b"%PDF-1.7", True),
+    ],
+)
+def test_a_file_that_cannot_become_a_workbook_is_not_waited_for(
+    start: bytes, expected: bool
+) -> None:
+    assert complete(start, "a.xlsx") is expected
+
+
 def test_links_and_folders_are_no_drops(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "secret.csv").write_bytes(b"Nom\nA\n")
