@@ -52,7 +52,7 @@ def employee_directory() -> None:
 
         return mirror.entities()
 
-    @task(**policy.SERVICE, outlets=[assets.EMPLOYEE], map_index_template="entity {{ id_entity }}")
+    @task(**policy.LOAD, outlets=[assets.EMPLOYEE], map_index_template="entity {{ id_entity }}")
     def sync(id_entity: int) -> dict[str, object]:
         """Read the lists and details of an entity, load changes, mark missing rows as deleted."""
         from bms_provider.tasks import mirror

@@ -66,7 +66,7 @@ def invoice_extraction() -> None:
 
         return invoices.plan()
 
-    @task(**policy.SERVICE, map_index_template="{{ unit }}", outlets=[assets.CLIENT_INVOICE])
+    @task(**policy.LOAD, map_index_template="{{ unit }}", outlets=[assets.CLIENT_INVOICE])
     def extract(position: int) -> dict[str, object]:
         """Read the days of a unit concurrently, store the raw responses, load and publish."""
         from bms_provider.tasks import invoices

@@ -3,10 +3,11 @@
 Each complete, whole load is an event of the table's asset, also if it changed nothing, so that a DAG
 that waits for several assets runs. The event's ``extra`` has:
 
-- ``changed``: whether this attempt of the load changed the table. Rows that an interrupted attempt or a
-  load held for review has published are in no event: a DAG that needs each change reads the rows whose
-  ``_changed_at`` is later than its own last run;
-- ``counts``: rows by outcome (``rows_read``, ``inserted``, ``changed``, ``unchanged``, ``quarantined``,
+- ``changed``: whether rows changed that no earlier event reported. These include the rows of an
+  interrupted attempt, of a part of a list, and of a load held for review, which have no event. If
+  the record of an event is lost, the next event reports its changes again;
+- ``changed_by``: the step runs that changed these rows, the values of their ``_step_run_id``;
+- ``counts``: rows of this load by outcome (``rows_read``, ``inserted``, ``changed``, ``unchanged``, ``quarantined``,
   ``missing``);
 - ``totals``: exact control totals of invoices by currency, as text;
 - ``id_entity`` (None if the load covers all entities), ``days`` of invoices (``first/last``), and

@@ -58,7 +58,7 @@ def mirror(dag_id: str) -> DAG:
     def described() -> None:
         """Read, compare, load."""
 
-        @task(**policy.SERVICE, outlets=[assets.BY_TABLE[resource.name]])
+        @task(**policy.LOAD, outlets=[assets.BY_TABLE[resource.name]])
         def sync() -> dict[str, object]:
             """Read the list and any details, load changes, mark missing rows as deleted."""
             from bms_provider.tasks import mirror  # noqa: PLC0415 - only a running task needs it

@@ -105,6 +105,17 @@ def notify_failure(context: Context) -> None:
     callbacks.task_failed(context)
 
 
+def event_recorded(context: Context) -> None:
+    """Record which changes the events of a task report; Airflow calls this after its success."""
+    from bms_provider.tasks import loads  # noqa: PLC0415 - as above
+
+    loads.event_recorded(context)
+
+
+LOAD: dict[str, Any] = {**SERVICE, "on_success_callback": event_recorded}
+"""Arguments of `@task` for a task that loads a table, whose asset has an event for each load."""
+
+
 async def raise_overdue(context: dict[str, Any]) -> None:
     """Raise the alarm of an overdue run; the triggerer calls this at the deadline.
 

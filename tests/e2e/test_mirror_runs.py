@@ -191,6 +191,18 @@ def test_each_whole_load_is_an_event_of_its_asset_with_counts(
             assert event["extra"]["counts"].keys() == COUNTS
             assert event["extra"]["changed"]
             assert len(json.dumps(event["extra"])) < 2_000
+            reports_its_changes(mirrors, event["extra"]["changed_by"])
+
+
+def reports_its_changes(mirrors: Mirrors, steps: list[int]) -> None:
+    """Assert that the warehouse records the changes as reported, soon after the task's success."""
+    assert steps
+    query = "select count(*) from bms.step_run where id = any(%s) and reported_at is not null"
+
+    def recorded() -> list[tuple[Any, ...]]:
+        return mirrors.query(query, steps)
+
+    until(lambda: recorded() == [(len(steps),)], LIMIT, recorded)
 
 
 def test_a_load_of_a_part_is_no_event(mirrors: Mirrors) -> None:

@@ -1,6 +1,6 @@
 """Step log: each step of a run records its start and its outcome in `bms.step_run`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Context, Decimal, Inexact
@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from bms.counters import Counters
 from bms_warehouse.database import clock
 from bms_warehouse.tables import control_total, step_run
+from bms_warehouse.tables.step_runs import CHANGED
 
 EXACT = Context(prec=100, traps=[Inexact])
 """Raises instead of rounding; enough digits for a sum of all invoices (an amount has 30)."""
@@ -221,6 +222,34 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
             .limit(1)
         ).scalar_one()
     return dict(stored)
+
+
+def unreported(connection: Connection, step_run_id: int) -> list[int]:
+    """Return the step runs whose changed rows no event has reported: those of the same step and entity."""
+    own = step_run.alias("own")
+    return list(
+        connection.scalars(
+            select(step_run.c.id)
+            .join(
+                own,
+                (own.c.id == step_run_id)
+                & (own.c.flow == step_run.c.flow)
+                & (own.c.step == step_run.c.step)
+                & own.c.id_entity.is_not_distinct_from(step_run.c.id_entity),
+            )
+            .where(CHANGED, step_run.c.reported_at.is_(None))
+            .order_by(step_run.c.id)
+        )
+    )
+
+
+def mark_reported(connection: Connection, step_run_ids: Sequence[int]) -> None:
+    """Record, in the caller's transaction, that an event has reported the changes of step runs."""
+    connection.execute(
+        update(step_run)
+        .where(step_run.c.id.in_(step_run_ids))
+        .values(reported_at=clock(connection))
+    )
 
 
 def save_totals(

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     Numeric,
     Table,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -61,6 +62,11 @@ step_run = Table(
     Column("details", JSONB, comment="Details of this kind of step."),
     Column("started_at", TIMESTAMP, nullable=False, comment="Start."),
     Column("finished_at", TIMESTAMP, comment="End; null while running."),
+    Column(
+        "reported_at",
+        TIMESTAMP,
+        comment="Time at which an asset's event had reported the changed rows; null before.",
+    ),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in STEP_RUN_STATES)), name="state"
     ),
@@ -71,6 +77,14 @@ step_run = Table(
     Index("ix_step_run_flow_started_at", "flow", "started_at"),
     Index("ix_step_run_dag_run_id", "dag_run_id"),
     comment="Steps of DAG runs: window, counts, requests and outcome.",
+)
+
+CHANGED = text("step_run.inserted + step_run.changed + step_run.missing > 0")
+"""Condition of step runs that changed rows."""
+Index(
+    "ix_step_run_unreported",
+    step_run.c.flow,
+    postgresql_where=text("reported_at is null and inserted + changed + missing > 0"),
 )
 
 control_total = Table(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 
 from bms.endpoints import BY_NAME
+from bms_flows.runtime import step_log
 from bms_provider import assets, flow_context, lineage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Table
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from bms_provider.hooks.bms import BmsHook
 
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
-CHANGES = ("inserted", "changed", "missing")
-"""Counts of the rows that differ after the load."""
 
 
 def report(flow: FlowContext, hook: BmsHook, table: Table, manifest: Mapping[str, Any]) -> None:
@@ -29,19 +28,35 @@ def report(flow: FlowContext, hook: BmsHook, table: Table, manifest: Mapping[str
     lineage.report(endpoint, hook.settings.base_url, table, url, manifest)
     context = get_current_context()
     if manifest["state"] == "complete" and manifest["whole"]:
-        context["outlet_events"][assets.BY_TABLE[table.name]].extra = event(manifest)
+        with flow.warehouse.connect() as connection:
+            changed_by = step_log.unreported(connection, manifest["step_run_id"])
+        accessor = context["outlet_events"][assets.BY_TABLE[table.name]]
+        accessor.extra = event(manifest, changed_by)
     else:
         # Airflow records an event for each outlet of a successful task, with or without extra.
         context["task"].outlets.clear()
 
 
-def event(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def event_recorded(context: Mapping[str, Any]) -> None:
+    """Record that the events of a task report changes; Airflow has recorded its success and events.
+
+    If this fails, the next event reports the same changes again.
+    """
+    events = context["outlet_events"]
+    reported = [each for asset in events for each in events[asset].extra.get("changed_by", ())]
+    if reported:
+        with flow_context.open_context() as flow, flow.warehouse.begin() as connection:
+            step_log.mark_reported(connection, reported)
+
+
+def event(manifest: Mapping[str, Any], changed_by: Sequence[int]) -> dict[str, Any]:
     """Return the extra of an asset's event, as `bms_provider.assets` describes it. Pure."""
     return {
         "step_run_id": manifest["step_run_id"],
         "id_entity": manifest["id_entity"],
         "days": manifest.get("days"),
-        "changed": any(manifest[name] for name in CHANGES),
+        "changed": bool(changed_by),
+        "changed_by": [*changed_by],
         "counts": {name: manifest[name] for name in COUNTS},
         "totals": manifest.get("totals", {}),
     }

@@ -9,8 +9,7 @@ import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors, set_current_context
 
 from bms_provider import assets
-from bms_provider.tasks import mirror
-from bms_provider.tasks.loads import event
+from bms_provider.tasks import loads, mirror
 
 CONTACTS = {
     "filter": "ALL",
@@ -43,6 +42,7 @@ def test_a_complete_whole_load_is_an_event_with_counts_also_if_nothing_changed()
     for run_id in ("first", "second"):
         with run(run_id) as context:
             manifest = mirror.sync("contact")
+            loads.event_recorded(context)
         assert context["task"].outlets == [assets.CONTACT]
         events.append(context["outlet_events"][assets.CONTACT].extra)
     first, second = events
@@ -59,12 +59,40 @@ def test_a_load_of_a_part_is_no_event() -> None:
     assert context["task"].outlets == []
 
 
+def test_rows_that_no_event_reported_make_the_next_event_a_change() -> None:
+    """A part was loaded without an event; then Airflow lost the task that would have reported it."""
+    part = load("part", filter="ACTIVE", succeeds=True)
+    lost = load("lost", succeeds=False)
+    repeated = load("lost", succeeds=True)
+    again = load("again", succeeds=True)
+    assert part is None
+    assert lost["changed"]
+    assert repeated["counts"]["inserted"] == repeated["counts"]["changed"] == 0
+    assert repeated["changed"]
+    assert repeated["changed_by"] == lost["changed_by"]
+    assert len(repeated["changed_by"]) == 2
+    assert not again["changed"]
+    assert again["changed_by"] == []
+
+
+def load(run_id: str, *, succeeds: bool, **params: Any) -> dict[str, Any] | None:
+    """Load the contacts; return the event, None if there is none. Airflow may record the success."""
+    with run(run_id, **params) as context:
+        mirror.sync("contact")
+        if succeeds:
+            loads.event_recorded(context)
+    extra: dict[str, Any] = context["outlet_events"][assets.CONTACT].extra
+    return extra or None
+
+
 def test_an_event_of_invoices_has_entity_days_and_exact_totals() -> None:
     totals = {"EUR": {"invoices": 3, "total_incl_vat": "30.10"}}
     counts = dict.fromkeys(("rows_read", "inserted", "changed", "unchanged", "quarantined"), 0)
     manifest = {"step_run_id": 7, "id_entity": 2, "days": "2026-03-01/2026-03-02"}
-    found = event({**manifest, **counts, "missing": 1, "totals": totals, "raw": "raw/x"})
-    assert found.keys() == {"step_run_id", "id_entity", "days", "changed", "counts", "totals"}
+    found = loads.event({**manifest, **counts, "totals": totals, "missing": 0, "raw": "raw/x"}, [6])
+    assert found.keys() == {
+        *("step_run_id", "id_entity", "days", "changed", "changed_by", "counts", "totals")
+    }
     assert (found["id_entity"], found["days"]) == (2, "2026-03-01/2026-03-02")
     assert found["totals"] == totals
-    assert found["changed"], "a missing row is a change"
+    assert (found["changed"], found["changed_by"]) == (True, [6])

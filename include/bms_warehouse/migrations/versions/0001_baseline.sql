@@ -35,12 +35,14 @@ create table bms.step_run ( -- Steps of DAG runs: window, counts, requests and o
     details jsonb, -- Details of this kind of step.
     started_at timestamptz not null, -- Start.
     finished_at timestamptz, -- End; null while running.
+    reported_at timestamptz, -- Time at which an asset's event had reported the changed rows; null before.
     constraint pk_step_run primary key (id),
     constraint ck_step_run_conservation check (state <> 'complete' or rows_read = inserted + changed + unchanged + quarantined),
     constraint ck_step_run_state check (state in ('running', 'complete', 'partial', 'suspect', 'unstable', 'failed'))
 );
 create index ix_step_run_dag_run_id on bms.step_run (dag_run_id);
 create index ix_step_run_flow_started_at on bms.step_run (flow, started_at);
+create index ix_step_run_unreported on bms.step_run (flow) where reported_at is null and inserted + changed + missing > 0;
 
 create table bms.control_total ( -- Control totals of a step run, by entity and currency.
     step_run_id bigint not null, -- Step run that read the rows.
