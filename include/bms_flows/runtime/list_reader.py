@@ -64,8 +64,15 @@ class ListReader:
     largest: int = 0
     """Rows per page to try for a list that has more rows."""
     calls: int = 0
+    abandoned: int = 0
+    """Calls of passes that failed; a pass with large pages begins again with smaller ones."""
     passes: list[Pass] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
+    full_page: int = 0
+    """Rows of a full page in the first pass, or of the smaller pages that replaced its pages."""
+
+    def __post_init__(self) -> None:
+        self.full_page = self.size
 
     @property
     def agreed(self) -> bool:
@@ -104,9 +111,9 @@ class ListReader:
         while len(self.passes) < passes and not self.agreed:
             await self.one_pass()
             if len(self.passes) > 1 and not self.agreed:
-                await self._search_gaps()
+                await self._with_smaller_pages(self._search_gaps)
         if self.agreed and not self.calm:
-            await self._read_ends()
+            await self._with_smaller_pages(self._read_ends)
         LOG.info(
             "%s: %s after %d passes and %d calls",
             *(self.name, self.summary, len(self.passes), self.calls),
@@ -114,16 +121,43 @@ class ListReader:
 
     async def one_pass(self) -> None:
         """Read all pages once, in each pass with another size, so that page borders differ."""
-        size = self.size
-        if self.passes:
-            size = max(self.passes[0].size - len(self.passes), 1)
-        this = Pass(size=size)
+        await self._with_smaller_pages(self._pass)
+
+    async def _with_smaller_pages(self, read: Callable[[], Awaitable[None]]) -> None:
+        """Call `read`; if it fails on a large page, use pages of the configured size from then on."""
+        try:
+            await read()
+        except BmsError as error:
+            if isinstance(error, Refused) or self.full_page <= self.size:
+                raise
+            LOG.warning(
+                "%s: %s on a page of about %d rows; these rows are read again with pages of %d rows",
+                *(self.name, type(error).__name__, self.full_page, self.size),
+            )
+            self.full_page, self.largest = self.size, 0
+            await read()
+
+    async def _pass(self) -> None:
+        this = Pass(size=max(self.full_page - len(self.passes), 1))
         self.passes.append(this)
+        try:
+            await self._read_pages(this)
+        except BmsError:
+            self.abandoned += this.calls
+            self.passes.pop()
+            raise
+
+    async def _read_pages(self, this: Pass) -> None:
+        """Read all pages of a pass."""
         started = time.monotonic()
-        first = await self._call(1, size=size)
-        if len(self.passes) == 1 and (first.total_pages - 1) * size >= self.largest > size:
+        first = await self._call(1, size=this.size)
+        if (
+            len(self.passes) == 1
+            and (first.total_pages - 1) * this.size >= self.largest > this.size
+        ):
             first = await self._larger(first)
-            this.size = size = first.size
+            this.size = self.full_page = first.size
+        size = this.size
         waiting = [first]
 
         async def fetch(number: int) -> Page[Any]:
@@ -137,6 +171,8 @@ class ListReader:
             this.keys.update([key for key, _ in rows])
             this.rows += len(rows)
             this.totals.add(page.total_pages)
+        if len(self.passes) == 1:
+            self.full_page = this.size
         LOG.info(
             "%s, pass %d: %d pages of %d, %d rows with %d ids; %.1f s",
             *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
@@ -185,10 +221,10 @@ class ListReader:
         Rows added or removed before a gap have shifted it. So the search tries the gap's position,
         half a page before it, half a page behind it, and so on.
         """
-        size, once = self.passes[0].size, self.passes[0].calls
+        size, once = self.full_page, max(each.calls for each in self.passes[:2])
         gap, tries = -1, 0
         while not self.coverage.complete and not self.coverage.disordered:
-            if self.calls >= self._budget(size, once):
+            if self.calls - self.abandoned >= self._budget(size, once):
                 return
             tries = tries + 1 if self.coverage.gap == gap else 0
             gap = self.coverage.gap
@@ -206,7 +242,7 @@ class ListReader:
 
     async def _read_ends(self) -> None:
         """Read from both ends while pages have new rows: lists put new and edited rows there."""
-        size = self.passes[0].size
+        size = self.full_page
         number, total = 1, 1
         while number <= total:
             page = await self._call(number, size=size)

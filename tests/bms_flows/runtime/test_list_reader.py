@@ -8,7 +8,8 @@ import pytest
 
 from bms.errors import Refused, ServiceUnavailable, TooLarge
 from bms.responses import Page
-from bms_flows.runtime.list_reader import ListReader
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import FetchPage, ListReader
 from proofs.simulation.moving_list import LISTS, MovingList, take
 
 ROWS = 130
@@ -23,12 +24,14 @@ def read(largest_given: int, error: Exception | None = None, rows: int = ROWS) -
             raise error
         return await moving.fetch(number, min(size, largest_given))
 
-    async def once() -> ListReader:
-        reading = ListReader(fetch, take, 10, largest=50)
-        await reading.until_agreed(3)
-        return reading
+    return asyncio.run(once(fetch))
 
-    return asyncio.run(once())
+
+async def once(fetch: FetchPage) -> ListReader:
+    """Read a list with pages of ten rows, or of fifty if the service gives them."""
+    reading = ListReader(fetch, take, 10, largest=50)
+    await reading.until_agreed(3)
+    return reading
 
 
 @pytest.mark.parametrize(("given", "sizes", "calls"), [(50, [50, 49], 7), (25, [25, 24], 14)])
@@ -64,3 +67,74 @@ def test_a_list_that_fits_on_a_large_page_costs_no_additional_request() -> None:
     reading = read(50, rows=50)
     assert reading.passes[0].size == 10
     assert reading.passes[0].calls == 5
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServiceUnavailable(LISTS, "took too long", status=503, retry_after=None),
+        TooLarge(LISTS, "too large"),
+    ],
+    ids=["unavailable", "too large"],
+)
+@pytest.mark.parametrize(("failing", "sizes"), [(50, [10, 9]), (49, [50, 9])])
+def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_size(
+    error: Exception, failing: int, sizes: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    moving = MovingList(Random(1), rows=ROWS)
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number > 1 and size == failing:
+            raise error
+        return await moving.fetch(number, size)
+
+    with caplog.at_level("WARNING"):
+        reading = asyncio.run(once(fetch))
+    assert [each.size for each in reading.passes] == sizes
+    assert {len(each.keys) for each in reading.passes} == {ROWS}
+    assert reading.coverage.complete
+    assert reading.calls <= 3 + 13 + 15 + 2
+    [line] = caplog.messages
+    assert line.endswith("page of about 50 rows; these rows are read again with pages of 10 rows")
+
+
+def test_a_small_page_that_fails_fails_the_reading() -> None:
+    moving = MovingList(Random(1), rows=ROWS)
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if number > 1:
+            raise ServiceUnavailable(LISTS, "took too long", status=503, retry_after=None)
+        return await moving.fetch(number, size)
+
+    with pytest.raises(ServiceUnavailable):
+        asyncio.run(once(fetch))
+
+
+@pytest.mark.parametrize("order", ["id", "modified_on", "name"])
+def test_a_moving_list_whose_large_pages_fail_is_read_completely(order: str) -> None:
+    """Any large page may fail, while rows are inserted, deleted and edited."""
+    restarted = 0
+    for seed in range(40):
+        random = Random(seed)
+        moving = MovingList(random, rows=ROWS, order=order)
+        moving.inserted = moving.deleted = moving.edited = 0.05
+        seen: set[Key] = set()
+        reading = asyncio.run(once(failing_at_random(moving, seen)))
+        restarted += reading.abandoned > 0
+        assert reading.calls <= 2.5 * 15 + 2 * 3 + 15
+        if reading.agreed:
+            assert seen >= moving.stayed
+    assert restarted > 10
+
+
+def failing_at_random(moving: MovingList, seen: set[Key]) -> FetchPage:
+    """Return a function that gives pages of the list; one in four large pages fails."""
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        if size > 10 and number > 1 and moving.random.random() < 0.25:
+            raise ServiceUnavailable(LISTS, "took too long", status=503, retry_after=None)
+        page = await moving.fetch(number, size)
+        seen.update(record.id for record in page.records)
+        return page
+
+    return fetch
