@@ -46,6 +46,8 @@ class MemoryClaims:
         wanted = dag_run_id or dag_run_id_of(resource, known.id, known.entered_at)
         if known.state != "open" or known.dag_run_id == wanted:
             return known
+        if known.archive is not None:
+            raise Busy(f"drop {known.id} is held by run {known.dag_run_id}")
         self._free(known, wanted)
         return self._hold(known.id, wanted)
 
