@@ -24,53 +24,67 @@ _KINDS: dict[Kind, str] = {
     "date": "date ({date})",
     "integers": "nombres / numbers (3|7)",
 }
-_DECLARED = """\
-- {what} de cette boîte / of this inbox : {written}. Le reste est refusé. / Others are refused.
-"""
+_DECLARED = (
+    "- {what} de cette boîte : {written}. Le reste est refusé.\n",
+    "- {what} of this inbox: {written}. Others are refused.\n",
+)
 _DATES = {
     "dmy": "31/12/2026, 2026-12-31",
     "mdy": "12/31/2026, 2026-12-31",
     "ymd": "2026-12-31",
 }
 _STRFTIME = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y-%m-%d"}
-_INTRODUCTION = """\
+_FRENCH = """\
 {title}
 {underline}
 
-Déposez ici un fichier .csv ou .xlsx. Il est pris en charge dans la minute où il est complet.
-Drop a .csv or .xlsx file here. It is taken within a minute once it is complete.
+Déposez ici un fichier .csv ou .xlsx. Il est pris en charge une à deux minutes après la fin de la copie.
 
 - Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Effacez l'exemple, et les
   colonnes dont vous n'avez pas besoin ; enregistrez sous un nom sans "_" au début.
-  Templates with all columns and an example. Remove the example and the columns you don't need;
-  save under a name that doesn't begin with "_".
 - Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
-  Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique va toujours.
-  One row for each person, headers on the first filled line, in any order.
+  Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique convient toujours.
+- Pas de titre, de cellules fusionnées, de ligne de total ni de mot de passe.
 - CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. Si la dernière ligne ne se
   termine pas par un retour à la ligne, le fichier peut être encore en cours d'écriture : il est pris
   quand il ne change plus, et rien n'est créé sans approbation.
-  A file whose last line has no line break is taken once it stays unchanged, and needs approval.
-- Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés. / Ignored.
+- Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés.
 - Un fichier ou un dossier qui n'est pas pris est expliqué dans {skipped_files}.
-  {skipped_files} explains every file or folder that isn't taken.
 {formats}- Excel retire les zéros d'un matricule ou d'un numéro tapé dans un CSV : préférez le modèle .xlsx, dont
-  les colonnes sont au format Texte. Est lu ce qu'Excel affiche ; lignes et colonnes masquées : refusées.
-  Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
-  What Excel shows is what is read; hidden rows and hidden filled columns are refused.
+  les colonnes sont au format Texte. Le fichier est lu tel qu'Excel l'affiche ; lignes et colonnes masquées : refusées.
 {advice}
 Réponse : sur la page {page}
 ouvrez le dépôt, puis son rapport. Les mêmes fichiers sont dans reports/{inbox}/<numéro>-<date>/ :
 created.csv, rejected.xlsx, rejected.csv, needs_review.csv, receipt.json.
-Answer: open the drop on the page above, then its report; the folder has the same files.
 
 Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
 texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
 disent ce que le fichier contenait.
-Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here. Leave its columns
-_line to _original unchanged: they create nothing, and hold what the file contained.
 
 Colonnes / Columns (* obligatoire / required)
+"""
+_ENGLISH = """\
+
+In English
+==========
+
+Drop a .csv or .xlsx file here. It is taken one or two minutes after the copy ends.
+
+- {csv} and {xlsx} are templates with all columns and an example. Remove the example and
+  the columns you don't need; save under a name that doesn't begin with "_".
+- One row for each person, headers on the first filled line, in any order. Case, accents and spaces
+  of headers don't matter.
+- No title, no merged cells, no row of totals, no password.
+- A CSV whose last line has no line break is taken once it stays unchanged, and needs approval.
+- {skipped_files} explains every file or folder that isn't taken.
+{formats}- Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
+  What Excel shows is what is read; hidden rows and hidden filled columns are refused.
+{advice}
+Answer: open {page}
+then the drop and its report; reports/{inbox}/ has the same files.
+
+Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here. Leave its columns
+_line to _original unchanged: they create nothing, and hold what the file contained.
 """
 
 
@@ -139,29 +153,33 @@ def _example(field: Field, declared: DeclaredFormat) -> str:
 
 
 def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: str) -> bytes:
-    """Return the inbox's instructions, for Notepad: UTF-8 with its mark, CRLF."""
-    head = _INTRODUCTION.format(
-        title=resource.title,
-        underline="=" * len(resource.title),
-        inbox=resource.inbox,
-        page=page,
-        csv=csv_name(resource),
-        xlsx=xlsx_name(resource),
-        formats=_formats(declared),
-        skipped_files=skipped_files.NAME,
-        advice=resource.advice,
+    """Return the inbox's instructions, first in French, for Notepad: UTF-8 with its mark, CRLF."""
+    french, english = (
+        text.format(
+            title=resource.title,
+            underline="=" * len(resource.title),
+            inbox=resource.inbox,
+            page=page,
+            csv=csv_name(resource),
+            xlsx=xlsx_name(resource),
+            formats=_formats(declared, language),
+            skipped_files=skipped_files.NAME,
+            advice=resource.advice[language],
+        )
+        for language, text in enumerate((_FRENCH, _ENGLISH))
     )
-    text = head + "".join(_lines(resource, declared))
+    text = french + "".join(_lines(resource, declared)) + english
     return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
 
 
-def _formats(declared: DeclaredFormat) -> str:
-    """Return how dates and numbers are to be written."""
-    order = declared.date_order
-    written = f"{dates.WRITTEN[order]} ({_DATES[order].replace(', ', ' ou / or ')})"
-    text = _DECLARED.format(what="Dates", written=written)
+def _formats(declared: DeclaredFormat, language: int) -> str:
+    """Return how dates and numbers are to be written; `language`: 0 for French, 1 for English."""
+    order, line = declared.date_order, _DECLARED[language]
+    examples = _DATES[order].replace(", ", (" ou ", " or ")[language])
+    text = line.format(what="Dates", written=f"{dates.WRITTEN[order]} ({examples})")
     if (mark := declared.decimal_mark) is not None:
-        text += _DECLARED.format(what="Nombres / Numbers", written=numbers.WRITTEN[mark])
+        what = ("Nombres", "Numbers")[language]
+        text += line.format(what=what, written=numbers.WRITTEN[mark])
     return text
 
 

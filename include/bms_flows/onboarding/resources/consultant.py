@@ -16,12 +16,16 @@ SKILLS = 12
 LANGUAGES = 6
 """Numbers of array columns; the interface has no limit."""
 
-ADVICE = """\
+ADVICE = (
+    """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
   Même nom et même année de naissance : une personne décide. Il faut au moins l'un des trois.
-  A record matches by e-mail address, then mobile phone, if the name is equal; if only name and year
+""",
+    """\
+- A record matches by e-mail address, then mobile phone, if the name is equal; if only name and year
   of birth are equal, a reviewer decides. One of the three is required.
-"""
+""",
+)
 
 
 def consultant(region: str = "FR") -> Resource:

@@ -14,16 +14,21 @@ from bms_flows.onboarding.resources.addresses import email_address, mobile_numbe
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
-ADVICE = """\
+ADVICE = (
+    """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
   Même nom et même société : une personne décide. Il faut au moins l'un des trois.
-  A record matches by e-mail address, then mobile phone, if the name is equal; if only name and
-  company are equal, a reviewer decides. One of the three is required.
 - Deux lignes de même adresse sont la même personne : une boîte partagée (contact@…) ne se donne
-  qu'une fois. Two rows with the same address are the same person: use a shared mailbox only once.
+  qu'une fois.
 - Une fiche existante n'est jamais modifiée : les écarts sont dans differences.csv.
-  Existing records are never changed; differences are listed in differences.csv.
-"""
+""",
+    """\
+- A record matches by e-mail address, then mobile phone, if the name is equal; if only name and
+  company are equal, a reviewer decides. One of the three is required.
+- Two rows with the same address are the same person: use a shared mailbox only once.
+- Existing records are never changed; differences are listed in differences.csv.
+""",
+)
 
 
 def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:

@@ -51,7 +51,7 @@ class Resource:
     The first filled field of `label_fields` identifies a row to HR users. `arrays` maps the arrays
     of the body to the key of their objects. `region` is the country of phone numbers without a
     prefix. `always_compared`: compare a row with its record at every drop of the row. `advice` is
-    part of the inbox's instructions.
+    part of the inbox's instructions, in French and English.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Resource:
     arrays: Mapping[str, str] = field(default_factory=dict)
     region: str = "FR"
     always_compared: bool = False
-    advice: str = ""
+    advice: tuple[str, str] = ("", "")
 
     def row_label(self, values: Mapping[str, Any]) -> str:
         """Return the value that identifies a row to HR users."""

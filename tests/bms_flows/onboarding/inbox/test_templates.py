@@ -1,6 +1,7 @@
 """Templates of an inbox: users can fill them in and drop them."""
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -73,15 +74,15 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
 @pytest.mark.parametrize(
     ("declared", "told", "untold"),
     [
-        (DeclaredFormat(), ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "(2850,50)"], ["1234,5"]),
+        (DeclaredFormat(), ["jj/mm/aaaa (31/12/2026 ou 2026-12-31)", "(2850,50)"], ["1234,5"]),
         (
             DeclaredFormat("dmy", ","),
-            ["jj/mm/aaaa (31/12/2026 ou / or 2026-12-31)", "1234,5"],
+            ["jj/mm/aaaa (31/12/2026 ou 2026-12-31)", "1234,5"],
             ["2850.50"],
         ),
         (
             DeclaredFormat("mdy", "."),
-            ["mm/jj/aaaa (12/31/2026 ou", "1234.5", "(2850.50)"],
+            ["mm/jj/aaaa (12/31/2026 ou 2026-12-31)", "1234.5", "(2850.50)"],
             ["31/12/2026"],
         ),
         (DeclaredFormat("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
@@ -99,6 +100,15 @@ def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
     text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
     assert f"Réponse : sur la page {PAGE}\r\n" in text
     assert "reports/employees/<numéro>-<date>/" in text
+
+
+@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+def test_the_instructions_are_in_french_first_and_then_in_english(resource: Resource) -> None:
+    text = templates.read_me(resource, page=PAGE).decode("utf-8-sig")
+    french, english = text.split("In English\r\n")
+    assert not re.search(r"\b(the|is|are|Drop|rows?)\b", french)
+    assert not re.search(r"\b(les|est|une|Déposez)\b", english)
+    assert all(each.replace("\n", "\r\n") in text for each in resource.advice)
 
 
 def test_a_group_can_drop_files_and_everyone_can_read_the_instructions(tmp_path: Path) -> None:
