@@ -25,7 +25,8 @@ def supersede(
     `where` is an SQL condition of the rows, named `t`; `given` binds its `%(name)s` parameters.
     `changes` are SQL assignments; they may use a table `joined` by the key, named `s`. The rows are
     locked first, so the stored version is the one that the change replaces, also if another
-    transaction changed the row meanwhile.
+    transaction changed the row meanwhile. A version never ends before it was observed: a later
+    time than `observed_at` stays.
     """
     key = [f'"{column.name}"' for column in table.primary_key]
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
@@ -36,10 +37,10 @@ def supersede(
             select t.* from {table} t {join} where {where} for update of t
         ), stored as (
             insert into {superseded(table)} ({columns}, _superseded_at)
-            select {columns}, %(observed_at)s from earlier
+            select {columns}, greatest(%(observed_at)s, _changed_at) from earlier
         )
-        update {table} t set {changes}, _version = t._version + 1, _changed_at = %(observed_at)s,
-            _step_run_id = %(step_run_id)s
+        update {table} t set {changes}, _version = t._version + 1,
+            _changed_at = greatest(%(observed_at)s, t._changed_at), _step_run_id = %(step_run_id)s
         from earlier e {join} where {" and ".join(f"t.{name} = e.{name}" for name in key)}
         """.encode(),  # noqa: S608 - our own names
         {**(given or {}), "observed_at": observed_at, "step_run_id": step_run_id},

@@ -159,7 +159,8 @@ def merge(
     """Merge the staging table into `table`; a changed row's earlier version becomes superseded.
 
     A row is written if the row is new, has another hash, or was marked as missing.
-    A change of columns outside the hash alone does not write a row.
+    A change of columns outside the hash alone does not write a row. A row that another load changed
+    as of a time after `observed_at` counts as unchanged, unless it is missing: a listed row exists.
     """
     staging = f"pg_temp.{staging_name(table)}"
     with driver(connection).cursor() as cursor:
@@ -226,7 +227,9 @@ def _update_changed(
     # Autovacuum never analyzes temporary tables; without statistics a large update is slow.
     # Analyzing all columns would take longer than writing them.
     cursor.execute(f"analyze {staging} ({', '.join(map(_quoted, key))})".encode())
-    where = "t._row_hash is distinct from s._row_hash"
+    # A time in the future was written before the database's clock went back; it is not newer.
+    newer = "t._changed_at > %(observed_at)s and t._changed_at <= clock_timestamp()"
+    where = f"(t._row_hash is distinct from s._row_hash and not ({newer}))"
     changes = [f"{_quoted(n)} = s.{_quoted(n)}" for n in _carried(table) if n not in key]
     if "_missing_since" in table.columns:
         where += " or t._missing_since is not null"

@@ -139,7 +139,7 @@ def _mark_days(
             .where(
                 invoice.id_entity == unit.id_entity,
                 invoice["_day"].between(read[0][0], read[-1][0]),
-                invoice["_changed_at"] == at,
+                invoice["_changed_at"] >= at,
                 invoice["_step_run_id"] == step_run_id,
             )
             .distinct()

@@ -52,7 +52,7 @@ def days_without(
     """
     statement = f"""
         select distinct _day from {table} where {where} and "{name}" is null
-            and _step_run_id = %(step_run_id)s and _changed_at = %(at)s
+            and _step_run_id = %(step_run_id)s and _changed_at >= %(at)s
     """
     bound = {**given, "step_run_id": step_run_id, "at": observed_at}
     with loads.driver(connection).cursor() as cursor:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -57,6 +57,8 @@ class ListedInvoices:
     lost: set[int] = field(default_factory=set)
     """Identifiers that responses lack."""
     asked: list[Window] = field(default_factory=list)
+    meanwhile: Callable[[], object] | None = None
+    """Called once, between the making of the next response and its sending."""
     url: str = ""
 
     def listed(self, window: Window) -> list[Row]:
@@ -79,7 +81,11 @@ class ListedInvoices:
         days = (date.fromisoformat(request.query[name]) for name in ("start_date", "end_date"))
         window = Window(*days)
         self.asked.append(window)
-        return web.Response(text=json.dumps(self.listed(window)), content_type="application/json")
+        response = json.dumps(self.listed(window))
+        if (meanwhile := self.meanwhile) is not None:
+            self.meanwhile = None
+            await asyncio.to_thread(meanwhile)
+        return web.Response(text=response, content_type="application/json")
 
 
 @contextmanager

@@ -126,6 +126,24 @@ class Nights(RuleBasedStateMachine):
     def read(self, first: int, days: int) -> None:
         self.company.held(FIRST + first * DAY, min(LAST, FIRST + (first + days) * DAY))
 
+    @rule(day=OFFSETS, choice=CHOICE)
+    def read_while_an_invoice_moves_to_a_day_of_another_load(self, day: int, choice: int) -> None:
+        """The other load begins later, and commits first."""
+        other = (day + 1) % 14
+
+        def meanwhile() -> None:
+            self.date_anew(choice, other)
+            self.company.held(FIRST + other * DAY)
+
+        self.service.meanwhile = meanwhile
+        self.read(day, 0)
+
+    @invariant()
+    def no_version_ends_before_it_was_observed(self) -> None:
+        query = "select 1 from bms.client_invoice_version where _superseded_at < _observed_at"
+        with self.company.warehouse.connect() as connection:
+            assert connection.execute(text(query)).first() is None
+
     @rule(first=OFFSETS, days=st.integers(0, 13), choice=CHOICE)
     def read_with_losses(self, first: int, days: int, choice: int) -> None:
         keys = sorted({row["id_invoice"] for row in self.service.rows})

@@ -166,3 +166,46 @@ def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
         Window(today - 155 * DAY, today - 36 * DAY),
         Window(today, today + MOVED_REACH),
     ]
+
+
+def test_a_load_leaves_the_newer_state_of_an_invoice_that_another_load_found_on_its_new_day(
+    march: Company, warehouse: Engine
+) -> None:
+    """The first load reads the old day, and commits after the second load, which reads the new day."""
+    redate(march, 1001, date(2026, 3, 10), invoice_subject="edited")
+
+    def second_load() -> None:
+        redate(march, 1001, date(2026, 3, 20), invoice_subject="moved")
+        assert march.read(date(2026, 3, 20))["changed"] == 1
+
+    march.service.meanwhile = second_load
+    manifest = march.read(date(2026, 3, 10))
+    assert (manifest["changed"], manifest["missing"], manifest["unchanged"]) == (0, 0, 3)
+    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    assert never_negative(warehouse)
+    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
+    assert made.before == made.after
+
+
+def test_a_listed_invoice_that_another_load_marked_as_missing_meanwhile_is_current_again(
+    march: Company, warehouse: Engine
+) -> None:
+    """The other load began later; a listed invoice exists, in whichever order the loads commit."""
+    redate(march, 1001, date(2026, 3, 20), invoice_subject="moved")
+
+    def second_load() -> None:
+        march.service.lost = {1001}
+        assert march.read(date(2026, 3, 10))["missing"] == 1
+        march.service.lost = set()
+
+    march.service.meanwhile = second_load
+    assert march.read(date(2026, 3, 20))["changed"] == 1
+    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 3)
+    assert never_negative(warehouse)
+
+
+def never_negative(warehouse: Engine) -> bool:
+    """Return whether each version was superseded after it was observed."""
+    query = "select count(*) from bms.client_invoice_version where _superseded_at < _observed_at"
+    with warehouse.connect() as connection:
+        return connection.scalar(text(query)) == 0
