@@ -2,10 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, delete, select, text
 
 from bms_warehouse import loads
@@ -15,6 +17,7 @@ from bms_warehouse.tables import client_invoice as table
 from bms_warehouse.tables import client_invoice_version as versions
 from bms_warehouse.tables import superseded
 
+WIDE = Context(prec=60)
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -118,6 +121,36 @@ def test_an_amount_is_stored_without_padding(warehouse: Engine, amount: str) -> 
     with warehouse.connect() as connection:
         stored_text = text("select total_due::text from bms.client_invoice order by id_invoice")
         assert connection.scalars(stored_text).all() == [amount, None]
+
+
+AMOUNTS = st.one_of(
+    st.none(),
+    st.integers(-(10**28), 10**28).map(lambda cents: Decimal(cents).scaleb(-2, WIDE)),
+    st.decimals(-(10**20), 10**20, places=9),
+)
+
+
+@given(st.lists(AMOUNTS, min_size=1, max_size=6), st.sampled_from([0, 1, 2, 4, 9]))
+def test_the_text_of_an_amount_is_exact_and_the_shortest(
+    amounts: list[Decimal | None], scale: int
+) -> None:
+    def fits(amount: Decimal | None) -> bool:
+        return amount is None or amount.quantize(Decimal(1).scaleb(-scale), context=WIDE) == amount
+
+    amounts = [amount if fits(amount) else Decimal(7) for amount in amounts]
+    table = pa.table({"n": range(len(amounts)), "a": pa.array(amounts, pa.decimal128(38, scale))})
+    written = loads.copy_buffer(table).csv.decode().splitlines()
+    texts = [line.partition(",")[2].strip('"') for line in written]
+    shortest = ["" if a is None else f"{a.normalize(WIDE):f}" if a else "0" for a in amounts]
+    assert texts == shortest
+
+
+@given(st.lists(st.one_of(st.none(), st.binary(max_size=5))), st.integers(0, 3))
+def test_bytes_are_written_in_hexadecimal(values: list[bytes | None], first: int) -> None:
+    table = pa.table({"n": range(len(values)), "b": pa.array(values, pa.binary())}).slice(first)
+    written = loads.copy_buffer(table).csv.decode().splitlines()
+    texts = [line.partition(",")[2].strip('"') for line in written]
+    assert texts == ["" if v is None else "\\x" + v.hex() for v in values[first:]]
 
 
 def test_columns_are_stored_with_their_types(warehouse: Engine) -> None:
