@@ -93,14 +93,15 @@ def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Tabl
         raise ReadError("bad_kind")
     if content.startswith(WORKBOOK):
         return _of_workbook(Book(content, limits), resource, limits)
-    return _of_csv(content, resource, limits)
+    return _of_csv(content, name, resource, limits)
 
 
-def _of_csv(content: bytes, resource: Resource, limits: Limits) -> Table:
+def _of_csv(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
     try:
         text, encoding = decode(content)
     except BadEncoding:
-        raise ReadError("bad_encoding") from None
+        workbook = name.casefold().endswith((".xlsx", ".xlsm"))
+        raise ReadError("bad_kind" if workbook else "bad_encoding") from None
     delimiter, declaration = tokens.declared(text)
     delimiter = delimiter or _delimiter(text, resource)
     records: list[tuple[int, Sequence[Cell]]] = []

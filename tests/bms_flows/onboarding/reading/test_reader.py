@@ -394,3 +394,9 @@ def test_every_fault_has_its_texts() -> None:
         assert all(texts), code
         # A reject file is in the drop's encoding, the narrowest of them included.
         assert all(text.encode("cp1252") for text in texts), code
+
+
+def test_a_pdf_named_as_a_workbook_is_refused_as_a_kind_of_file() -> None:
+    content = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n<<\x00\x81\x8d>>\n%%EOF\n"
+    for name, code in (("a.xlsx", "bad_kind"), ("a.csv", "bad_encoding")):
+        assert [fault.code for fault in read(content, name, EMPLOYEE).faults] == [code]
