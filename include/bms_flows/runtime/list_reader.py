@@ -40,6 +40,8 @@ class Pass:
     keys: set[Key] = field(default_factory=set)
     rows: int = 0
     calls: int = 0
+    once: int = 0
+    """Calls of the pass alone, without those of a gap search after it."""
     size: int = 0
     """Rows of a full page: the requested size, or less if the service returns less."""
     totals: set[int] = field(default_factory=set)
@@ -173,6 +175,7 @@ class ListReader:
             this.totals.add(page.total_pages)
         if len(self.passes) == 1:
             self.full_page = this.size
+        this.once = this.calls
         LOG.info(
             "%s, pass %d: %d pages of %d, %d rows with %d ids; %.1f s",
             *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
@@ -221,7 +224,7 @@ class ListReader:
         Rows added or removed before a gap have shifted it. So the search tries the gap's position,
         half a page before it, half a page behind it, and so on.
         """
-        size, once = self.full_page, max(each.calls for each in self.passes[:2])
+        size, once = self.full_page, max(each.once for each in self.passes[:2])
         gap, tries = -1, 0
         while not self.coverage.complete and not self.coverage.disordered:
             if self.calls - self.abandoned >= self._budget(size, once):
