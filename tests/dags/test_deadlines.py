@@ -99,6 +99,15 @@ def test_each_loaded_table_has_an_asset_before_the_first_run(dags: dict[str, Any
     assert found.keys() == LOADED_BY.keys()
 
 
+def test_each_task_that_loads_a_table_records_what_its_event_reported(dags: dict[str, Any]) -> None:
+    """Without this record, each event would report all earlier changes again."""
+    loading = [task for dag in dags.values() for task in dag.tasks if task.outlets]
+    assert len(loading) == len(assets.BY_TABLE)
+    for task in loading:
+        given = task.on_success_callback  # one callback or a list
+        assert policy.event_recorded in (given if isinstance(given, list) else [given])
+
+
 def test_the_documentation_of_a_dag_lists_what_a_run_does(dags: dict[str, Any]) -> None:
     listed = {name for name, dag in dags.items() if "**A run**" in dag.doc_md}
     assert listed == WITH_TARGET | {WATCHDOG}
