@@ -1,6 +1,6 @@
 """A quarantined row leaves once every day that it may belong to was read again."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from itertools import permutations
 
 import pytest
@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.days import today
 
 MONDAY = date(2026, 3, 2)
 WEEK = Window(MONDAY, MONDAY + 6 * DAY)
@@ -23,7 +24,7 @@ def quarantined(warehouse: Engine) -> list[tuple[str, date, date]]:
 def undated(company: Company, warehouse: Engine) -> Company:
     """A row whose day can't be read, among the invoices of a week."""
     company.service.rows = [invoice(n, day) for n, day in enumerate(WEEK)]
-    odd = invoice(99, None, invoice_date="0000-00-00")
+    odd = invoice(99, None, invoice_date="2026-02-30")
     listed = company.service.listed
     company.service.listed = lambda window: [  # type: ignore[method-assign]  # lists a row that no day has
         *listed(window),
@@ -64,12 +65,12 @@ def test_its_window_may_be_read_by_several_runs(
 
 def test_a_row_of_today_stays_until_today_is_over(company: Company, warehouse: Engine) -> None:
     """Today can't be read completely."""
-    today = datetime.now(UTC).date()
-    company.service.rows = [invoice(1, today, invoice_subject="a\0b")]
-    company.read(today, today + timedelta(days=2))
+    day = today()
+    company.service.rows = [invoice(1, day, invoice_subject="a\0b")]
+    company.read(day, day + 2 * DAY)
     company.service.rows = []
-    company.read(today, today + timedelta(days=2))
-    assert quarantined(warehouse) == [("1", today, today)]
+    company.read(day, day + 2 * DAY)
+    assert quarantined(warehouse) == [("1", day, day)]
 
 
 def test_a_row_of_a_held_day_stays_until_that_is_published_or_read_well(

@@ -1,6 +1,6 @@
 """Re-dated invoices: never replaced by an older state, never marked as missing."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from bms_flows.rebuild import rebuild
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.days import today
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
 
@@ -64,13 +65,13 @@ def test_an_invoice_dated_today_or_later_is_found(
     company: Company, warehouse: Engine, ahead: int
 ) -> None:
     """A draft of last month is issued today: no run has read today before tomorrow."""
-    today = datetime.now(UTC).date()
-    old = today - timedelta(days=90)
+    day = today() + ahead * DAY
+    old = today() - 90 * DAY
     company.service.rows = [invoice(n, old) for n in range(3)]
     company.read(old)
-    redate(company, 1, today + ahead * DAY)
+    redate(company, 1, day)
     assert company.read(old)["missing"] == 0
-    assert state(warehouse, 1)[:3] == (today + ahead * DAY, None, False)
+    assert state(warehouse, 1)[:3] == (day, None, False)
 
 
 def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(

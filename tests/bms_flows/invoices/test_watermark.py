@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import Engine, select, text
@@ -13,12 +12,9 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
+from tests.support.days import today
 
 Extract = Callable[..., dict[str, Any]]
-
-
-def today(zone: str = "Europe/Paris") -> date:
-    return datetime.now(ZoneInfo(zone)).date()
 
 
 def read_days(warehouse: Engine) -> list[date]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,7 @@ from bms_warehouse.locks import Busy
 from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
+from tests.support.days import today
 
 TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
 
@@ -141,7 +142,7 @@ def newcomers(first: int, rows: int) -> bytes:
 
 async def asked(run: Run, warehouse: Engine, **settings: Any) -> Proposal:
     async with onboarding(run, warehouse, **settings) as (place, sheet):
-        return await proposal.plan_drop(place, run.drop_id, sheet, datetime.now(UTC).date())
+        return await proposal.plan_drop(place, run.drop_id, sheet, today())
 
 
 async def test_many_small_files_need_approval_as_one_large_file_does(
@@ -173,8 +174,7 @@ async def test_rows_created_without_approval_yesterday_do_not_count(
 async def test_a_dry_run_uses_no_quota(warehouse: Engine, drop: Drop) -> None:
     run = drop(newcomers(900000, 20))
     async with onboarding(run, warehouse, approval=20) as (place, sheet):
-        day = datetime.now(UTC).date()
-        await proposal.plan_drop(place, run.drop_id, sheet, day, dry_run=True)
+        await proposal.plan_drop(place, run.drop_id, sheet, today(), dry_run=True)
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 
