@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TextIO
 
 DEFAULT_DURATIONS: Mapping[str, float] = {
-    "first start": 20,
-    "start": 12,
-    "scenarios": 28,
+    "first start": 12,
+    "start": 8,
+    "scenarios": 20,
     "stop": 2,
 }
 """Seconds of each phase on an idle machine with two cores; measurements of this machine replace them."""

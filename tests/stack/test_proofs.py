@@ -92,7 +92,7 @@ def test_a_contact_that_is_missing_in_the_warehouse_is_detected(
         proofs.moved_contacts(demo)
     insert(demo, "contact", [{"id": ids[0], "deleted": False}])
     assert proofs.moved_contacts(demo)[1] == (
-        f"1 injected: all {len(ids)} contacts are in the warehouse"
+        f"1 injected: all {len(ids)} undeleted contacts are in the warehouse"
     )
 
 
