@@ -76,6 +76,20 @@ def test_an_employee_whose_creation_response_is_incomplete_is_created_once(
     assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
 
 
+def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Drop) -> None:
+    """No operation corrects the address of an existing employee."""
+    head = "id_entity;payroll_number;last_name;first_name;start_date;business_email;personal_email"
+    rows = (
+        "1;900001;Lefèvre;Aurélie;2026-05-01;aurelie.lefevre@entreprise;",
+        "1;900002;Martin;Paul;2026-05-01;;paul at domicile.example",
+        "1;900003;Girard;Zoé;2026-05-01;zoe@entreprise.example;zoe@domicile.example",
+    )
+    outcomes = run(drop("\n".join([head, *rows, ""]).encode()))
+    assert [outcome.state for outcome in outcomes] == ["rejected", "rejected", "created"]
+    found = [(fault.code, fault.field) for each in outcomes for fault in each.faults]
+    assert found == [("bad_email", "business_email"), ("bad_email", "personal_email")]
+
+
 def test_a_guid_in_capitals_in_the_creation_response_is_the_same_record(
     sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:

@@ -145,7 +145,14 @@ EMPLOYEE = Resource(
         _sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
         _sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
         _sent("country", "text", "Pays", example="FR"),
-        _sent("personal_email", "text", "E-mail personnel", "Courriel personnel", "Mail personnel"),
+        _sent(
+            "personal_email",
+            "text",
+            "E-mail personnel",
+            "Courriel personnel",
+            "Mail personnel",
+            holds="email",
+        ),
         _sent(
             "personal_mobile_phone",
             "text",
@@ -162,6 +169,7 @@ EMPLOYEE = Resource(
             "Mail professionnel",
             "E-mail",
             example="aurelie.lefevre@entreprise.example",
+            holds="email",
         ),
         _sent("business_mobile_phone", "text", "Mobile professionnel", "Portable professionnel"),
         _sent(
