@@ -88,6 +88,8 @@ def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Dr
     assert [outcome.state for outcome in outcomes] == ["rejected", "rejected", "created"]
     found = [(fault.code, fault.field) for each in outcomes for fault in each.faults]
     assert found == [("bad_email", "business_email"), ("bad_email", "personal_email")]
+    created = sandbox.truth()["created"]["employees"]
+    assert [row["payroll_number"] for row in created] == ["900003"]
 
 
 def test_a_guid_in_capitals_in_the_creation_response_is_the_same_record(
