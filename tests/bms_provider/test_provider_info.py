@@ -53,6 +53,7 @@ def discovered() -> dict[str, Any]:
         "manager.initialize_providers_asset_uri_resources()\n"
         "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
         "print(json.dumps({'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
+        "    'version': manager.providers['bms-airflow'].version,\n"
         "    'links': links, 'registered': 'x-bms' in manager.asset_uri_handlers}))\n"
     )
     found: dict[str, Any] = json.loads(last_line(code))
@@ -148,3 +149,11 @@ def test_airflow_finds_the_example_dags_of_the_distribution(tmp_path: Path) -> N
     name, path = last_line(code, environment=environment).split()
     assert name == "bms-airflow-example-dags"
     assert Path(path).samefile(Path(bms_provider.__file__).parent / "example_dags")
+
+
+def test_airflow_and_the_package_show_the_version_of_the_distribution(
+    discovered: dict[str, Any],
+) -> None:
+    version = importlib.metadata.version("bms-airflow")
+    assert discovered["version"] == bms_provider.__version__ == version
+    assert not hasattr(bms_provider, "version")
