@@ -22,6 +22,7 @@ from bms_flows.onboarding.inbox import (
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inbox.settings import InboxSettings
+from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat, Sheet
 from bms_flows.onboarding.reporting import report
@@ -74,9 +75,10 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
 
 def provide(flow: FlowContext, name: str) -> UPath:
     """Create an inbox with its templates if needed; return the folder."""
-    folder = _folder(flow, name)
+    folder, resource = _folder(flow, name), REMOTES[name].resource
     page = Links.of(flow.settings).drops(CREATED_BY[name].dag_id)
-    templates.provide(folder, REMOTES[name].resource, declared(name), page=page)
+    described = replace(resource, required=rules.read(resource).required)
+    templates.provide(folder, described, declared(name), page=page)
     return folder
 
 

@@ -35,6 +35,19 @@ def test_a_check_creates_the_inboxes(data_root: Path) -> None:
         assert {f"inbox/{inbox}/_LISEZMOI.txt", f"inbox/{inbox}/_modele_{inbox}.xlsx"} <= made
 
 
+def test_the_template_marks_what_the_rules_require(
+    data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rules.toml").write_text('[contact]\nrequired = ["email"]\n')
+    monkeypatch.setenv("BMS_RULES", str(tmp_path / "rules.toml"))
+    watchdog.check()
+    folder = data_root / "inbox" / "contacts"
+    [header, _] = (folder / "_modele_contacts.csv").read_text("utf-8-sig").splitlines()
+    assert [each for each in header.split(";") if "*" in each] == ["E-mail *"]
+    lines = (folder / "_LISEZMOI.txt").read_text("utf-8-sig").splitlines()
+    assert next(line for line in lines if line.startswith("* ")).startswith("* E-mail [email]")
+
+
 def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> None:
     seen = FoundFile("a.csv", 1, "1")
     unfinished.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})

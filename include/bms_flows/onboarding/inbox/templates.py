@@ -1,4 +1,7 @@
-"""Files provided in an inbox: _LISEZMOI.txt and templates with all columns and an example row."""
+"""Files provided in an inbox: _LISEZMOI.txt and templates with all columns and an example row.
+
+A star marks a required column: reading a header ignores punctuation, so a filled-in template is read.
+"""
 
 from collections.abc import Iterator
 
@@ -40,8 +43,9 @@ _FRENCH = """\
 
 Déposez ici un fichier .csv ou .xlsx. Il est pris en charge une à deux minutes après la fin de la copie.
 
-- Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Effacez l'exemple, et les
-  colonnes dont vous n'avez pas besoin ; enregistrez sous un nom sans "_" au début.
+- Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Une étoile (*)
+  marque une colonne obligatoire. Effacez l'exemple, et les colonnes dont vous n'avez pas besoin ;
+  enregistrez sous un nom sans "_" au début.
 - Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
   Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique convient toujours.
 - Pas de titre, de cellules fusionnées, de ligne de total ni de mot de passe.
@@ -70,8 +74,9 @@ In English
 
 Drop a .csv or .xlsx file here. It is taken one or two minutes after the copy ends.
 
-- {csv} and {xlsx} are templates with all columns and an example. Remove the example and
-  the columns you don't need; save under a name that doesn't begin with "_".
+- {csv} and {xlsx} are templates with all columns and an example. A star (*) marks
+  a required column. Remove the example and the columns you don't need; save under a name that doesn't
+  begin with "_".
 - One row for each person, headers on the first filled line, in any order. Case, accents and spaces
   of headers don't matter.
 - No title, no merged cells, no row of totals, no password.
@@ -141,7 +146,8 @@ def xlsx_template(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> 
 def _rows(resource: Resource, declared: DeclaredFormat) -> list[list[str]]:
     """Return the header and the example row, written as the inbox declares."""
     fields = resource.fields
-    return [[each.label for each in fields], [_example(each, declared) for each in fields]]
+    headers = [f"{field.label}{' *' * (field.name in resource.required)}" for field in fields]
+    return [headers, [_example(each, declared) for each in fields]]
 
 
 def _example(field: Field, declared: DeclaredFormat) -> str:

@@ -10,10 +10,12 @@ import openpyxl
 import pytest
 from upath import UPath
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.inbox import templates
 from bms_flows.onboarding.inbox.discovery import list_files
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import DeclaredFormat
+from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
@@ -52,6 +54,30 @@ def test_the_example_is_written_as_the_inbox_declares(
     ):
         found = read(content, name, resource, declared)
         assert [fault.code for fault in found.faults] == ["example_row"]
+
+
+@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+def test_a_star_marks_the_required_columns_and_the_filled_in_template_is_read(
+    resource: Resource, tmp_path: Path
+) -> None:
+    """In the workbook as saved by another program, and in the CSV; the reject file has the same headers."""
+    (tmp_path / "a.xlsx").write_bytes(templates.xlsx_template(resource))
+    book: Any = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    values = ["2" if field.kind == "integer" else field.example for field in resource.fields]
+    book.active.append([each or None for each in values])
+    book.save(tmp_path / "a.xlsx")
+    line = ";".join(f'"{each}"' for each in values)
+    (tmp_path / "a.csv").write_bytes(templates.csv_template(resource) + f"{line}\r\n".encode())
+    for name in ("a.xlsx", "a.csv"):
+        content = (tmp_path / name).read_bytes()
+        sheet = read(content, name, resource)
+        found = zip(sheet.form.headers, sheet.form.columns, strict=True)
+        assert {field for header, field in found if header.endswith(" *")} == set(resource.required)
+        assert [(fault.code, fault.line) for fault in sheet.faults] == [("example_row", 2)]
+        assert set(resource.required) <= set(sheet.rows[1].values)
+        rejects = reject_files(content, sheet.form, {3: [Fault("not_approved", 3)]})
+        for ending, reject in rejects.items():
+            assert read(reject, f"a{ending}", resource).rows[0].values == sheet.rows[1].values
 
 
 def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: Path) -> None:
