@@ -213,7 +213,10 @@ def _write_report(
             others[differences.FILE] = differences.save_differences(
                 connection, drop.id, found.outcomes, found.compared
             )
-        report.write(folder, head(original), sheet, found.outcomes, found.receipt, others)
+        language = InboxSettings.from_environment().language_of(dispatch.folder_name(run.resource))
+        report.write(
+            folder, head(original), sheet, found.outcomes, found.receipt, others, language=language
+        )
         ending: claim.Ending = "applied" if found.applied and finished else "not_applied"
         closing.finish(connection, drop, ending, report=name, counts=ended)
         step_log.finish(

@@ -14,6 +14,10 @@ MAX_MAPPED_TASKS: Final = 1024
 """Airflow's default limit of mapped tasks (`[core] max_map_length`); a longer list fails the mapping task."""
 
 
+Language = Literal["EN", "FR"]
+"""Language of code names, and of texts to HR users and approvers."""
+
+
 class InvalidSetting(ValueError):
     """A setting is invalid; the text names the variable, its value and the allowed values."""
 
@@ -29,7 +33,7 @@ class FlowSettings:
 
     time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("Europe/Paris"))
     """Time zone of the company's days."""
-    language: Literal["EN", "FR"] = "FR"
+    language: Language = "FR"
     """Language of the code names in the rows; `bms.code_name` stores both languages."""
     window_days: int = 7
     """Days per invoice request; bounds the size of a response."""

@@ -128,7 +128,7 @@ def test_a_manager_listed_without_a_number_rejects_the_row(sandbox: Sandbox, dro
     assert [(each.code, each.field) for each in outcome.faults] == [
         ("manager_without_number", "manager_payroll_number")
     ]
-    assert "id_manager" in outcome.faults[0].hint
+    assert "id_manager" in outcome.faults[0].hint("EN")
     assert not made(sandbox)
 
 

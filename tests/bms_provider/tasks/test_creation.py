@@ -1,5 +1,6 @@
 """The tasks of an onboarding, one after the other: their records in the step log, and their errors."""
 
+import csv
 import json
 import os
 import unicodedata
@@ -330,6 +331,28 @@ def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
         .splitlines()
     )
     assert told.startswith('3;;"Un guillemet')
+
+
+@pytest.mark.parametrize(
+    ("language", "hint"),
+    [("FR", "Corriger et déposer à nouveau."), ("EN", "Correct and drop again.")],
+)
+def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
+    language: str,
+    hint: str,
+    warehouse: Engine,
+    data_root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BMS_INBOX_LANGUAGES", f'{{"employees": "{language}"}}')
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / "mai.csv").write_text(f"{HEADER}810002;;Léa;1;2027-01-04\r\n")
+    with run(path="mai.csv"):
+        carry_through(creation.plan("employee"))
+    report = data_root / drop_row(warehouse).report / "rejected.csv"
+    [row] = csv.DictReader(report.read_text().splitlines(), delimiter=";")
+    assert row["_hint"] == hint
 
 
 @pytest.mark.usefixtures("warehouse")

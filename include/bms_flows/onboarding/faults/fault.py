@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bms_flows.onboarding.faults.files import READING_FAULTS, FaultText
 from bms_flows.onboarding.faults.rows import CREATION_FAULTS
+from bms_flows.runtime.settings import Language
 
 TEXTS: Final[Mapping[str, FaultText]] = {**READING_FAULTS, **CREATION_FAULTS}
 
@@ -40,10 +41,11 @@ class Fault:
         """The reason in English."""
         return TEXTS[self.code].english.format_map(self.details)
 
-    @property
-    def hint(self) -> str:
-        """What to do, in both languages."""
-        return TEXTS[self.code].hint.format_map(self.details)
+    def hint(self, language: Language) -> str:
+        """Return what to do."""
+        text = TEXTS[self.code]
+        hint = text.hint_french if language == "FR" else text.hint_english
+        return hint.format_map(self.details)
 
 
 def fault_to_json(fault: Fault) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from bms_flows.runtime.reasons import Reason
 
 @dataclass(frozen=True)
 class FaultText:
-    """What a fault means, in French and English, and what the HR user does about it, in both languages."""
+    """What a fault means and what the HR user does about it, in French and English."""
 
     french: str
     english: str
-    hint: str
+    hint_french: str
+    hint_english: str
 
 
 READING_FAULTS = {
@@ -19,209 +20,244 @@ READING_FAULTS = {
     "bad_kind": FaultText(
         "Ce type de fichier n'est pas lu.",
         "This kind of file is not read.",
-        "Enregistrer en .csv ou .xlsx, sans mot de passe. / Save it as .csv or .xlsx, without a password.",
+        "Enregistrer en .csv ou .xlsx, sans mot de passe.",
+        "Save it as .csv or .xlsx, without a password.",
     ),
     "too_big": FaultText(
         "Le fichier dépasse la limite : {what}, {limit} au plus.",
         "The file exceeds the limit: {what}, {limit} at most.",
-        "Déposer plusieurs fichiers plus petits. / Drop several smaller files.",
+        "Déposer plusieurs fichiers plus petits.",
+        "Drop several smaller files.",
     ),
     "empty_file": FaultText(
         "Le fichier ne contient aucune ligne.",
         "The file has no row.",
-        "Partir du modèle de la boîte de dépôt. / Start from the inbox's template.",
+        "Partir du modèle de la boîte de dépôt.",
+        "Start from the inbox's template.",
     ),
     "bad_encoding": FaultText(
         "Les caractères du fichier ne sont ni UTF-8, ni UTF-16, ni Windows-1252.",
         "The file's characters are neither UTF-8, UTF-16 nor Windows-1252.",
-        'Enregistrer en "CSV UTF-8". / Save it as "CSV UTF-8".',
+        'Enregistrer en "CSV UTF-8".',
+        'Save it as "CSV UTF-8".',
     ),
     "bad_quoting": FaultText(
         'Un guillemet (") est mal placé ou jamais refermé ; la suite est illisible.',
         'A quote (") is misplaced or never closed; the rest of the file is unreadable.',
-        "Corriger la cellule, ou enregistrer depuis Excel. / Correct the cell, or save from Excel.",
+        "Corriger la cellule, ou enregistrer depuis Excel.",
+        "Correct the cell, or save from Excel.",
     ),
     "bad_workbook": FaultText(
         "Le classeur est illisible : {why}.",
         "The workbook can't be read: {why}.",
-        "L'ouvrir et l'enregistrer à nouveau en .xlsx. / Open it and save it again as .xlsx.",
+        "L'ouvrir et l'enregistrer à nouveau en .xlsx.",
+        "Open it and save it again as .xlsx.",
     ),
     "several_sheets": FaultText(
         "Plusieurs feuilles du classeur ont ces en-têtes.",
         "More than one sheet of the workbook has these headers.",
-        "N'en garder qu'une. / Delete all but one.",
+        "N'en garder qu'une.",
+        "Delete all but one.",
     ),
     "hidden_sheet": FaultText(
         "Les lignes sont sur une feuille masquée ; les feuilles masquées ne sont pas lues.",
         "The rows are on a hidden sheet; hidden sheets are not read.",
-        "Afficher la feuille. / Unhide the sheet.",
+        "Afficher la feuille.",
+        "Unhide the sheet.",
     ),
     "hidden_column": FaultText(
         "La colonne est remplie, mais masquée dans Excel.",
         "The column is filled, but hidden in Excel.",
-        "L'afficher pour envoyer ses valeurs, ou la supprimer. / Unhide the column to send its values, or delete it.",
+        "L'afficher pour envoyer ses valeurs, ou la supprimer.",
+        "Unhide the column to send its values, or delete it.",
     ),
     "merged_cells": FaultText(
         "La feuille contient des cellules fusionnées.",
         "The sheet has merged cells.",
-        "Défusionner et remplir chaque cellule. / Unmerge and fill in each cell.",
+        "Défusionner et remplir chaque cellule.",
+        "Unmerge and fill in each cell.",
     ),
     "no_header": FaultText(
         "Aucun en-tête connu sur la première ligne remplie.",
         "The first filled line has no known header.",
-        "Reprendre les en-têtes du modèle. / Use the template's headers.",
+        "Reprendre les en-têtes du modèle.",
+        "Use the template's headers.",
     ),
     "unknown_column": FaultText(
         "En-tête inconnu.",
         "Unknown header.",
-        "Le corriger ou supprimer la colonne ; voir _LISEZMOI.txt. / Correct the header or delete the column.",
+        "Le corriger ou supprimer la colonne ; voir _LISEZMOI.txt.",
+        "Correct the header or delete the column.",
     ),
     "unnamed_column": FaultText(
         "Une colonne remplie n'a pas d'en-tête.",
         "A filled column has no header.",
-        "Lui donner un en-tête ou la supprimer. / Add a header or delete the column.",
+        "Lui donner un en-tête ou la supprimer.",
+        "Add a header or delete the column.",
     ),
     "duplicate_header": FaultText(
         "Deux colonnes désignent le même champ.",
         "Two columns are for the same field.",
-        "N'en garder qu'une. / Delete all but one.",
+        "N'en garder qu'une.",
+        "Delete all but one.",
     ),
     # the row
     "cell_count": FaultText(
         "La ligne a {found} cellules, l'en-tête {expected}.",
         "The row has {found} cells, the header {expected}.",
-        "Compléter la ligne, ou mettre entre guillemets les cellules qui contiennent le séparateur."
-        " / Complete the row, or put cells that contain the delimiter in quotes.",
+        "Compléter la ligne, ou mettre entre guillemets les cellules qui contiennent le séparateur.",
+        "Complete the row, or put cells that contain the delimiter in quotes.",
     ),
     "hidden_row": FaultText(
         "La ligne est masquée dans Excel (filtre, plan ou masquage) : elle n'est pas créée.",
         "The row is hidden in Excel (by a filter, an outline or by hand): no record is created.",
-        "L'afficher pour la créer, ou la supprimer. / Unhide the row to create its record, or delete it.",
+        "L'afficher pour la créer, ou la supprimer.",
+        "Unhide the row to create its record, or delete it.",
     ),
     "example_row": FaultText(
         "C'est la ligne d'exemple du modèle.",
         "This is the template's example row.",
-        "La supprimer. / Delete the row.",
+        "La supprimer.",
+        "Delete the row.",
     ),
     "swallowed_rows": FaultText(
         "Une cellule contient d'autres lignes du fichier.",
         "A cell contains other rows of the file.",
-        'Chercher un guillemet (") en trop. / Find the superfluous quote (").',
+        'Chercher un guillemet (") en trop.',
+        'Find the superfluous quote (").',
     ),
     # the cell
     "mojibake": FaultText(
         "Caractères abîmés par un mauvais encodage.",
         "The characters are damaged by a wrong encoding.",
-        "Corriger les accents, enregistrer en UTF-8. / Correct the accents, save as UTF-8.",
+        "Corriger les accents, enregistrer en UTF-8.",
+        "Correct the accents, save as UTF-8.",
     ),
     "control_character": FaultText(
         "Caractère invisible interdit.",
         "The cell contains an invisible character that is not allowed.",
-        "Ressaisir la cellule. / Type the cell again.",
+        "Ressaisir la cellule.",
+        "Type the cell again.",
     ),
     "cell_too_long": FaultText(
         "Plus de {limit} caractères.",
         "More than {limit} characters.",
-        "Raccourcir. / Shorten it.",
+        "Raccourcir.",
+        "Shorten it.",
     ),
     "missing_cell": FaultText(
         "La cellule manquait dans le fichier d'origine.",
         "The original file had no cell here.",
-        "La remplir ou la vider. / Fill in the cell or clear it.",
+        "La remplir ou la vider.",
+        "Fill in the cell or clear it.",
     ),
     "excel_error": FaultText(
         "Excel affiche une erreur dans cette cellule.",
         "Excel shows an error in this cell.",
-        "Remplacer la formule par sa valeur. / Replace the formula by its value.",
+        "Remplacer la formule par sa valeur.",
+        "Replace the formula by its value.",
     ),
     "formula_as_text": FaultText(
         "La cellule commence par =, comme une formule.",
         "The cell starts with =, as a formula does.",
-        "Écrire la valeur elle-même, sans le signe =. / Write the value itself, without the = sign.",
+        "Écrire la valeur elle-même, sans le signe =.",
+        "Write the value itself, without the = sign.",
     ),
     "formula_without_value": FaultText(
         "La formule n'a pas de valeur enregistrée.",
         "The file has no stored value for the formula.",
-        "Remplacer la formule par sa valeur. / Replace the formula by its value.",
+        "Remplacer la formule par sa valeur.",
+        "Replace the formula by its value.",
     ),
     "unread_format": FaultText(
         "Le format de la cellule {cell} n'est pas lu : {format}.",
         "The number format of cell {cell} is not supported: {format}.",
-        "La mettre au format Standard ou Texte et vérifier ce qu'elle affiche."
-        " / Format the cell as General or Text, and check its value.",
+        "La mettre au format Standard ou Texte et vérifier ce qu'elle affiche.",
+        "Format the cell as General or Text, and check its value.",
     ),
     "rounded_by_format": FaultText(
         "La cellule {cell} affiche un nombre arrondi par son format : {format}.",
         "The number format of cell {cell} rounds its value: {format}.",
-        "Saisir la valeur voulue, ou l'arrondir (ARRONDI). / Type the intended value, or use ROUND.",
+        "Saisir la valeur voulue, ou l'arrondir (ARRONDI).",
+        "Type the intended value, or use ROUND.",
     ),
     "scientific_notation": FaultText(
         "Excel a remplacé le texte par un nombre arrondi (1,23E+14).",
         "Excel replaced the text with a rounded number (1.23E+14).",
-        "Mettre la colonne au format Texte et ressaisir. / Format the column as Text and type the value again.",
+        "Mettre la colonne au format Texte et ressaisir.",
+        "Format the column as Text and type the value again.",
     ),
     "changed_by_excel": FaultText(
         "Excel a changé cette valeur : les zéros ou le signe + que le fichier rejeté avait ici manquent.",
         "Excel changed this value: zeros or the + sign of the rejected file are missing.",
-        "Reprendre la valeur de la colonne _original ; si le changement est voulu, vider cette colonne."
-        " / Copy the value from the column _original; if the change is intended, clear that column.",
+        "Reprendre la valeur de la colonne _original ; si le changement est voulu, vider cette colonne.",
+        "Copy the value from the column _original; if the change is intended, clear that column.",
     ),
     "not_text": FaultText(
         "Excel a enregistré un nombre ou une date à la place du texte.",
         "Excel stored a number or a date instead of the text.",
-        "Mettre la cellule au format Texte et ressaisir. / Format the cell as Text and type the value again.",
+        "Mettre la cellule au format Texte et ressaisir.",
+        "Format the cell as Text and type the value again.",
     ),
     "bad_integer": FaultText(
         "Ce n'est pas un nombre entier.",
         "Not a whole number.",
-        "Écrire par exemple 100. / Write for example 100.",
+        "Écrire par exemple 100.",
+        "Write for example 100.",
     ),
     "bad_decimal": FaultText(
         "Ce n'est pas un nombre.",
         "Not a number.",
-        "Écrire par exemple 2850,50. / Write for example 2850.50.",
+        "Écrire par exemple 2850,50.",
+        "Write for example 2850.50.",
     ),
     "ambiguous_number": FaultText(
         "Nombre ambigu : décimales ou milliers ?",
         "Ambiguous number: decimals or thousands?",
-        "Écrire 1234 ou 1,2340 sans séparateur de milliers. / Write 1234, or 1.2340.",
+        "Écrire 1234 ou 1,2340 sans séparateur de milliers.",
+        "Write 1234, or 1.2340.",
     ),
     "not_the_declared_decimal": FaultText(
         "Ce nombre n'est pas écrit comme cette boîte le déclare : {declared}.",
         "The number is not in the format of this inbox: {declared}.",
-        "Écrire {declared}. / Write {declared}.",
+        "Écrire {declared}.",
+        "Write {declared}.",
     ),
     "bad_boolean": FaultText(
         "Ni oui ni non.",
         "Neither yes nor no.",
-        "Écrire oui, o, vrai, 1 ou x, ou non, n, faux ou 0 ; vide : inconnu."
-        " / Write yes, y, true, 1 or x, or no, n, false or 0; blank: unknown.",
+        "Écrire oui, o, vrai, 1 ou x, ou non, n, faux ou 0 ; vide : inconnu.",
+        "Write yes, y, true, 1 or x, or no, n, false or 0; blank: unknown.",
     ),
     "bad_date": FaultText(
         "Ce n'est pas une date.",
         "Not a date.",
-        "Écrire 2026-12-31 ou 31/12/2026. / Write 2026-12-31.",
+        "Écrire 2026-12-31 ou 31/12/2026.",
+        "Write 2026-12-31.",
     ),
     "contradicting_dates": FaultText(
         "L'ordre du jour et du mois n'est pas sûr dans cette colonne : voir {cells}.",
         "The order of day and month is ambiguous in this column: see {cells}.",
-        "Vérifier toutes ses dates, y compris celles qu'Excel a converties, et les écrire en {declared}"
-        " ou 2026-12-31. / Check all dates of the column, including those that Excel converted; write {declared}.",
+        "Vérifier toutes ses dates, y compris celles qu'Excel a converties, et les écrire en {declared} ou 2026-12-31.",
+        "Check all dates of the column, including those that Excel converted; write {declared}.",
     ),
     "not_the_declared_date": FaultText(
         "Cette date n'est pas au format que cette boîte déclare : {declared}.",
         "The date is not in the format of this inbox: {declared}.",
-        "Écrire {declared}. / Write {declared}.",
+        "Écrire {declared}.",
+        "Write {declared}.",
     ),
     "two_digit_year": FaultText(
         "L'année n'a que deux chiffres.",
         "The year has only two digits.",
-        "Écrire l'année en entier. / Write the year with four digits.",
+        "Écrire l'année en entier.",
+        "Write the year with four digits.",
     ),
     "bad_integers": FaultText(
         "Ce n'est pas une liste de nombres entiers.",
         "Not a list of whole numbers.",
-        "Écrire par exemple 3|7. / Write for example 3|7.",
+        "Écrire par exemple 3|7.",
+        "Write for example 3|7.",
     ),
 }
 """By fault code. No text quotes a cell: cells are personal data."""

@@ -5,227 +5,245 @@ from typing import Final
 
 from bms_flows.onboarding.faults.files import FaultText
 
-DECIDE = "Choisir dans Airflow : candidat, créer ou abandonner. / Decide in Airflow: choose a candidate, create, or give up."
-BY_HAND = (
-    "Modifier la fiche dans le logiciel de gestion. / Change the record in the service itself."
+DECIDE = (
+    "Choisir dans Airflow : candidat, créer ou abandonner.",
+    "Decide in Airflow: choose a candidate, create, or give up.",
 )
-DROP_AGAIN = "Corriger et déposer à nouveau. / Correct and drop again."
-LATER = "Rien à faire ; sera repris. / Nothing to do; a later run resumes the row."
+BY_HAND = (
+    "Modifier la fiche dans le logiciel de gestion.",
+    "Change the record in the service itself.",
+)
+DROP_AGAIN = ("Corriger et déposer à nouveau.", "Correct and drop again.")
+LATER = ("Rien à faire ; sera repris.", "Nothing to do; a later run resumes the row.")
 
 CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     # the row, before anything is sent
     "missing_value": FaultText(
-        "Valeur obligatoire absente.", "A required value is missing.", DROP_AGAIN
+        "Valeur obligatoire absente.", "A required value is missing.", *DROP_AGAIN
     ),
     "unknown_code": FaultText(
-        "Code inconnu ; permis : {allowed}.", "Unknown code; allowed: {allowed}.", DROP_AGAIN
+        "Code inconnu ; permis : {allowed}.", "Unknown code; allowed: {allowed}.", *DROP_AGAIN
     ),
     "out_of_range": FaultText(
-        "Hors limites : de {least} à {most}.", "Out of range: {least} to {most}.", DROP_AGAIN
+        "Hors limites : de {least} à {most}.", "Out of range: {least} to {most}.", *DROP_AGAIN
     ),
-    "too_long": FaultText("Plus de {most} caractères.", "More than {most} characters.", DROP_AGAIN),
+    "too_long": FaultText(
+        "Plus de {most} caractères.", "More than {most} characters.", *DROP_AGAIN
+    ),
     "no_key": FaultText(
-        "Rien n'identifie la ligne : {fields}.", "The row has no key: {fields}.", DROP_AGAIN
+        "Rien n'identifie la ligne : {fields}.", "The row has no key: {fields}.", *DROP_AGAIN
     ),
     "unknown_scope": FaultText(
         "Le service ne connaît pas cette entité.",
         "The service doesn't know this entity.",
-        DROP_AGAIN,
+        *DROP_AGAIN,
     ),
     "bad_email": FaultText(
         "Ce n'est pas une adresse e-mail.",
         "Not an e-mail address.",
-        "La corriger ou vider la cellule. / Correct the address or clear the cell.",
+        "La corriger ou vider la cellule.",
+        "Correct the address or clear the cell.",
     ),
     "twice_in_file": FaultText(
         "Même ligne que la ligne {other_line}.",
         "The row repeats line {other_line}.",
-        "Supprimer l'une des deux. / Delete one of the two rows.",
+        "Supprimer l'une des deux.",
+        "Delete one of the two rows.",
     ),
     "key_twice_in_file": FaultText(
         "Même identité que la ligne {other_line}, autres données.",
         "Same key as line {other_line}, different data.",
-        "Garder la bonne ligne. / Keep the correct row.",
+        "Garder la bonne ligne.",
+        "Keep the correct row.",
     ),
     "record_twice_in_file": FaultText(
         "Même fiche du service que la ligne {other_line}.",
         "The row matches the same record of the service as line {other_line}.",
-        "Garder la bonne ligne. / Keep the correct row.",
+        "Garder la bonne ligne.",
+        "Keep the correct row.",
     ),
     "manager_twice": FaultText(
         "Le responsable est désigné deux fois (aussi par {other}).",
         "The manager is given twice (also in {other}).",
-        "Ne garder qu'une désignation. / Keep one of the two.",
+        "Ne garder qu'une désignation.",
+        "Keep one of the two.",
     ),
     "manager_unknown": FaultText(
         "Responsable introuvable dans le service et dans le fichier.",
         "The manager is neither in the service nor in the file.",
-        DROP_AGAIN,
+        *DROP_AGAIN,
     ),
     "manager_ambiguous": FaultText(
         "Plusieurs personnes correspondent au responsable désigné.",
         "The given manager matches more than one person.",
-        "Donner id_manager. / Fill in id_manager.",
+        "Donner id_manager.",
+        "Fill in id_manager.",
     ),
     "manager_without_number": FaultText(
         "Le service ne donne pas le numéro (id_employee) du responsable.",
         "The service doesn't give the manager's number (id_employee).",
-        "Donner id_manager. / Fill in id_manager.",
+        "Donner id_manager.",
+        "Fill in id_manager.",
     ),
     "manager_cycle": FaultText(
-        "Les responsables forment un cercle.", "The managers form a cycle.", DROP_AGAIN
+        "Les responsables forment un cercle.", "The managers form a cycle.", *DROP_AGAIN
     ),
     "manager_cycle_unfinished": FaultText(
         "Avec une ligne inachevée d'un dépôt précédent, les responsables forment un cercle.",
         "Together with an unfinished row of an earlier drop, the managers form a cycle.",
-        "Achever d'abord cette ligne (décision en attente), puis déposer à nouveau."
-        " / Finish the earlier row first (decide on it), then drop again.",
+        "Achever d'abord cette ligne (décision en attente), puis déposer à nouveau.",
+        "Finish the earlier row first (decide on it), then drop again.",
     ),
     "manager_rejected": FaultText(
         "La ligne du responsable est rejetée.",
         "The manager's row is rejected.",
-        "Corriger d'abord le responsable. / Correct the manager first.",
+        "Corriger d'abord le responsable.",
+        "Correct the manager first.",
     ),
     # the response of the service
     "refused": FaultText(
         "Le service a refusé la création (statut {status}).",
         "The service refused the creation (status {status}).",
-        DROP_AGAIN,
+        *DROP_AGAIN,
     ),
     "manager_not_created": FaultText(
         "Le responsable n'a pas été créé.",
         "The manager was not created.",
-        "Corriger d'abord le responsable. / Correct the manager first.",
+        "Corriger d'abord le responsable.",
+        "Correct the manager first.",
     ),
     "given_up": FaultText(
         "Abandonnée par décision d'une personne.",
         "A reviewer gave the row up.",
-        "Rien à faire ; déposée à nouveau, une personne décidera à nouveau."
-        " / Nothing to do. If the row is dropped again, a reviewer decides again.",
+        "Rien à faire ; déposée à nouveau, une personne décidera à nouveau.",
+        "Nothing to do. If the row is dropped again, a reviewer decides again.",
     ),
     "not_approved": FaultText(
         "Le plan n'a pas été approuvé ; rien n'a été envoyé.",
         "The plan was not approved; nothing was sent.",
-        "Approuver dans Airflow. / Approve it in Airflow.",
+        "Approuver dans Airflow.",
+        "Approve it in Airflow.",
     ),
     # for review
     "other_data": FaultText(
-        "Existe déjà avec d'autres données.", "The record exists with different data.", BY_HAND
+        "Existe déjà avec d'autres données.", "The record exists with different data.", *BY_HAND
     ),
     "record_deleted": FaultText(
         "Sa fiche a été supprimée dans le service.",
         "Its record was deleted in the service.",
-        BY_HAND,
+        *BY_HAND,
     ),
     "not_readable": FaultText(
         "Existe dans la liste, mais sa fiche est illisible.",
         "The service lists the record but does not return its detail.",
-        BY_HAND,
+        *BY_HAND,
     ),
     "several_records": FaultText(
         "Le service contient plusieurs fiches de cette identité.",
         "The service has more than one record with this key.",
-        BY_HAND,
+        *BY_HAND,
     ),
     "same_person_other_key": FaultText(
         "Même nom et même date d'entrée sous une autre identité.",
         "A record with another key has the same name and start date.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_number_other_form": FaultText(
         "Une fiche de l'entité porte ce matricule sous une autre forme.",
         "A record of the entity has this payroll number in another form.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_name_and_number": FaultText(
         "Même nom et même matricule, dans une autre entité ou à une autre date d'entrée.",
         "A record has the same name and payroll number, in another entity or with another start date.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_email_other_form": FaultText(
         "Une fiche porte cette adresse e-mail en d'autres majuscules, ou parmi d'autres.",
         "A record has this e-mail address in another case, or in a list of addresses.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_key_other_data": FaultText(
         "Une fiche saisie entre-temps porte cette identité, avec un autre nom ou une autre date.",
         "A record entered in the meantime has this key with another name or date.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_email_other_name": FaultText(
         "Une fiche porte cette adresse e-mail sous un autre nom.",
         "A record has this e-mail address under another name.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_phone_other_name": FaultText(
         "Une fiche porte ce mobile sous un autre nom.",
         "A record has this mobile phone under another name.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_name_and_company": FaultText(
         "Une fiche porte le même nom et la même société.",
         "A record has the same name and company.",
-        DECIDE,
+        *DECIDE,
     ),
     "same_name_and_birth_year": FaultText(
         "Une fiche porte le même nom et la même année de naissance.",
         "A record has the same name and year of birth.",
-        DECIDE,
+        *DECIDE,
     ),
     "like_another_row": FaultText(
         "Ressemble à une autre ligne du fichier (nom, adresse ou téléphone).",
         "Similar to another row of the file (name, address or phone).",
-        DECIDE,
+        *DECIDE,
     ),
     "candidate_deleted": FaultText(
         "La fiche a été supprimée dans le service.",
         "The matching record was deleted in the service.",
-        DECIDE,
+        *DECIDE,
     ),
     "key_with_other_data": FaultText(
         "Envoyée sans réponse ; une fiche de cette identité porte d'autres données.",
         "Sent without a response; a record with this key has different data.",
-        DECIDE,
+        *DECIDE,
     ),
     "similar_without_key": FaultText(
         "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identité.",
         "Sent without a response; a similar record shows no key.",
-        DECIDE,
+        *DECIDE,
     ),
     "id_not_readable": FaultText(
         "Le service a confirmé la création par un numéro, mais n'affiche pas la fiche.",
         "The service confirmed the creation with an id but does not return the record.",
-        DECIDE,
+        *DECIDE,
     ),
     "found_for_another_row": FaultText(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",
         "Sent without a response; the record found belongs to another row.",
-        DECIDE,
+        *DECIDE,
     ),
     "attempts_used": FaultText(
         "Envoyée plusieurs fois sans réponse ni trace.",
         "Sent several times without a response; no record found.",
-        DECIDE,
+        *DECIDE,
     ),
     "given_up_before": FaultText(
         "Abandonnée auparavant, avec les mêmes données, par décision d'une personne.",
         "A reviewer abandoned the same data before.",
-        DECIDE,
+        *DECIDE,
     ),
     "duplicate_found": FaultText(
         "Le service contient un double, apparu après coup.",
         "The service has a duplicate, found after the creation.",
-        BY_HAND,
+        *BY_HAND,
     ),
     # not finished
     "in_flight_other_data": FaultText(
         "Une création de cette identité, avec d'autres données, est en cours ou faite.",
         "A creation with this key and other data is in flight or done.",
-        BY_HAND,
+        *BY_HAND,
     ),
-    "in_flight": FaultText("Création en cours.", "The creation is in flight.", LATER),
+    "in_flight": FaultText("Création en cours.", "The creation is in flight.", *LATER),
     "waits_for_manager": FaultText(
-        "Attend la décision sur son responsable.", "Waiting for the decision on the manager.", LATER
+        "Attend la décision sur son responsable.",
+        "Waiting for the decision on the manager.",
+        *LATER,
     ),
 }
 """By fault code. No text quotes a cell: cells are personal data."""

@@ -9,7 +9,7 @@ import msgspec
 
 from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting, Language
 
 
 class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,15 +34,15 @@ class InboxSettings(FlowSettings):
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
     """The recipient of a notification when a drop ends, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
-    inbox_languages: Mapping[str, Literal["EN", "FR"]] = field(default_factory=dict)
-    """The language in which an inbox's approvers are asked, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    inbox_languages: Mapping[str, Language] = field(default_factory=dict)
+    """The language of an inbox: of approval requests, of `_hint` in reports and of the board's pages of its drops, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
 
     approvers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; by default every user who may edit the DAG."""
     approval_notices: Mapping[str, str] = field(default_factory=dict)
     """The recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`, an address or a connection as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 
-    def language_of(self, inbox: str) -> Literal["EN", "FR"]:
+    def language_of(self, inbox: str) -> Language:
         """Return the language of an inbox."""
         return self.inbox_languages.get(inbox, self.language)
 
@@ -59,7 +59,7 @@ class InboxSettings(FlowSettings):
         if text := given.pop("BMS_INBOX_NOTICES", ""):
             own["inbox_notices"] = _by_inbox("BMS_INBOX_NOTICES", text, str)
         if text := given.pop("BMS_INBOX_LANGUAGES", ""):
-            own["inbox_languages"] = _by_inbox("BMS_INBOX_LANGUAGES", text, Literal["EN", "FR"])
+            own["inbox_languages"] = _by_inbox("BMS_INBOX_LANGUAGES", text, Language)
         if text := given.pop("BMS_APPROVERS", ""):
             own["approvers"] = _by_inbox("BMS_APPROVERS", text, UserIds)
         if text := given.pop("BMS_APPROVAL_NOTICES", ""):

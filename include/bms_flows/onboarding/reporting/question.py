@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Literal
+from typing import Final
 
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.planning.limits import ApprovalReason
@@ -11,8 +11,8 @@ from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links, Notice
+from bms_flows.runtime.settings import Language
 
-Language = Literal["EN", "FR"]
 Words = Mapping[Language, tuple[str, str]]
 """A text for one and for several, by language."""
 

@@ -21,6 +21,7 @@ from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, FileFor
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.runtime.excel_csv import csv_file, escape, unescape, unescape_start
+from bms_flows.runtime.settings import Language
 
 Faults = Mapping[int, Sequence[Fault]]
 
@@ -34,30 +35,39 @@ class _Rejected:
     extra: Sequence[str] = ()
 
 
-def reject_files(content: bytes, form: FileFormat, faults: Faults) -> dict[str, bytes]:
+def reject_files(
+    content: bytes, form: FileFormat, faults: Faults, language: Language = "FR"
+) -> dict[str, bytes]:
     """Return the reject files by suffix; `faults` has the faults of all rejected rows by line.
+
+    Hints are in `language`, reasons in both languages.
 
     A CSV gives a CSV and a workbook of text cells, which Excel does not reformat. An unreadable file
     gives a CSV with its faults only.
     """
     if form.kind == "xlsx":
-        return {".xlsx": _workbook(content, form, faults)}
+        return {".xlsx": _workbook(content, form, faults, language)}
     if form.kind == "csv":
         text, encoding = decode(content)
         _, declaration = tokens.declared(text)
         ours = any(map(is_report, form.headers))
         # Without report columns the file is not a reject file: apostrophes in cells are content.
         meant = unescape if ours else unescape_start
-        rows = list(_rejected(text[len(declaration) :], form, faults, meant))
+        found = _rejected(text[len(declaration) :], form, faults, meant, language)
+        rows = list(found)
         as_csv = declaration + "".join(_line(row, form, meant) for row in rows)
         as_texts = (_texts(row, meant) for row in rows)
         return {".csv": encoding.encode(as_csv), ".xlsx": xlsx_file("rejected", as_texts, ALL_TEXT)}
-    found = [fault for each in faults.values() for fault in each]
-    return {".csv": csv_file(REPORT_COLUMNS, (report_cells(f.line, [f], form) for f in found))}
+    rows_of_faults = (
+        report_cells(fault.line, [fault], form, language)
+        for each in faults.values()
+        for fault in each
+    )
+    return {".csv": csv_file(REPORT_COLUMNS, rows_of_faults)}
 
 
 def report_cells(
-    line: int | None, faults: Sequence[Fault], form: FileFormat, noted: str = ""
+    line: int | None, faults: Sequence[Fault], form: FileFormat, language: Language, noted: str = ""
 ) -> list[str]:
     """Return the report columns of a rejected row; fields have the names of the drop's headers."""
     headers = dict(zip(form.columns, form.headers, strict=True))
@@ -76,13 +86,13 @@ def report_cells(
         joined([column(fault) for fault in faults]),
         joined([prefixed(fault, fault.text_fr) for fault in faults]),
         joined([prefixed(fault, fault.text_en) for fault in faults]),
-        joined([fault.hint for fault in faults]) + remarks(form.inferred),
+        joined([fault.hint(language) for fault in faults]) + remarks(form.inferred),
         noted,
     ]
 
 
 def _rejected(
-    text: str, form: FileFormat, faults: Faults, meant: Callable[[str], str]
+    text: str, form: FileFormat, faults: Faults, meant: Callable[[str], str], language: Language
 ) -> Iterator[_Rejected]:
     """Yield the header and the rejected rows of a CSV."""
     width = len(form.headers)
@@ -92,7 +102,7 @@ def _rejected(
             added: Sequence[str] = REPORT_COLUMNS
         elif line in faults:
             noted = _noted([meant(tokens.content(cell)) for cell in raw], form)
-            added = report_cells(line, faults[line], form, noted)
+            added = report_cells(line, faults[line], form, language, noted)
         else:
             continue
         kept = [cell for index, cell in enumerate(raw[:width]) if index not in ours]
@@ -100,7 +110,7 @@ def _rejected(
         yield _Rejected(kept, added, raw[width:])
         if line == form.header_line and 0 in faults:
             blank = [""] * (width - len(ours))
-            yield _Rejected(blank, report_cells(None, faults[0], form))
+            yield _Rejected(blank, report_cells(None, faults[0], form, language))
 
 
 def _noted(cells: Sequence[str], form: FileFormat) -> str:
@@ -146,7 +156,7 @@ def _escaped(held: str) -> str:
     return held if unescape(held) == held else escape(held)
 
 
-def _workbook(content: bytes, form: FileFormat, faults: Faults) -> bytes:
+def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Language) -> bytes:
     """Copy the header and the rejected rows with values, number formats, widths and hidden rows."""
     book, layout = Book(content, Limits()), Layout()
     sheet = next(each for each in book.sheets if each.name == form.sheet)
@@ -165,7 +175,7 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults) -> bytes:
                 added: Sequence[str] = REPORT_COLUMNS
             elif row.line in faults:
                 noted = _noted([meant(shown(cell)) for cell in book.cells(row)], form)
-                added = report_cells(row.line, faults[row.line], form, noted)
+                added = report_cells(row.line, faults[row.line], form, language, noted)
             else:
                 continue
             cells = [copy(row.cells.get(index)) for index in kept]
@@ -178,7 +188,7 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults) -> bytes:
             if row.line == form.header_line:
                 yield from above
                 if 0 in faults:
-                    reasons = map(text, report_cells(None, faults[0], form))
+                    reasons = map(text, report_cells(None, faults[0], form, language))
                     yield SheetRow([*[None] * len(kept), *reasons])
 
     layouts = [(index, layout.look(column)) for index, column in enumerate(kept)]

@@ -9,6 +9,7 @@ from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.runtime.excel_csv import csv_file
+from bms_flows.runtime.settings import Language
 from bms_flows.runtime.storage import save_private
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
@@ -41,13 +42,16 @@ def write(
     outcomes: Sequence[RowOutcome],
     receipt: bytes,
     others: Mapping[str, bytes] | None = None,
+    *,
+    language: Language = "FR",
 ) -> None:
     """Write the report of a drop to `folder`; the receipt comes last and marks the report as complete.
 
-    `content` is the original file, `others` has additional files of the resource. A rejected row without
-    own faults has the faults of the file. Idempotent.
+    `content` is the original file, `others` has additional files of the resource, hints are in
+    `language`. A rejected row without own faults has the faults of the file. Idempotent.
     """
-    files = {"created.csv": created_file(outcomes), "needs_review.csv": review_file(outcomes)}
+    review = review_file(outcomes, language)
+    files = {"created.csv": created_file(outcomes), "needs_review.csv": review}
     rows = {row.line: row for row in sheet.rows}
     rejected = {
         outcome.line: outcome.faults or sheet.faults_of(rows[outcome.line])
@@ -56,7 +60,7 @@ def write(
     }
     if sheet.form.kind is None or (sheet.refused and not rejected):
         rejected = {0: sheet.file_faults}
-    refused = reject_files(content, sheet.form, rejected)
+    refused = reject_files(content, sheet.form, rejected, language)
     files |= {f"rejected{ending}": each for ending, each in refused.items()}
     files |= others or {}
     for name, each in files.items():
@@ -84,7 +88,7 @@ def created_file(outcomes: Sequence[RowOutcome]) -> bytes:
     )
 
 
-def review_file(outcomes: Sequence[RowOutcome]) -> bytes:
+def review_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
     """Return needs_review.csv: rows that wait for a decision, with their candidates."""
     return csv_file(
         REVIEW,
@@ -94,7 +98,7 @@ def review_file(outcomes: Sequence[RowOutcome]) -> bytes:
                 each.key,
                 " | ".join(fault.text_fr for fault in each.faults),
                 " | ".join(fault.text_en for fault in each.faults),
-                " | ".join(fault.hint for fault in each.faults),
+                " | ".join(fault.hint(language) for fault in each.faults),
                 " | ".join(f"{d.field}: {d.ours} ≠ {d.theirs}" for d in each.differences),
                 " | ".join(f"{c.guid} {c.id or ''} {c.evidence}".strip() for c in each.candidates),
             )

@@ -90,7 +90,7 @@ def test_lost_leading_zeros_are_reported_with_column_and_remedy() -> None:
             ("changed_by_excel", header)
             for header in ("Matricule", "Code postal", "Mobile personnel")
         ]
-        assert all("_original" in fault.hint for fault in sheet.faults)
+        assert all("_original" in fault.hint("FR") for fault in sheet.faults)
 
 
 def test_a_value_that_excel_changed_stays_refused_until_it_is_corrected() -> None:

@@ -100,7 +100,11 @@ def test_all_faults_of_all_rows_are_listed() -> None:
         ("missing_value", "first_name"),
     ]
     assert [f.code for f in second.faults] == ["bad_date"], "what can't be read is not missing"
-    assert all(f.text_fr and f.text_en and f.hint for row in (first, second) for f in row.faults)
+    assert all(
+        f.text_fr and f.text_en and f.hint("FR") and f.hint("EN")
+        for row in (first, second)
+        for f in row.faults
+    )
 
 
 def test_a_row_without_a_manager_does_not_report_to_a_row_without_a_key() -> None:

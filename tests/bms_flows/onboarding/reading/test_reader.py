@@ -75,7 +75,7 @@ def test_any_other_formula_is_refused_with_its_cell_and_remedy(cell: str) -> Non
     found = sheet(f"Nom\n{cell}\n")
     assert places(found) == [("formula_as_text", 2, "Nom")]
     assert found.faults[0].details["cell"] == "A2"
-    assert "without the = sign" in found.faults[0].hint
+    assert "without the = sign" in found.faults[0].hint("EN")
 
 
 @pytest.mark.parametrize("cell", ["+33612345678", "-", "@jo", "- a", "a=b", "+", "-12"])
@@ -220,7 +220,7 @@ def test_a_number_with_the_declared_mark_is_read(written: str) -> None:
 
 def test_the_reason_names_what_is_declared() -> None:
     [fault] = sheet("Date d'entrée\n12/31/2026\n").faults
-    assert "jj/mm/aaaa" in fault.hint
+    assert "jj/mm/aaaa" in fault.hint("FR")
 
 
 def test_another_column_is_no_contradiction() -> None:
@@ -374,24 +374,26 @@ def test_a_fault_states_the_remedy_without_the_value() -> None:
     for fault in found.faults:
         assert fault.text_fr
         assert fault.text_en
-        assert fault.hint
-        told = repr(fault) + fault.text_fr + fault.text_en + fault.hint
+        assert fault.hint("FR")
+        assert fault.hint("EN")
+        told = repr(fault) + fault.text_fr + fault.text_en + fault.hint("FR") + fault.hint("EN")
         assert "secret-7" not in told
     assert "Dupont" not in repr(found)
     assert "Dupont" not in repr(found.rows)
 
 
 def test_every_fault_has_its_texts() -> None:
-    from bms_flows.onboarding.faults.files import READING_FAULTS
+    from bms_flows.onboarding.faults.fault import TEXTS
 
     class Anything(dict[str, str]):
         def __missing__(self, key: str) -> str:
             return "…"
 
-    for code in READING_FAULTS:
+    for code in TEXTS:
         fault = Fault(code, 1, details=Anything())
-        texts = (fault.text_fr, fault.text_en, fault.hint)
+        texts = (fault.text_fr, fault.text_en, fault.hint("FR"), fault.hint("EN"))
         assert all(texts), code
+        assert not any(" / " in text for text in texts), f"{code}: one text in two languages"
         # A reject file is in the drop's encoding, the narrowest of them included.
         assert all(text.encode("cp1252") for text in texts), code
 

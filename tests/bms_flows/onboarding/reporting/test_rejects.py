@@ -51,7 +51,7 @@ def test_byte_for_byte() -> None:
     assert rejected(content) == (
         "Nom,Entité,_line,_field,_reason_fr,_reason_en,_hint,_original\r\n"
         "Dupré,un,2,Entité,Entité : Ce n'est pas un nombre entier.,Entité : Not a whole number.,"
-        "Écrire par exemple 100. / Write for example 100. [encoding: Windows-1252],\r\n"
+        "Écrire par exemple 100. [encoding: Windows-1252],\r\n"
     ).encode("cp1252")
 
 

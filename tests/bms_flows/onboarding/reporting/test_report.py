@@ -1,5 +1,6 @@
 """Reports: three files for HR users, and the receipt after them."""
 
+import csv
 import os
 import stat
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
+from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.reporting.outcome import Candidate, FieldDifference, RowOutcome, counts
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.runtime.settings import Language
 from tests.support.excel import formulas
 
 CONTENT = "Matricule;Nom;Entité\r\n001;Dupré;1\r\n002;Noël;un\r\n003;Côté;2\r\n".encode("cp1252")
@@ -51,6 +54,23 @@ def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
     rejected = (folder / "rejected.csv").read_text("cp1252")
     assert rejected.count("\n") == 2
     assert "002;Noël;un;3;Entité;" in rejected
+
+
+@pytest.mark.parametrize(
+    ("language", "hint"),
+    [
+        ("FR", "Modifier la fiche dans le logiciel de gestion."),
+        ("EN", "Change the record in the service itself."),
+    ],
+)
+def test_hints_for_a_reviewer_are_in_the_language_of_the_inbox(
+    language: Language, hint: str
+) -> None:
+    row = RowOutcome(line=4, state="needs_review", key="003", faults=[Fault("other_data", 4)])
+    content = report.review_file([row], language).decode("utf-8-sig")
+    [found] = csv.DictReader(content.splitlines(), delimiter=";")
+    assert found["_hint"] == hint
+    assert found["_reason_fr"] != found["_reason_en"]
 
 
 def test_excel_runs_no_formula_of_a_reject_file() -> None:
