@@ -14,7 +14,7 @@ from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import charts, formatting
+from bms_provider.board import charts, formatting, french
 from bms_provider.board.links import Links
 from bms_provider.board.states import STATES
 
@@ -26,7 +26,10 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting.FILTERS})
-TEMPLATES.filters["reason"] = lambda stored: reason_text(ApprovalReason(**stored), "EN")
+TEMPLATES.filters["reason"] = lambda stored, language: reason_text(
+    ApprovalReason(**stored), language
+)
+TEMPLATES.filters["row_reason"] = french.row_reason
 TEMPLATES.globals.update(
     gauge=charts.gauge,
     STATES=STATES,
@@ -41,9 +44,13 @@ def links(request: Request) -> Links:
 
 
 def render(request: Request, template: str, settings: FlowSettings, **values: Any) -> str:
-    """Return a page as HTML, with times in the company's time zone."""
+    """Return a page as HTML, with times in the company's time zone.
+
+    `values["language"]` is the language of what HR users read, English without it.
+    """
     now, zone = datetime.now(UTC), settings.time_zone
     board = links(request)
     runbook = settings.runbook_url or board.runbook()
-    known = {"links": board, "now": now, "zone": zone, "runbook": runbook}
+    t = french.translator(values.get("language", "EN"))
+    known = {"links": board, "now": now, "zone": zone, "runbook": runbook, "t": t}
     return TEMPLATES.get_template(template).render(known, **values)

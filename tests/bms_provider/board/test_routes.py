@@ -10,7 +10,6 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.onboarding.faults.files import WITHDRAWN
 from bms_flows.runtime import reasons
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
@@ -180,8 +179,68 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
             text("""update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
         )
     page = visit("viewer").get(f"/bms/drops/{report}").text
-    assert WITHDRAWN["changed"].meaning in page
-    assert WITHDRAWN["changed"].remedy in page
+    assert "Le fichier a changé ; le fichier changé est un autre dépôt." in page
+    assert "Voir le dépôt suivant du même fichier." in page
+
+
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [
+        (
+            "FR",
+            [
+                '<h1>Dépôt 1 <span class="badge warn"',
+                "Des lignes restent à traiter",
+                "<dt>Rejetées</dt><dd>1</dd>",
+                ": rejeté</h2>",
+                "2 salariés seront créés, 1 ligne est rejetée.",
+                "2 créations sans approbation en un jour, la limite est 1",
+                "corrigez rejected.xlsx dans Excel",
+                "<td>à décider</td>",
+                "Même nom et même date d&#39;entrée sous une autre identité.",
+            ],
+        ),
+        (
+            "EN",
+            [
+                '<h1>Drop 1 <span class="badge warn"',
+                "Rows are unfinished",
+                "<dt>Rejected</dt><dd>1</dd>",
+                ": refused</h2>",
+                "2 employees will be created, 1 row is rejected.",
+                "2 creations without approval in one day, the limit is 1",
+                "correct rejected.xlsx in Excel",
+                "<td>review</td>",
+                "A record with another key has the same name and start date.",
+            ],
+        ),
+    ],
+)
+def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
+    visit: Visit,
+    plan: str,
+    warehouse: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str,
+    texts: list[str],
+) -> None:
+    monkeypatch.setenv("BMS_INBOX_LANGUAGES", f'{{"employees": "{language}"}}')
+    with warehouse.begin() as connection:
+        for statement in (
+            "update bms.dropped_file set state = 'not_applied'",
+            """update bms.step_run set details = details || '{"rejected": 1}'""",
+            "update bms.creation_plan set state = 'refused', decided_by = 'marc', decided_at = now()",
+            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts,
+            empty_lookups, reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1,
+            2, 'review', 1, 5, 0, 'same_person_other_key', '[]', '[]', now(), now())""",
+        ):
+            connection.execute(text(statement))
+    page = visit("recruiter").get(plan.partition("/plans/")[0]).text
+    assert [each for each in texts if each not in page] == []
+    assert f'<div lang="{language.lower()}">' in page
+    listed = visit("recruiter").get("/bms/flows/employee_onboarding").text
+    assert f">{'Dépôt' if language == 'FR' else 'Drop'} 1</a>" in listed
+    assert (">À décider</th>" in listed) is (language == "FR")
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
+from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting import plan_file, question
 from bms_flows.onboarding.reporting.question import OUTCOMES, ApprovalRequest
+from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.notice import Links as FlowLinks
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import FlowSettings, Language
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.french import outcome_labels
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
 from bms_warehouse.queries import drops, loads, waiting
@@ -36,6 +40,7 @@ UNCLAIMED = ("waiting", "withdrawn")
 def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[str, Any]:
     """Return the data of a flow's page."""
     flow = FLOWS[name]
+    language = _language(flow.creates) if flow.creates else "EN"
     since = datetime.now(UTC) - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
     return {
@@ -44,6 +49,8 @@ def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[
         "drops": drops.latest(warehouse, name, flow.creates, limit=MAX_LOADS)
         if flow.creates
         else [],
+        "language": language,
+        "outcomes": outcome_labels(language),
         "quarantined": quarantined,
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
     }
@@ -96,6 +103,7 @@ def plan_page(
     warehouse.close()
     reasons = [ApprovalReason(**each) for each in found["asked_because"] or []]
     request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
+    asked = question.ask(request, FlowLinks.of(settings))
     content = files.content(root, drop["report"], plan_file.file_name(found["id"]))
     headers, rows = plan_file.read_plan_file(content) if content else ((), [])
     filled = [n for n, _ in enumerate(headers) if any(row.cells[n] for row in rows)]
@@ -106,7 +114,8 @@ def plan_page(
         "drop": drop,
         "plan": found,
         "waits": drop["state"] == "open" and found["state"] == "made" and found["asked_at"],
-        "question": question.ask(request, FlowLinks.of(settings)),
+        "question": asked,
+        "language": asked.language,
         "asked": bool(reasons),
         "headers": [headers[n] for n in filled],
         "filled": filled,
@@ -116,20 +125,32 @@ def plan_page(
     }
 
 
+def _language(resource: str) -> Language:
+    """Return the language of the inbox of a resource."""
+    return InboxSettings.from_environment().language_of(REMOTES[resource].resource.inbox)
+
+
 def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -> dict[str, Any]:
     """Return the data of a drop's page; close the connection before listing the report."""
+    language, details = _language(drop["resource"]), drop["details"] or {}
+    plans = [
+        (plan, question.outcome_text(Counter(plan["counts"]), drop["resource"], language))
+        for plan in drops.plans(warehouse, drop["id"])
+    ]
     found = {
         "name": name,
         "flow": FLOWS[name],
         "drop": drop,
         "claimed": drop["state"] not in UNCLAIMED or drop["started_at"] is not None,
         "on_record": bool(loads.steps(warehouse, name, drop["dag_run_id"], limit=1)),
+        "language": language,
         "outcomes": [
-            (label, (drop["details"] or {}).get(key, 0)) for key, (label, _) in trends.OUTCOMES.items()
+            (label, details.get(key, 0)) for key, label in outcome_labels(language).items()
         ],
-        "plans": drops.plans(warehouse, drop["id"]),
+        "to_correct": details.get("rejected"),
+        "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
-    }  # fmt: skip
+    }
     warehouse.close()
     reports = files.listed(root, [drop["report"]])
     return {**found, "files": reports.get(drop["report"] or "", [])}
