@@ -146,11 +146,14 @@ def test_axe_finds_nothing_and_a_phone_is_wide_enough(
         "/flows/employee_onboarding",
         f"/flows/invoice_extraction/runs/{runs['invoice_extraction']}",
         f"/drops/{drop}",
+        "/runbook",
     ):
         board.goto(f"/bms{path}")
         found = Axe().run(board)
         assert found.violations_count == 0, (path, found.generate_report())
         assert board.evaluate("document.documentElement.scrollWidth") <= width, path
+        for cards in board.locator(".wide:has(> .flows, > .cards)").all():
+            assert cards.evaluate("each => each.scrollWidth - each.clientWidth") == 0, path
 
 
 def test_the_board_follows_airflow_s_own_theme(board: Page) -> None:

@@ -58,7 +58,7 @@ FRENCH: Final[Mapping[str, str]] = {
     "Rejected rows: correct rejected.xlsx in Excel and drop it.": "Lignes rejetées : corrigez rejected.xlsx dans Excel et déposez-le.",
     "Unfinished rows": "Lignes à traiter",
     "#Line": "#Ligne",
-    "Reason": "Raison",
+    "Reason": "Motif",
     "#Attempts": "#Envois",
     "Evidence": "Indices",
     "Candidates": "Candidats",

@@ -118,7 +118,7 @@ def test_the_page_of_a_plan_has_the_question_and_each_row(
     page = visit("recruiter").get(plan).text
     assert "<h1>Dépôt 1 : créer 2 salariés ?</h1>" in page
     assert "<p>2 salariés seront créés, 1 ligne est rejetée.</p>" in page
-    assert "<td>&lt;b&gt;</td>" in page
+    assert ">&lt;b&gt;</td>" in page
     # The reason precedes the columns of the file, which may be wider than the window.
     assert re.search(r"<th[^>]*>4</th><td[^>]*>[^<]*Entité vide", page)
     assert '<a href="/airflow/dags/employee_onboarding/runs/manual__1/required_actions"' in page
@@ -196,7 +196,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
                 "2 salariés seront créés, 1 ligne est rejetée.",
                 "2 créations sans approbation en un jour, la limite est 1",
                 "corrigez rejected.xlsx dans Excel",
-                "<td>à décider</td>",
+                ">à décider</td>",
                 "Même nom et même date d&#39;entrée sous une autre identité.",
             ],
         ),
@@ -210,7 +210,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
                 "2 employees will be created, 1 row is rejected.",
                 "2 creations without approval in one day, the limit is 1",
                 "correct rejected.xlsx in Excel",
-                "<td>review</td>",
+                ">review</td>",
                 "A record with another key has the same name and start date.",
             ],
         ),
@@ -220,10 +220,12 @@ def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
     visit: Visit,
     plan: str,
     warehouse: Engine,
+    data_root: Path,
     monkeypatch: pytest.MonkeyPatch,
     language: str,
     texts: list[str],
 ) -> None:
+    (data_root / "reports/employees/000001/rejected.xlsx").touch()
     monkeypatch.setenv("BMS_INBOX_LANGUAGES", f'{{"employees": "{language}"}}')
     with warehouse.begin() as connection:
         for statement in (
