@@ -161,7 +161,7 @@ def health(
 def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     """Load the invoice tables again from the stored responses, in one transaction.
 
-    Exits with 1 and changes nothing if responses are missing or the warehouse does not answer.
+    Exits with 1 and changes nothing if responses are missing or damaged, or the warehouse does not answer.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -205,22 +205,27 @@ def erase(
     """Find the data of one record in warehouse and files, and erase it with --for-good.
 
     Erase the record in the service first, or the next sync stores it again. Exits with 1 if the
-    warehouse does not answer, and with 3 if nothing was found.
+    warehouse does not answer or a sync of the resource runs, and with 3 if nothing was found.
     """
     from bms_flows.mirror.resources import MIRRORED
     from bms_flows.privacy import erase as erasure
     from bms_flows.runtime import storage
+    from bms_warehouse.locks import Busy
 
     if resource not in MIRRORED:
         raise typer.BadParameter(f"choose from {', '.join(sorted(MIRRORED))}")
     described, root = MIRRORED[resource], storage.data_root(data_root)
     incomplete = "The erasure is incomplete; run the command again. " if for_good else ""
-    with connected(url, incomplete) as engine:
-        if for_good:
-            found = erasure.erase(engine, root, described, record_id)
-        else:
-            with engine.connect() as connection:
-                found = erasure.find(connection, root, described, record_id)
+    try:
+        with connected(url, incomplete) as engine:
+            if for_good:
+                found = erasure.erase(engine, root, described, record_id)
+            else:
+                with engine.connect() as connection:
+                    found = erasure.find(connection, root, described, record_id)
+    except Busy as error:
+        show_error(f"Nothing was erased: {error}. Run the command again once the run has ended.")
+        raise typer.Exit(FAILED) from None
     if as_json:
         show_json(_found(found, root) | {"erased": for_good and not found.is_empty})
     else:

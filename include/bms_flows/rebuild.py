@@ -2,7 +2,7 @@
 
 Loads every complete step again, in order, from its stored responses and with its original time, time
 zone, language and range date. The result has the same rows, versions and days. The rebuild runs in one
-transaction; it changes nothing if responses are missing (retention: BMS_KEEP_RAW_DAYS).
+transaction; it changes nothing if responses are missing or damaged (retention: BMS_KEEP_RAW_DAYS).
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def rebuild(
 ) -> Rebuilt:
     """Rebuild the invoice tables.
 
-    Raises `ResponsesMissing` and `RangeDateUnknown` before any change.
+    Raises `ResponsesMissing` and `RangeDateUnknown`; nothing is changed then.
     """
     with engine.begin() as connection:
         # The session is idle while the rebuild reads thousands of files.

@@ -11,6 +11,9 @@ from bms_warehouse.errors import Cursor, PoolerFound, unwrapped
 
 SESSION = {
     "timezone": "UTC",
+    "datestyle": "ISO",
+    # At another level, a transaction that has waited for a lock sees the state from before its wait.
+    "default_transaction_isolation": r"read\ committed",
     # The session of a dead machine ends within two minutes and releases its locks; by the system's
     # default this takes two hours.
     "tcp_keepalives_idle": 60,
@@ -26,7 +29,8 @@ MARK = "bms.session"
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions use UTC. Errors are `WarehouseError` and contain no row data; a connection pooler is
+    Sessions use UTC, UTF-8 and the isolation level "read committed", whatever the settings of role,
+    database and environment. Errors are `WarehouseError` and contain no row data; a connection pooler is
     refused with `PoolerFound`.
     """
     url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)
@@ -37,6 +41,8 @@ def connect(uri: str, **options: object) -> Engine:
         connect_args={
             "options": " ".join([*([given] if isinstance(given, str) else given), *settings]),
             "application_name": "bms",
+            # COPY sends UTF-8. As a startup parameter it also overrides PGCLIENTENCODING.
+            "client_encoding": "UTF8",
             "cursor_factory": Cursor,
         },
         hide_parameters=True,

@@ -33,15 +33,15 @@ def serialize(connection: Connection, name: str) -> None:
 
 
 @contextmanager
-def exclusive(connection: Connection, name: str, holder: str) -> Iterator[None]:
+def lock(connection: Connection, name: str, holder: str, *, shared: bool = False) -> Iterator[None]:
     """Hold the lock `name` for the block, across transactions; raise `Busy` with the text `holder`.
 
-    The database releases the lock when the connection closes. The end of the block rolls back
-    uncommitted changes.
+    With `shared`, other `shared` holders may hold the lock too. The database releases the lock when
+    the connection closes. The end of the block rolls back uncommitted changes.
     """
-    given = {"name": name}
-    lock = text("select pg_try_advisory_lock(hashtextextended(:name, 0))")
-    acquired = connection.scalar(lock, given)
+    given, kind = {"name": name}, "_shared" if shared else ""
+    attempt = text(f"select pg_try_advisory_lock{kind}(hashtextextended(:name, 0))")
+    acquired = connection.scalar(attempt, given)
     connection.commit()
     if not acquired:
         raise Busy(holder)
@@ -49,5 +49,6 @@ def exclusive(connection: Connection, name: str, holder: str) -> Iterator[None]:
         yield
     finally:
         connection.rollback()
-        connection.execute(text("select pg_advisory_unlock(hashtextextended(:name, 0))"), given)
+        unlock = text(f"select pg_advisory_unlock{kind}(hashtextextended(:name, 0))")
+        connection.execute(unlock, given)
         connection.commit()

@@ -2,12 +2,14 @@
 
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, table, text
 from sqlalchemy.schema import SetColumnComment
 
-from bms_warehouse import database, migration
+from bms_warehouse import database, loads, migration
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 
@@ -111,3 +113,29 @@ def test_a_session_of_a_dead_machine_ends_within_two_minutes(warehouse: Engine) 
         settings = {name: int(value) for name, value in connection.execute(query)}
     idle, interval, count = (settings[f"tcp_keepalives_{n}"] for n in ("idle", "interval", "count"))
     assert 0 < idle + interval * count <= 120
+
+
+def test_settings_of_database_and_environment_change_no_row(
+    warehouse: Engine, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "client_encoding": "latin1",
+        "datestyle": "German",
+        "default_transaction_isolation": "repeatable read",
+    }
+    row = {"field": "Œuvre", "value": datetime(2026, 3, 29, 0, 30, tzinfo=UTC)}
+    with warehouse.begin() as connection:
+        connection.execute(text("create table t (field text, value timestamptz)"))
+        for name, value in settings.items():
+            statement = f"alter database {warehouse.url.database} set {name} = '{value}'"
+            connection.execute(text(statement))
+    monkeypatch.setenv("PGCLIENTENCODING", "latin1")
+    engine = database.connect(warehouse_uri)
+    with engine.begin() as connection:
+        rows = loads.copy_buffer(pa.Table.from_pylist([row]))
+        loads.append(connection, table("t"), [rows], step_run_id=1, observed_at=row["value"])
+        assert connection.scalar(text("select value from t")) == row["value"]
+        assert connection.scalar(text("show transaction_isolation")) == "read committed"
+    engine.dispose()
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select field from t")) == row["field"]

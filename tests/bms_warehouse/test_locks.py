@@ -5,20 +5,20 @@ import threading
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_warehouse.locks import Busy, LeaseLost, exclusive, serialize
+from bms_warehouse.locks import Busy, LeaseLost, lock, serialize
 
 
 def test_an_exclusive_lock_is_refused_to_others_until_released(warehouse: Engine) -> None:
     with warehouse.connect() as one, warehouse.connect() as other:
-        with exclusive(one, "mirror 1", "mirror 1 is busy"):
+        with lock(one, "mirror 1", "mirror 1 is busy"):
             with (
                 pytest.raises(Busy, match="mirror 1 is busy") as refusal,
-                exclusive(other, "mirror 1", "mirror 1 is busy"),
+                lock(other, "mirror 1", "mirror 1 is busy"),
             ):
                 pytest.fail("two holders")
-            with exclusive(other, "mirror 2", "mirror 2 is busy"):
+            with lock(other, "mirror 2", "mirror 2 is busy"):
                 pass
-        with exclusive(other, "mirror 1", "mirror 1 is busy"):
+        with lock(other, "mirror 1", "mirror 1 is busy"):
             pass
     assert refusal.value.retriable
     assert refusal.value.retry_after == 60.0
@@ -28,19 +28,19 @@ def test_an_exclusive_lock_is_refused_to_others_until_released(warehouse: Engine
 def test_an_exclusive_lock_outlives_a_commit_and_rolls_back_at_its_end(warehouse: Engine) -> None:
     create = text("create table t (n int)")
     with warehouse.connect() as one, warehouse.connect() as other:
-        with exclusive(one, "a", "busy"):
+        with lock(one, "a", "busy"):
             one.execute(text("select 1"))
             one.commit()
-            with pytest.raises(Busy), exclusive(other, "a", "busy"):
+            with pytest.raises(Busy), lock(other, "a", "busy"):
                 pytest.fail("two holders")
             one.execute(create)
         assert other.scalar(text("select to_regclass('t')")) is None
 
 
 def test_an_error_releases_an_exclusive_lock(warehouse: Engine) -> None:
-    with pytest.raises(RuntimeError), warehouse.connect() as one, exclusive(one, "a", "busy"):
+    with pytest.raises(RuntimeError), warehouse.connect() as one, lock(one, "a", "busy"):
         raise RuntimeError
-    with warehouse.connect() as other, exclusive(other, "a", "busy"):
+    with warehouse.connect() as other, lock(other, "a", "busy"):
         pass
 
 

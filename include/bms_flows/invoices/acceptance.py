@@ -53,7 +53,7 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
             "missing; run these days again"
         )
     names = Languages(details["language"], flow.settings.language)
-    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
+    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
     record = LoadRecord(
         unit,
         step_run_id,

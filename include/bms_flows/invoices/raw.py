@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 from upath import UPath
 
+from bms.errors import MalformedResponse
 from bms_flows.invoices.decode import Response, ResponseReader
 from bms_flows.invoices.fetch import WindowResponse
 from bms_flows.invoices.load import Loader
@@ -24,7 +25,7 @@ REQUESTED, MOVED = "entity", "nearby"
 
 
 class ResponsesMissing(RuntimeError):
-    """Stored responses are missing; the text names the steps; nothing was changed."""
+    """Stored responses are missing or damaged; the text names steps or file; nothing was changed."""
 
     retriable = False
 
@@ -59,8 +60,16 @@ class StoredResponses:
     def _read(self, kind: str) -> Iterator[WindowResponse]:
         reader = ResponseReader()
         for window, path in self._files(kind):
-            with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
-                yield window, reader.read(unpacked.read())
+            try:
+                response = reader.read(_unpacked(path))
+            except (MalformedResponse, pa.ArrowInvalid, OSError) as error:
+                if getattr(error, "errno", None):  # of the disk or the network
+                    raise
+                raise ResponsesMissing(
+                    f"the stored response {self.folder.name}/{path.name} is incomplete or damaged: "
+                    "restore the file from a backup"
+                ) from None
+            yield window, response
 
     def _files(self, kind: str) -> Iterator[tuple[Window, UPath]]:
         files = self.folder.iterdir() if self.folder.exists() else ()
@@ -68,6 +77,11 @@ class StoredResponses:
             if path.name.startswith(f"{kind}-") and path.name.endswith(SUFFIX):
                 start, end = path.name.removesuffix(SUFFIX).split("_")[-2:]
                 yield Window.parse(f"{start}/{end}"), path
+
+
+def _unpacked(path: UPath) -> bytes:
+    with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
+        return unpacked.read()  # type: ignore[no-any-return]
 
 
 def raw_file_name(id_entity: int, window: Window, kind: str = REQUESTED) -> str:

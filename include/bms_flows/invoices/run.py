@@ -211,7 +211,7 @@ async def extract_unit(
             autocommit.connect() as committed,
             flow.warehouse.connect() as writing,
         ):
-            landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC).date(), step_run_id)
+            landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
             extraction = Extraction(
                 *(client, flow, unit, language, step_run_id),
                 *(lease, committed, writing, progress, landing),

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -158,9 +158,9 @@ class _MirrorRun:
         return self.reads and self.source.whole and not self.options.full
 
     @cached_property
-    def day(self) -> date:
-        """Day of the run in UTC, which names folders."""
-        return datetime.now(UTC).date()
+    def at(self) -> datetime:
+        """Time of the run, which names folders."""
+        return datetime.now(UTC)
 
     def _stored_rows(self) -> Rows:
         scope = "_entity" if self.scope is not None else None
@@ -172,7 +172,7 @@ class _MirrorRun:
         return store.rotation(self.connection, step.flow, step.name, step.id_entity, runs)
 
     def _responses(self, table: str) -> ResponseFiles:
-        landing = Landing(self.flow.data_root, table, self.day, self.step_run_id)
+        landing = Landing(self.flow.data_root, table, self.at, self.step_run_id)
         return self.files.enter_context(store_responses(landing.raw))
 
     def _diff(self, rows: Rows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
@@ -183,7 +183,7 @@ class _MirrorRun:
             {name: self._flag(name, rows) for name in self.resource.flags},
             self.reads,
             AllKeys() if self.options.full and self.reads else {*due},
-            self.day,
+            self.at.date(),
             responses,
             self.staging.listed,
         )

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, select
 from bms_flows.mirror.decisions import Flags, MirrorRow, Rotation
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.coverage import Key
-from bms_warehouse import loads
-from bms_warehouse.locks import exclusive
+from bms_warehouse import loads, locks
 from bms_warehouse.tables import step_run
 
 ROTATED = ("complete", "unstable", "suspect")
@@ -22,14 +21,33 @@ BLOCK = 5_000
 def locked(
     connection: Connection, resource: MirroredResource, id_entity: int | None
 ) -> Iterator[None]:
-    """Lock the mirror of `resource`, or of one entity, for the block.
+    """Lock the mirror of `resource`, or of one entity, for the block; raise `Busy`.
 
-    Raises `Busy` if another run holds the lock. The database releases the lock when the connection
-    closes. The end of the block rolls back uncommitted changes.
+    The database releases the locks when the connection closes. The end of the block rolls back
+    uncommitted changes.
     """
-    name = f"mirror of {resource.name} {id_entity}"
-    with exclusive(connection, name, f"another run is writing to the mirror of {resource.name}"):
+    mirror = f"the mirror of {resource.name}"
+    erasing, other = f"an erasure locks {mirror}", f"another run is writing to {mirror}"
+    with (
+        locks.lock(connection, _all_entities(resource), erasing, shared=True),
+        locks.lock(connection, f"mirror of {resource.name} {id_entity}", other),
+    ):
         yield
+
+
+@contextmanager
+def locked_for_erasure(connection: Connection, resource: MirroredResource) -> Iterator[None]:
+    """Lock the mirror of `resource` in all entities for the block; raise `Busy` during a run.
+
+    A run that has read a record before its erasure would store the record again.
+    """
+    running = f"a run is writing to the mirror of {resource.name}"
+    with locks.lock(connection, _all_entities(resource), running):
+        yield
+
+
+def _all_entities(resource: MirroredResource) -> str:
+    return f"mirror of {resource.name} in all entities"
 
 
 def rows(

@@ -20,6 +20,7 @@ from upath import UPath
 from bms_flows.invoices.raw import SUFFIX
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import CONTACTS, EMPLOYEES
+from bms_flows.mirror.store import locked_for_erasure
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
@@ -85,8 +86,13 @@ def erase(engine: Engine, data_root: UPath, resource: MirroredResource, key: str
     """Erase the record `key` and return its personal data; safe to repeat after a crash.
 
     Files are erased first, because rows identify them. Files that contain other people are erased whole.
+    Raises `Busy` while a sync, which may have read the record before, writes to the mirror.
     """
-    with engine.begin() as connection:
+    with (
+        engine.connect() as connection,
+        locked_for_erasure(connection, resource),
+        connection.begin(),
+    ):
         found = find(connection, data_root, resource, key)
         for path in (*found.files, *found.unreadable):
             path.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -17,11 +17,14 @@ GROUP_ROWS = 8_000
 
 @dataclass(frozen=True)
 class Landing:
-    """The folders of a step run's files, by resource and day."""
+    """The folders of a step run's files, by resource, day and number of the step run.
+
+    The time makes them unique: a restored or new warehouse gives the numbers of step runs again.
+    """
 
     data_root: UPath
     resource: str
-    day: date
+    at: datetime
     step_run_id: int
 
     @property
@@ -47,7 +50,9 @@ class Landing:
         return self.data_root / self._name(kind)
 
     def _name(self, kind: str) -> str:
-        return f"{kind}/{self.resource}/{self.day.isoformat()}/step-{self.step_run_id}"
+        return (
+            f"{kind}/{self.resource}/{self.at:%Y-%m-%d}/step-{self.step_run_id}-{self.at:%H%M%S%f}"
+        )
 
 
 def save_raw(path: UPath, body: bytes) -> int:

@@ -14,8 +14,10 @@ from bms.settings import ClientSettings
 from bms_cli.app import main
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import MIRRORED
+from bms_flows.mirror.store import locked, locked_for_erasure
 from bms_flows.privacy.erase import erase, find
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.locks import Busy
 from tests.bms_flows.mirror.environment import Mirror
 
 CANARY = "canari-zoe"
@@ -256,6 +258,32 @@ def test_erasure_raises_the_idle_timeout_of_its_session(warehouse: Engine, tmp_p
         find(connection, UPath(tmp_path), MIRRORED["contact"], "1")
         may = connection.scalar(text("show idle_in_transaction_session_timeout"))
     assert may == "2h"
+
+
+@pytest.mark.parametrize(("name", "id_entity"), [("contact", None), ("employee", 2)])
+def test_nothing_is_erased_while_a_sync_may_store_the_record_again(
+    warehouse: Engine,
+    warehouse_uri: str,
+    tmp_path: Path,
+    contact: str,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    id_entity: int | None,
+) -> None:
+    stored = everything(warehouse, tmp_path)
+    given = [name, contact, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
+    with warehouse.connect() as connection, locked(connection, MIRRORED[name], id_entity):
+        assert main(["erase", *given, "--for-good"]) == 1
+    assert f"a run is writing to the mirror of {name}" in capsys.readouterr().err
+    assert everything(warehouse, tmp_path) == stored
+    with (
+        warehouse.connect() as one,
+        warehouse.connect() as other,
+        locked_for_erasure(one, MIRRORED[name]),
+        pytest.raises(Busy, match="an erasure locks"),
+        locked(other, MIRRORED[name], id_entity),
+    ):
+        pytest.fail("a sync began during the erasure")
 
 
 def test_the_command_erases_only_with_for_good(
