@@ -18,6 +18,8 @@ class Webhook:
     taken: list[tuple[float, str]] = field(default_factory=list)
     visits: int = 0
     """GET requests received."""
+    status: int = 200
+    """Status of the next responses."""
 
     @property
     def texts(self) -> list[str]:
@@ -31,13 +33,13 @@ class Webhook:
 @contextmanager
 def webhook(status: int = 200, location: str = "") -> Iterator[Webhook]:
     """Run a chat's webhook that answers with this status, a redirect with this location."""
-    found = Webhook()
+    found = Webhook(status=status)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found.taken.append((time.time(), body["text"]))
-            self.send_response(status)
+            self.send_response(found.status)
             if location:
                 self.send_header("Location", location)
             self.end_headers()

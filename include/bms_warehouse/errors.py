@@ -7,10 +7,11 @@ from typing import Any, Self
 import psycopg
 from sqlalchemy.engine import ExceptionContext
 
-TRANSIENT = ("08", "25P03", "40", "53", "55", "57")
-"""Prefixes of transient SQLSTATEs: connection, idle timeout, rollback, resources, locks, shutdown."""
+TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
+"""Prefixes of transient SQLSTATEs: connection, standby, idle timeout, rollback, resources, locks, shutdown."""
 
 DISK_FULL = "53100"
+READ_ONLY = "25006"
 
 NOT_MIGRATED = ("3F000", "42P01", "42703")
 """SQLSTATEs of a missing schema, table or column."""
@@ -68,6 +69,11 @@ def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
         return "; migrate the warehouse: bms migrate"
+    if sqlstate == READ_ONLY:
+        return (
+            "; the address leads to a standby, or the role is read-only: connect to the primary, or "
+            "name all servers and add target_session_attrs=read-write"
+        )
     if sqlstate == DISK_FULL:
         return "; free space on PostgreSQL's disk (its log names the file) and retry"
     return ""

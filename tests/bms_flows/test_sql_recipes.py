@@ -2,6 +2,7 @@
 
 import os
 import re
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from bms.settings import ClientSettings
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
+from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
 
 PROJECT = Path(__file__).parents[2]
@@ -60,6 +62,31 @@ def test_every_query_of_the_documentation_returns_its_printed_result(
             if os.environ.get("BMS_WRITE_RESULTS"):
                 file.write_text(right)
     assert outdated == [], "set BMS_WRITE_RESULTS=1 to write the results"
+
+
+def test_recipes_are_right_for_credit_notes_unknown_flags_and_missing_invoices(
+    company: Company,
+) -> None:
+    day = date(2026, 3, 2)
+    company.service.rows = [
+        invoice(1, day, total_excl_vat=100, canceled=True, id_credit=2),
+        invoice(2, day, total_excl_vat=-100),
+        invoice(3, day, total_excl_vat=50, total_due=60, canceled=None),
+        invoice(4, day, total_excl_vat=30, canceled=True, total_due=36),
+        invoice(5, day, total_excl_vat=20, total_due=24),
+    ]
+    company.held(day)
+    company.accept()
+    company.service.rows.pop()
+    company.held(day)
+    company.accept()
+    page = (PROJECT / "docs/how-to/sql-recipes.md").read_text()
+    open_items, turnover, as_of, *_ = (found[1] for found in RECIPE.finditer(page))
+    with company.warehouse.connect() as connection:
+        assert connection.execute(text(open_items)).one().total == 60
+        assert connection.execute(text(turnover)).one().turnover == 50
+        missing = as_of.replace("2026-03-31", "9999-12-30")
+        assert connection.execute(text(missing)).one().due_now == 60
 
 
 def with_result(connection: Connection, recipe: re.Match[str]) -> str:

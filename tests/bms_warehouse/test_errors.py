@@ -105,3 +105,12 @@ def test_an_idle_transaction_timeout_is_retriable(warehouse: Engine) -> None:
         with pytest.raises(WarehouseError, match=r"25P03|was lost") as failure:
             connection.execute(text("select 1"))
     assert failure.value.retriable
+
+
+def test_a_standby_is_named_and_retriable(warehouse: Engine) -> None:
+    """During a switchover, the address may lead to the former primary for a moment."""
+    with warehouse.begin() as connection:
+        connection.execute(text("set transaction read only"))
+        with pytest.raises(WarehouseError, match="connect to the primary") as refusal:
+            connection.execute(text("create table t (n int)"))
+    assert refusal.value.retriable

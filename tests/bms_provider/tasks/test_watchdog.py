@@ -7,6 +7,7 @@ from sqlalchemy import Engine, select
 
 from bms_flows.onboarding.inbox import unfinished
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.runtime.notice import NotDelivered
 from bms_provider.tasks import watchdog
 from bms_warehouse.tables import dropped_file
 from tests.bms_provider.conftest import RecordLoad
@@ -55,3 +56,13 @@ def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> N
     with warehouse.connect() as connection:
         found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
     assert found == [("withdrawn", "removed")]
+
+
+def test_a_check_tends_the_inboxes_while_no_channel_accepts_messages(
+    record_load: RecordLoad, messages: Webhook, data_root: Path
+) -> None:
+    record_load(2)
+    messages.status = 404
+    with pytest.raises(NotDelivered):
+        watchdog.check()
+    assert (data_root / "inbox" / "contacts" / "_LISEZMOI.txt").exists()
