@@ -96,11 +96,14 @@ def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
     return versioned(drop=drop.id, plan=plan_id, ask=False, text=text)
 
 
-def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+def enter(
+    run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any] | None
+) -> dict[str, Any]:
     """Apply the approver's answer, if any, and enter the plan; return the chunks to apply.
 
     If the data changed since and more or other rows would be created, the manifest has no chunks and
-    asks again. Raises `OtherVersion` if the run began before an upgrade that changed manifests.
+    asks again. Raises `OtherVersion` if the run began before an upgrade that changed manifests, and
+    `NotApproved` without an answer: a user marked the approval task as successful.
     """
     _require_version(proposed)
     drop_id, plan_id = proposed["drop"], proposed.get("plan")
@@ -113,6 +116,11 @@ def enter(run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any]) 
     drop = claim.get(flow.warehouse, drop_id)
     if drop.dag_run_id != run.dag_run_id:
         return {**nothing, "plan": None, "text": f"taken over by run {drop.dag_run_id}"}
+    if answer is None:
+        raise approval.NotApproved(
+            f"the request to approve drop {drop_id} has no answer, so no row is created:"
+            " clear the approval task to ask again"
+        )
     if answer["approved"] is False:
         approval.refuse(flow.warehouse, drop_id, plan_id, answer["who"])
         return nothing

@@ -22,7 +22,7 @@ def plan(resource: str) -> dict[str, Any]:
         return onboarding.plan(run)
 
 
-def enter(resource: str, proposed: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+def enter(resource: str, proposed: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, Any]:
     """Enter an approved plan in the ledger."""
     with _run(resource) as run:
         return onboarding.enter(run, proposed, answer)

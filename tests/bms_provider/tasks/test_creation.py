@@ -21,6 +21,7 @@ from bms_flows.onboarding import dispatch as drops
 from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
+from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.steps import RowsWaiting
 from bms_flows.runtime.manifest import OtherVersion
@@ -301,6 +302,23 @@ def test_the_plan_is_written_before_its_approver_is_asked(
     with warehouse.connect() as connection:
         [request] = waiting.plans(connection, ["employee"])
     assert request["asked_because"] == [{"code": "setting", "found": "always", "limit": ""}]
+
+
+def test_an_approval_task_that_was_marked_as_successful_approves_nothing(
+    warehouse: Engine, sandbox: Sandbox, dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a task has no XCom, so that Airflow passes None. A written XCom is taken for the answer."""
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    with run(path=dropped):
+        proposed = creation.plan("employee")
+        with pytest.raises(NotApproved, match="approve drop 1 has no answer") as raised:
+            creation.enter("employee", proposed, None)
+        assert not raised.value.retriable
+        assert "create_employee" not in sandbox.truth()["requests"]
+        assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 1
+    with warehouse.connect() as connection:
+        decided = text("select decided_by from bms.creation_plan")
+        assert connection.execute(decided).scalars().all() == ["ada"]
 
 
 def test_a_dry_run_writes_its_plan_and_asks_nobody(
