@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 def notify(context: Mapping[str, Any]) -> None:
     """Send the outcome of a drop to the recipient in `BMS_INBOX_NOTICES`, if there is one and a report."""
     planned = context["ti"].xcom_pull(task_ids="plan")
-    recipients = InboxSettings.from_environment().inbox_notices
-    if planned is None or not recipients:
+    settings = InboxSettings.from_environment()
+    if planned is None or not settings.inbox_notices:
         return
     with flow_context.open_context() as flow:
         drop, run = claim.get(flow.warehouse, planned["drop"]), context["dag_run"]
         inbox = REMOTES[drop.resource].resource.inbox
-        to = recipients.get(inbox)
+        to = settings.inbox_notices.get(inbox)
         if to is None:
             return
         if drop.report is None or drop.state == "open" or drop.dag_run_id != run.run_id:
@@ -46,6 +46,7 @@ def notify(context: Mapping[str, Any]) -> None:
             drop,
             inbox,
             receipt["counts"],
+            language=settings.language_of(inbox),
             plan=receipt["plan"]["id"],
             report=links.drop(drop.id),
             run=links.run(run.dag_id, run.run_id),

@@ -35,7 +35,7 @@ class InboxSettings(FlowSettings):
     """The recipient of a notification when a drop ends, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
 
     inbox_languages: Mapping[str, Language] = field(default_factory=dict)
-    """The language of an inbox: of approval requests, of the board's pages of drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    """The language of an inbox: of its approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
 
     approvers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; by default every user who may edit the DAG."""

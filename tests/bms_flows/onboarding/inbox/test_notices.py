@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
+
+import pytest
 
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.notices import notice
+from bms_flows.runtime.settings import Language
 
 DROP = Drop(
     id=12, resource="employee", path="Dupré.csv", size=1, stamp="1", state="applied",
@@ -15,32 +19,64 @@ DROP = Drop(
 COUNTS = {
     "created": 3, "adopted": 0, "already_there": 0, "rejected": 1, "needs_review": 0, "waiting": 0,
 }  # fmt: skip
-PLACES = {"plan": "ab" * 32, "report": "/data/reports/employees/000012", "run": "http://a/runs/r"}
+PLACES: Any = {
+    "plan": "ab" * 32,
+    "report": "/data/reports/employees/000012",
+    "run": "http://a/runs/r",
+}
 
 
-def test_a_notice_counts_rows_by_outcome_and_links_the_report() -> None:
-    told = notice(DROP, "employees", COUNTS, **PLACES)
-    assert told.title == "employees, 12: 3 created, 1 rejected"
-    assert "4 lignes : 3 créées, 1 rejetées. / 4 rows: 3 created, 1 rejected." in told.body
-    assert "Plan: abababababab\n" in told.body
-    assert "Report: /data/reports/employees/000012\n" in told.body
-    assert told.body.endswith("Run: http://a/runs/r")
+@pytest.mark.parametrize(
+    ("language", "title", "lines"),
+    [
+        (
+            "FR",
+            "employees, dépôt 12 : 3 créées, 1 rejetées",
+            [
+                "4 lignes : 3 créées, 1 rejetées.",
+                "Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
+                "Plan abababababab",
+                "Compte rendu : /data/reports/employees/000012",
+                "Traitement : http://a/runs/r",
+            ],
+        ),
+        (
+            "EN",
+            "employees, drop 12: 3 created, 1 rejected",
+            [
+                "4 rows: 3 created, 1 rejected.",
+                "Rejected rows: correct the report's rejected.xlsx in Excel and drop it.",
+                "Plan abababababab",
+                "Report: /data/reports/employees/000012",
+                "Run: http://a/runs/r",
+            ],
+        ),
+    ],
+)
+def test_a_notice_counts_rows_by_outcome_and_links_the_report_in_the_language_of_the_inbox(
+    language: Language, title: str, lines: list[str]
+) -> None:
+    told = notice(DROP, "employees", COUNTS, language=language, **PLACES)
+    assert (told.title, told.body.splitlines()) == (title, lines)
 
 
 def test_a_notice_gives_remedies_only_for_rejected_and_ambiguous_rows() -> None:
-    assert "in Excel and drop it" in notice(DROP, "employees", COUNTS, **PLACES).body
     doubt = {**COUNTS, "rejected": 0, "needs_review": 2}
-    told = notice(DROP, "employees", doubt, **PLACES)
+    told = notice(DROP, "employees", doubt, language="EN", **PLACES)
     assert "needs_review.csv" in told.body
     assert "drop it" not in told.body
 
 
-def test_repeated_content_links_to_the_earlier_report() -> None:
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("FR", "même contenu que le dépôt 12"), ("EN", "same content as drop 12")],
+)
+def test_repeated_content_links_to_the_earlier_report(language: Language, said: str) -> None:
     again = replace(DROP, id=15, state="repeated", same_as=12)
-    told = notice(again, "employees", COUNTS, **PLACES)
-    assert told.title.endswith("same content as drop 12")
+    told = notice(again, "employees", COUNTS, language=language, **PLACES)
+    assert told.title.endswith(said)
     assert PLACES["report"] in told.body
 
 
 def test_a_notice_names_no_file() -> None:
-    assert "Dupré" not in notice(DROP, "employees", COUNTS, **PLACES).text
+    assert "Dupré" not in notice(DROP, "employees", COUNTS, language="FR", **PLACES).text
