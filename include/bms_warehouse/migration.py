@@ -1,7 +1,9 @@
 """Migration of the warehouse's schema; apart from `database`, because no task needs Alembic."""
 
+import logging
 from pathlib import Path
 
+import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -9,6 +11,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from bms_warehouse.tables.schema import SCHEMA
+
+LOG = logging.getLogger(__name__)
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 VERSION_TABLE = "schema_version"
@@ -40,9 +44,20 @@ def current(engine: Engine) -> str | None:
         return context.get_current_revision()
 
 
+def _log_warning(message: psycopg.errors.Diagnostic) -> None:
+    if message.severity_nonlocalized == "WARNING":
+        LOG.warning("%s", message.message_primary)
+
+
 def migrate(engine: Engine) -> str:
-    """Migrate the schema in one transaction and return its revision; idempotent."""
+    """Migrate the schema in one transaction and return its revision; idempotent.
+
+    The log shows the warnings of the migrations.
+    """
     with engine.begin() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the only driver that `connect` takes
+        driver.add_notice_handler(_log_warning)
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
         connection.execute(text(f"create schema if not exists {SCHEMA}"))
         command.upgrade(_config(connection), "head")

@@ -139,3 +139,27 @@ def test_settings_of_database_and_environment_change_no_row(
     engine.dispose()
     with warehouse.connect() as connection:
         assert connection.scalar(text("select field from t")) == row["field"]
+
+
+def test_a_migration_warns_if_it_may_not_create_the_readers(
+    postgres: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = f"bms_{uuid.uuid4().hex}"
+    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.execute(text(f"create role {name} login"))
+        connection.execute(text(f"create database {name} owner {name}"))
+        connection.execute(text(f"alter role bms_analyst rename to {name}_analyst"))
+        engine = database.connect(
+            server.url.set(database=name, username=name).render_as_string(hide_password=False)
+        )
+        try:
+            migration.migrate(engine)
+        finally:
+            engine.dispose()
+            connection.execute(text(f"alter role {name}_analyst rename to bms_analyst"))
+            connection.execute(text(f"drop database {name}"))
+            connection.execute(text(f"drop role {name}"))
+    server.dispose()
+    assert "may not create the roles bms_analyst" in caplog.text
+    assert len(caplog.records) == 1

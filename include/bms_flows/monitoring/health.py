@@ -75,7 +75,10 @@ def _seconds(length: timedelta | None) -> int | None:
 
 
 class OutageFile:
-    """File that records that an unreachable warehouse was notified: no table can store that."""
+    """File that records that an unreachable warehouse was notified: no table can store that.
+
+    Its time is that of the message. Its content does not count: a full disk may empty the file.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -93,13 +96,13 @@ class OutageFile:
         )
         send(Notice(f"Alarm: warehouse ({UNREACHABLE})", lines))
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(now.isoformat())
+        self._file.touch()
 
     def notify_recovery(self, send: Send, links: Links, now: datetime) -> None:
         """Notify the recovery if the outage was notified."""
         if not self._file.exists():
             return
-        since = datetime.fromisoformat(self._file.read_text())
+        since = datetime.fromtimestamp(self._file.stat().st_mtime, UTC)
         line = f"Over since {links.time(now)}, after {span(now - since)}."
         send(Notice(f"Recovered: warehouse ({UNREACHABLE})", (line,)))
         self._file.unlink()

@@ -106,11 +106,14 @@ def test_notify_sends_one_message_for_an_alarm_and_one_for_its_recovery(
     assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
+@pytest.mark.parametrize("disk_was_full", [False, True])
 def test_an_outage_of_the_warehouse_and_its_recovery_are_notified_once(
-    command: Command, messages: Webhook
+    command: Command, messages: Webhook, tmp_path: Path, *, disk_was_full: bool
 ) -> None:
     for _ in range(2):
         assert command("--notify", url=NOWHERE)[0] == 2
+    if disk_was_full:
+        (tmp_path / "state" / "memory").write_text("")
     for _ in range(2):
         assert command("--notify")[0] == 0
     assert messages.titles == [

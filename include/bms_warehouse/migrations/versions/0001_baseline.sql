@@ -729,8 +729,11 @@ begin
         bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total,
         bms.contact, bms.contact_version, bms.consultant, bms.consultant_version,
         bms.employee, bms.employee_version to bms_analyst;
+    -- Without the verbatim row.
+    grant select (resource, id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at)
+        on bms.quarantine to bms_analyst;
     grant select on bms.employee to bms_private_reader;
     grant select on all tables in schema bms_private to bms_private_reader;
 exception when insufficient_privilege then
-    raise notice 'bms_analyst, bms_private_reader: not allowed to create roles here; grant select by hand';
+    raise warning 'Only the owner may read the tables: this user may not create the roles bms_analyst and bms_private_reader. Create both, and grant select by hand';
 end $$;
