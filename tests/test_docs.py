@@ -19,6 +19,8 @@ from packaging.utils import canonicalize_name
 from bms.endpoints import ENDPOINTS
 from bms.settings import ClientSettings
 from bms_flows.catalog import FLOWS, WITH_TARGET
+from bms_flows.onboarding.faults.fault import TEXTS
+from bms_flows.onboarding.inbox.skipped_files import FRENCH as NOT_TAKEN
 from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.tables import METADATA
@@ -216,6 +218,24 @@ def test_every_guarantee_has_a_test() -> None:
     guarantees = [row for row in rows if not row.startswith("| Guarantee |")]
     assert len(guarantees) > 30
     assert [row for row in guarantees if "](../tests/" not in row.rsplit(" | ", 1)[1]] == []
+
+
+def test_the_guide_of_hr_users_quotes_the_reasons_that_they_read() -> None:
+    """An ellipsis stands for the rest of a reason."""
+    guide = (PROJECT / "docs/fr/depot-rh.md").read_text()
+    reasons = [text.french for text in TEXTS.values()] + [text for text, _ in NOT_TAKEN.values()]
+    rows = re.findall(r"\n\| Raison \| [^\n]+\n\| --- \| --- \|\n((?:\|[^\n]+\n)+)", guide)
+    quoted = [row.split("|")[1].strip() for table in rows for row in table.splitlines()]
+    assert len(quoted) > 9
+    unknown = [
+        quote
+        for quote in quoted
+        if not any(
+            reason.startswith(quote[:-1]) if quote.endswith("…") else reason == quote
+            for reason in reasons
+        )
+    ]
+    assert unknown == []
 
 
 def anchors(text: str) -> set[str]:

@@ -56,6 +56,7 @@ FRENCH: Final[Mapping[str, str]] = {
     "No report.": "Pas de compte rendu.",
     "The files hold personal data. Only users who may edit the DAG can download them.": "Les fichiers contiennent des données personnelles : seules les personnes qui ont le droit de modifier le traitement les téléchargent.",
     "Rejected rows: correct rejected.xlsx in Excel and drop it.": "Lignes rejetées : corrigez rejected.xlsx dans Excel et déposez-le.",
+    "No row was read: the reason is in the file rejected.": "Aucune ligne n'est lue : la raison est dans le fichier rejected.",
     "Unfinished rows": "Lignes à traiter",
     "#Line": "#Ligne",
     "Reason": "Motif",

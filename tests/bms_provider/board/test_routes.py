@@ -240,6 +240,11 @@ def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
     page = visit("recruiter").get(plan.partition("/plans/")[0]).text
     assert [each for each in texts if each not in page] == []
     assert f'<div lang="{language.lower()}">' in page
+    unread = {"FR": "Aucune ligne n&#39;est lue", "EN": "No row was read"}[language]
+    assert unread not in page
+    with warehouse.begin() as connection:
+        connection.execute(text("""update bms.step_run set details = '{"drop": 1}'"""))
+    assert unread in visit("recruiter").get(plan.partition("/plans/")[0]).text
     listed = visit("recruiter").get("/bms/flows/employee_onboarding").text
     assert f">{'Dépôt' if language == 'FR' else 'Drop'} 1</a>" in listed
     assert (">À décider</th>" in listed) is (language == "FR")

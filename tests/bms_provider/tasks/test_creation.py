@@ -1,6 +1,7 @@
 """The tasks of an onboarding, one after the other: their records in the step log, and their errors."""
 
 import csv
+import io
 import json
 import os
 import unicodedata
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import openpyxl
 import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
@@ -371,6 +373,63 @@ def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
     report = data_root / drop_row(warehouse).report / "rejected.csv"
     [row] = csv.DictReader(report.read_text().splitlines(), delimiter=";")
     assert row["_hint"] == hint
+
+
+def workbook(*rows: str, merged: str = "") -> bytes:
+    """Return a workbook with the cells of CSV lines."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row.strip().split(";"))
+    if merged:
+        book.active.merge_cells(merged)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+REPORT = {"created.csv", "needs_review.csv", "receipt.json"}
+NO_DATE = "810002;Petit;Léa;1;demain"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "written", "reason"),
+    [
+        (
+            "a.csv",
+            f"{HEADER}{NO_DATE}\r\n".encode(),
+            {"rejected.csv", "rejected.xlsx"},
+            "Date d'entrée : Ce n'est pas une date.",
+        ),
+        ("a.xlsx", workbook(HEADER, NO_DATE), {"rejected.xlsx"}, None),
+        (
+            "b.xlsx",
+            workbook("Salariés", HEADER, NO_DATE, merged="A1:C1"),
+            {"rejected.csv"},
+            "La feuille contient des cellules fusionnées.",
+        ),
+        ("c.xlsx", b"%PDF-1.7 \x81", {"rejected.csv"}, "Ce type de fichier n'est pas lu."),
+    ],
+)
+def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_hr_users_says(
+    name: str,
+    content: bytes,
+    written: set[str],
+    reason: str | None,
+    warehouse: Engine,
+    data_root: Path,
+) -> None:
+    """docs/fr/depot-rh.md, "Lire le compte rendu"."""
+    folder = data_root / "inbox" / "employees"
+    folder.mkdir(parents=True)
+    (folder / name).write_bytes(content)
+    with run(path=name):
+        carry_through(creation.plan("employee"))
+    report = data_root / drop_row(warehouse).report
+    assert {file.name for file in report.iterdir()} == REPORT | written
+    if reason is not None:
+        lines = (report / "rejected.csv").read_text("utf-8-sig").splitlines()
+        [row] = csv.DictReader(lines, delimiter=";")
+        assert row["_reason_fr"] == reason
 
 
 @pytest.mark.usefixtures("warehouse")

@@ -29,6 +29,7 @@ class _Texts:
     none: str
     correct: str
     decide: str
+    unread: str
     links: str
 
 
@@ -39,6 +40,7 @@ _FRENCH: Final = _Texts(
     none="aucune ligne",
     correct="Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
     decide="À décider : voir needs_review.csv.",
+    unread="La raison est dans le fichier rejected du compte rendu.",
     links="Compte rendu : {report}\nTraitement : {run}",
 )
 _ENGLISH: Final = _Texts(
@@ -48,6 +50,7 @@ _ENGLISH: Final = _Texts(
     none="no row",
     correct="Rejected rows: correct the report's rejected.xlsx in Excel and drop it.",
     decide="To be decided: see needs_review.csv.",
+    unread="The reason is in the report's file rejected.",
     links="Report: {report}\nRun: {run}",
 )
 
@@ -83,6 +86,7 @@ def notice(
             texts.rows.format(rows=sum(counts.values()), what=what or texts.none),
             *([texts.correct] if counts["rejected"] else []),
             *([texts.decide] if counts["needs_review"] else []),
+            *([] if what else [texts.unread]),
             f"Plan {plan[:12]}",
             links,
         ),

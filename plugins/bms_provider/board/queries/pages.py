@@ -137,6 +137,7 @@ def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -
         (plan, question.outcome_text(Counter(plan["counts"]), drop["resource"], language))
         for plan in drops.plans(warehouse, drop["id"])
     ]
+    outcomes = [(label, details.get(key, 0)) for key, label in outcome_labels(language).items()]
     found = {
         "name": name,
         "flow": FLOWS[name],
@@ -144,10 +145,9 @@ def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -
         "claimed": drop["state"] not in UNCLAIMED or drop["started_at"] is not None,
         "on_record": bool(loads.steps(warehouse, name, drop["dag_run_id"], limit=1)),
         "language": language,
-        "outcomes": [
-            (label, details.get(key, 0)) for key, label in outcome_labels(language).items()
-        ],
+        "outcomes": outcomes,
         "to_correct": details.get("rejected"),
+        "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
     }

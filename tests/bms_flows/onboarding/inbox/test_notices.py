@@ -67,6 +67,12 @@ def test_a_notice_gives_remedies_only_for_rejected_and_ambiguous_rows() -> None:
     assert "drop it" not in told.body
 
 
+def test_a_notice_of_a_refused_file_names_the_file_with_the_reason() -> None:
+    told = notice(DROP, "employees", dict.fromkeys(COUNTS, 0), language="FR", **PLACES)
+    assert told.title == "employees, dépôt 12 : aucune ligne"
+    assert "La raison est dans le fichier rejected du compte rendu." in told.body
+
+
 @pytest.mark.parametrize(
     ("language", "said"),
     [("FR", "même contenu que le dépôt 12"), ("EN", "same content as drop 12")],
