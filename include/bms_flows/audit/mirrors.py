@@ -141,7 +141,10 @@ class PartAudit:
         columns = listing.resource.listed
         storable = warehouse.digests([*listed.records.values()], columns, listing.zone)
         rows = {key: storable.get(key) for key in self.compared}
-        held = self.stored.held(None if whole else self.compared) if self.loaded_at else {}
+        held: Mapping[Key, StoredRow] = {}
+        if self.loaded_at:
+            held = self.stored.held(None) if whole else {}
+            held = {**held, **self.stored.held(self.compared - held.keys())}
         quarantined = self.stored.quarantined([key for key, row in rows.items() if row is None])
         self._compare_rows({*rows, *held}, rows, held, quarantined)
         # A row without a key cannot be found in another part.

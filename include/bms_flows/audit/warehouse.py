@@ -106,9 +106,10 @@ def mirrored(
     id_entity: int,
     keys: Collection[Key] | None = None,
 ) -> dict[Key, StoredRow]:
-    """Return the list columns of a mirror's rows as digests, all rows or those of `keys`.
+    """Return the list columns of a mirror's rows as digests, all rows of the list or those of `keys`.
 
-    `id_entity` is 0 if the mirror's list is not per entity.
+    `id_entity` is 0 if the mirror's list is not per entity. A row of `keys` may belong to another
+    entity, whose list contains the row too.
     """
     table = resource.table
     unlisted = case((table.c["_list_hash"].is_(None), "unlisted"))
@@ -118,7 +119,7 @@ def mirrored(
         func.coalesce(table.c["_removal_reason"], unlisted),
         *resource.listed.values(),
     )
-    if id_entity:
+    if id_entity and keys is None:
         query = query.where(table.c["_entity"] == id_entity)
     if keys is not None:
         query = query.where(_among(table.c[resource.key], keys))

@@ -25,6 +25,10 @@ class MirrorRow(msgspec.Struct, frozen=True, gc=False):
     scope: int | None = None
     """The entity whose list contained the row, if lists are per entity."""
 
+    def is_listed_by(self, scopes: Collection[int]) -> bool:
+        """Return whether the list of one of these entities contained the row at its last read."""
+        return self.scope in scopes and self.list_hash is not None and self.removal is None
+
 
 @dataclass(frozen=True)
 class Rotation:

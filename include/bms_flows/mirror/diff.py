@@ -100,6 +100,8 @@ class ListDiff:
         """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""
         known = None if key in self._digests else self.known.get(key)
         self._digests[key] = item.digest
+        if self.source.preceding and self._belongs_to_another(key):
+            return False
         self.any_deleted |= item.deleted
         if known and known.list_hash == item.digest and known.removal != "missing":
             if not known.detailed and self.details:
@@ -114,6 +116,11 @@ class ListDiff:
         self._waiting[key] = item
         self.changed[key] = None
         return True
+
+    def _belongs_to_another(self, key: Key) -> bool:
+        """Return whether the mirror has the row as one of a list that takes precedence."""
+        known = self.known.get(key)
+        return known is not None and known.is_listed_by(self.source.preceding)
 
     def _remember(self, key: Key, item: ListItem) -> None:
         """Remember the values of the row that its detail lacks."""

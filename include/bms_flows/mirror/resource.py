@@ -115,6 +115,8 @@ class MirrorSource:
     """Flags, or `deleted`, that are true for every row of the main list."""
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Values of the resource's `constants`."""
+    preceding: frozenset[int] = frozenset()
+    """Entities that take precedence: a row that one of their lists contains belongs to that entity."""
     whole: bool = True
     """Whether the main list is unrestricted: only then can a run detect removed rows."""
 

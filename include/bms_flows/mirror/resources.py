@@ -1,5 +1,6 @@
 """Mirrored resources with their tables and records, and the lists from which a run reads them."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from bms.client import Client
@@ -49,6 +50,7 @@ def source(
     resource: MirroredResource,
     *,
     id_entity: int | None = None,
+    entities: Collection[int] = (),
     filter: str | None = None,  # noqa: A002 - the interface's own name
     **restrictions: Any,
 ) -> MirrorSource:
@@ -56,7 +58,8 @@ def source(
 
     `filter` is by default the resource's own, which requests every row. `restrictions` are query
     parameters of the list; None restricts nothing. A run with another filter or with a restriction
-    leaves all other rows unchanged.
+    leaves all other rows unchanged. `entities` are all that are read today: a row that several of
+    their lists contain belongs to the smallest.
     """
     described = resource.described
     endpoint = BY_NAME[described.list_operation]
@@ -87,5 +90,6 @@ def source(
         page_size=client.settings.page_size,
         implied={} if everything else {n: True for n, state in states.items() if state == filter},
         constants=dict.fromkeys(resource.constants, id_entity),
+        preceding=frozenset(each for each in entities if id_entity and each < id_entity),
         whole=everything and not restricted,
     )

@@ -163,7 +163,10 @@ class ListReader:
         waiting = [first]
 
         async def fetch(number: int) -> Page[Any]:
-            return waiting.pop() if waiting else await self._call(number, size=size)
+            page = waiting.pop() if waiting else await self._call(number, size=size)
+            # A refused page says that the list ended before it; `all_pages` doesn't yield such a page.
+            this.totals.add(page.total_pages)
+            return page
 
         pages = all_pages(fetch)
         async for page in pages:
@@ -172,7 +175,6 @@ class ListReader:
             rows, _ = await self._add(page, this.size)
             this.keys.update([key for key, _ in rows])
             this.rows += len(rows)
-            this.totals.add(page.total_pages)
         if len(self.passes) == 1:
             self.full_page = this.size
         this.once = this.calls

@@ -58,12 +58,15 @@ def listed(root: UPath, folders: Iterable[str | None]) -> dict[str, list[ReportF
 
 
 def content(root: UPath, folder: str | None, name: str) -> bytes | None:
-    """Return the content of a report file; None unless the folder lists the name."""
+    """Return the content of a report file; None unless the folder lists the name and has the file."""
     if folder is None:
         return None
     if name not in {each.name for each in listed(root, [folder]).get(folder, [])}:
         return None
-    return storage.read_file(root / folder / name)
+    try:
+        return storage.read_file(root / folder / name)
+    except FileNotFoundError:  # deleted since it was listed
+        return None
 
 
 def without_links(root: UPath, relative: str) -> bool:

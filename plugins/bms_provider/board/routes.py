@@ -267,7 +267,10 @@ def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Respons
     """Return a report file as a download that the browser saves and never displays."""
     content = files.content(data_root(), folder, name)
     if content is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "The report has no file of this name.")
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND,
+            "The report has no file of this name. It may be past its retention.",
+        )
     # The id of the user, since some auth managers return a person's name as the user's name.
     log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)
     headers = {

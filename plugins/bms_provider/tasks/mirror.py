@@ -26,12 +26,14 @@ def sync(name: str, id_entity: int | None = None) -> dict[str, Any]:
     params = get_current_context()["params"]
     resource, hook = MIRRORED[name], BmsHook()
     queries = ("filter", *(each.name for each in resource.described.restrictions))
-    given = {query: params.get(query) for query in queries}
+    given: dict[str, Any] = {query: params.get(query) for query in queries}
+    if id_entity is not None:
+        given |= {"id_entity": id_entity, "entities": entities()}
     step = flow_context.step("sync", id_entity=id_entity)
 
     async def once() -> dict[str, Any]:
         async with hook.client(counters) as client:
-            lists = source(client, resource, id_entity=id_entity, **given)
+            lists = source(client, resource, **given)
             return await run.sync(client, flow, resource, lists, _options(params), step)
 
     with (

@@ -331,6 +331,17 @@ def test_undecodable_rows_are_listed_while_they_are_in_quarantine(
     assert auditor.latest("contact")[1]["rows_missing"] == 30
 
 
+def test_employees_whom_the_list_of_another_entity_contains_too_are_not_missing(
+    sandbox: Sandbox, auditor: Auditor
+) -> None:
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=3, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.load()
+    auditor.execute("update bms.employee set _entity = 0")
+    auditor.run()
+    assert auditor.latest("employee") == ("reconciled", {})
+
+
 def test_the_alarm_of_an_entity_that_was_removed_from_the_connection_is_closed_with_that_reason(
     auditor: Auditor,
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,46 @@ def test_an_employee_who_moves_to_an_unread_entity_stays_without_new_versions(
         assert mirror.requests("read_employee") == details
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
     assert (row["_entity"], row["id_entity"], row["deleted"]) == (1, 2, False)
+
+
+@pytest.mark.parametrize("asked", [OFF, RunOptions()], ids=["off", "directory"])
+def test_an_employee_whom_two_lists_contain_belongs_to_the_first_entity(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, asked: RunOptions
+) -> None:
+    """The service ignores `id_entity`: entity 2 has the list of entity 1."""
+
+    def unfiltered(client: Client, *, id_entity: int) -> MirrorSource:
+        one = source(client, EMPLOYEES, id_entity=1)
+        own = source(client, EMPLOYEES, id_entity=id_entity, entities=[1, 2])
+        return replace(own, rows=one.rows, members=one.members)
+
+    monkeypatch.setitem(KINDS, "employee", (EMPLOYEES, unfiltered))
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
+    for id_entity in (2, 1):
+        mirror.run("employee", id_entity=id_entity, asked=asked)
+    before = mirror.places("bms.employee", "bms.employee_superseded")
+    for id_entity in (1, 2, 2, 1):
+        again = mirror.run("employee", id_entity=id_entity, asked=asked)
+        assert (again["changed"], again["inserted"], again["missing"]) == (0, 0, 0)
+        assert again["unchanged"] == again["rows_read"]
+        assert mirror.requests("read_employee") == 0
+    assert mirror.places("bms.employee", "bms.employee_superseded") == before
+    assert {row["_entity"] for row in mirror.rows("bms.employee")} == {1}
+
+
+def test_an_employee_who_moves_from_the_first_entity_belongs_to_the_new_one(
+    sandbox: Sandbox, mirror: Mirror, guid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run of the new entity at the latest: the first may precede that of the old one."""
+    both = partial(source, resource=EMPLOYEES, entities=[1, 2])
+    monkeypatch.setitem(KINDS, "employee", (EMPLOYEES, both))
+    for id_entity in (1, 2):
+        mirror.run("employee", id_entity=id_entity)
+    sandbox.edit("employees", guid, id_entity=2)
+    for id_entity in (2, 1, 2, 1):
+        mirror.run("employee", id_entity=id_entity)
+    [row] = mirror.rows("bms.employee", f"guid_employee = '{guid}'")
+    assert (row["_entity"], row["id_entity"], row["deleted"]) == (2, 2, False)
 
 
 def test_leaving_the_company_is_a_change_not_a_removal(

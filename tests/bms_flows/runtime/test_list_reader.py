@@ -110,6 +110,24 @@ def test_a_small_page_that_fails_fails_the_reading() -> None:
         asyncio.run(once(fetch))
 
 
+@pytest.mark.parametrize("given", [50, 10], ids=["page size honoured", "page size ignored"])
+@pytest.mark.parametrize("least", [2, 1])
+def test_a_list_whose_later_pages_are_refused_is_not_taken_for_a_shorter_list(
+    given: int, least: int
+) -> None:
+    moving = MovingList(Random(1), rows=ROWS)
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        size = min(size, given) if given > 10 else 10
+        if number * size > 100:
+            raise Refused(LISTS, "page too deep", status=400)
+        return await moving.fetch(number, size)
+
+    reading = ListReader(fetch, take, 10, largest=50, least=least)
+    asyncio.run(reading.until_agreed(3))
+    assert not reading.agreed
+
+
 @pytest.mark.parametrize("order", ["id", "modified_on", "name"])
 def test_a_moving_list_whose_large_pages_fail_is_read_completely(order: str) -> None:
     """Any large page may fail, while rows are inserted, deleted and edited."""

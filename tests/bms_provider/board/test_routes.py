@@ -5,6 +5,7 @@ import socket
 from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -13,6 +14,7 @@ from sqlalchemy import Engine, text
 from bms_flows.runtime import reasons
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
+from bms_provider.board import files
 from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
@@ -78,6 +80,22 @@ def test_only_listed_report_files_are_served(visit: Visit, report: int) -> None:
         answer = client.get(f"/bms/drops/{report}/files/{name}")
         assert "Content-Disposition" not in answer.headers, name
         assert answer.status_code == 404, name
+
+
+def test_a_report_file_that_is_deleted_after_it_was_listed_is_missing(
+    visit: Visit, report: int, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = files.listed
+
+    def then_deleted(*arguments: Any) -> Any:
+        found = usual(*arguments)
+        (data_root / "reports/employees/000001/rejected.csv").unlink()
+        return found
+
+    monkeypatch.setattr(files, "listed", then_deleted)
+    answer = visit("user").get(f"/bms/drops/{report}/files/rejected.csv")
+    assert answer.status_code == 404
+    assert "The report has no file of this name. It may be past its retention." in answer.text
 
 
 @pytest.fixture
