@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bms.dates import parse_datetime
-from bms.errors import InvalidRecords, NotFound
+from bms.errors import Forbidden, InvalidRecords
 from bms.paging import all_pages
 from bms.records import Record
 from bms.responses import Detail, Page
@@ -21,6 +21,7 @@ from bms_flows.audit.compare import (
     persistent_differences,
     repeated,
 )
+from bms_flows.mirror.details import read_detail
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import rename
 from bms_flows.runtime import quarantine
@@ -138,12 +139,13 @@ class ListAudit:
             item = listed.records.get(key)
             try:
                 detail = await self._detail(read, key)
-            except InvalidRecords:
+            except (InvalidRecords, Forbidden):
                 self.detailed.add(key)
                 self.comparison.add("detail_unreadable", key)
                 continue
             if item is None:
-                if detail is None:
+                # The detail of a merged record shows the record into which it was merged.
+                if detail is None or detail[self.resource.key] != key:
                     self.removed.add(key)
                 continue
             if self.shared_differ(item, detail):
@@ -157,9 +159,10 @@ class ListAudit:
             self.detailed.add(key)
 
     async def _detail(self, read: DetailOf, key: Key) -> dict[str, Any] | None:
-        try:
-            found = await read(key)
-        except NotFound:
+        _, found = await read_detail(key, read)
+        if isinstance(found, Exception):
+            raise found
+        if found is None:
             return None
         rename(found.record, found.extra, self.resource.aliases)
         return msgspec.structs.asdict(found.record)

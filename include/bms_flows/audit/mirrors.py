@@ -176,7 +176,8 @@ class PartAudit:
     def _chosen(self, listed: ListedRows, sample: int, turn: int) -> Sequence[Key]:
         """Return the rows whose details are read: open rows first, then others in turn.
 
-        Details of rows that left the part reveal whether the service still has them.
+        Details of rows that left the part reveal whether the service still has them. Open rows are at
+        most half of the sample: details that stay unreadable leave room for the others.
         """
         before = {
             key
@@ -186,8 +187,9 @@ class PartAudit:
             if key in listed.records
         }
         moved = () if self.listing.plan.whole else self._open() - self.compared
-        first = [*before, *(key for key in moved if not _keyless(key))]
-        return [*dict.fromkeys([*first, *sampled(listed, sample, turn)])][:sample]
+        first = {*before, *(key for key in moved if not _keyless(key))}
+        half = in_turn(first, -(-sample // 2), turn)
+        return [*dict.fromkeys([*half, *in_turn(listed.records, sample, turn)])][:sample]
 
     def _open(self) -> set[Key]:
         """Return the rows of the part that earlier audits left open."""
@@ -211,9 +213,9 @@ class PartAudit:
         return key in done or key in self.listing.removed
 
 
-def sampled(listed: ListedRows, size: int, turn: int) -> Sequence[Key]:
+def in_turn(among: Iterable[Key], size: int, turn: int) -> Sequence[Key]:
     """Return the rows whose details are read in this turn; all rows take turns."""
-    keys = sorted(listed.records, key=str)
+    keys = sorted(among, key=str)
     if not keys:
         return []
     start = turn * size % len(keys)

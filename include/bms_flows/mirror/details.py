@@ -131,7 +131,7 @@ async def read_each(
     try:
         while True:
             while len(in_flight) < concurrency and (key := next(todo, None)) is not None:
-                in_flight.append(asyncio.create_task(_read(key, read)))
+                in_flight.append(asyncio.create_task(read_detail(key, read)))
             if not in_flight:
                 return
             yield await in_flight.popleft()
@@ -141,7 +141,10 @@ async def read_each(
         await asyncio.gather(*in_flight, return_exceptions=True)
 
 
-async def _read(key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]) -> tuple[Key, Response]:
+async def read_detail(
+    key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]
+) -> tuple[Key, Response]:
+    """Return a key with its response."""
     try:
         return key, await read(key)
     except (InvalidRecords, Forbidden) as error:

@@ -1,12 +1,18 @@
 """Findings of the self-audit."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
 
+from bms.client import Client
 from bms.errors import ServiceUnavailable
+from bms_flows.audit import comparisons
+from bms_flows.audit.lists import DetailOf
+from bms_flows.audit.mirrors import AuditedList, sources
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.invoices.run import LoadHeld
 from bms_flows.mirror.resources import MIRRORED, mirrored
@@ -292,6 +298,37 @@ def test_an_undecodable_detail_does_not_end_the_audit(sandbox: Sandbox, auditor:
     sandbox.set_dialect(shown_forms=[])
     auditor.run()
     assert auditor.latest("contact") == ("reconciled", {})
+
+
+def test_forbidden_details_leave_the_list_and_the_other_details_compared(
+    sandbox: Sandbox, auditor: Auditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the details of confidential contacts."""
+    auditor.window = Window(WEEK.start, WEEK.start)
+    sandbox.fill(contacts=12, employees=3, consultants=4)
+    auditor.load()
+    confidential, read = {1001, 1002, 1003, 1004, 1005, 1006}, set[Any]()
+
+    def with_confidential(client: Client, entities: Sequence[int]) -> list[AuditedList]:
+        return [
+            replace(each, detail=partial(detail, each.detail))
+            if each.resource.name == "contact"
+            else each
+            for each in sources(client, entities)
+        ]
+
+    async def detail(usual: DetailOf, key: int) -> Any:
+        if key in confidential:
+            sandbox.set_fault("gateway", "read_contact", status=403, seconds=0, count=1)
+        read.add(key)
+        return await usual(key)
+
+    monkeypatch.setattr(comparisons, "sources", with_confidential)
+    for _ in range(6):
+        auditor.run()
+        auditor.next_day()
+    assert auditor.latest("contact") == ("pending", {"detail_unreadable": 6})
+    assert len(read) == 12
 
 
 def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
