@@ -213,6 +213,8 @@ class Client:
         for name, day in (("start_date", start_date), ("end_date", end_date)):
             if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
                 raise TypeError(f"{name} takes a date, not a date-time")
+        if end_date < start_date:  # the service would return an empty list
+            raise ValueError("end_date is before start_date: swap them")
         last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
         return await self._sender.request(
             BY_NAME["list_client_invoices"],

@@ -101,6 +101,12 @@ def test_errors_of_the_service_reach_the_caller(client: SyncClient, sandbox: San
         client.create_contact({"first_name": "Zoé", "last_name": "Lefèvre"})
 
 
+def test_a_reversed_range_is_refused(client: SyncClient) -> None:
+    """The service would return an empty list."""
+    with pytest.raises(ValueError, match="end_date is before start_date"):
+        client.list_client_invoices(id_entity=1, start_date="2026-03-02", end_date="2026-03-01")
+
+
 def test_a_date_time_is_refused_where_a_date_is_expected(client: SyncClient) -> None:
     moment = datetime(2026, 3, 1, 23, tzinfo=UTC)
     with pytest.raises(TypeError, match="start_date takes a date, not a date-time"):

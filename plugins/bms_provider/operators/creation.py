@@ -149,7 +149,7 @@ class BmsCreateOperator(BmsOperator):
     def _rendered(self, context: Context) -> Any:
         if callable(self.body):
             return self.body(context)
-        index = context["ti"].map_index
+        index = getattr(context.get("ti"), "map_index", None)
         in_mapped_group = self.get_closest_mapped_task_group() is not None
         if index is None or index < 0 or in_mapped_group:
             return self.render_template(self.body, context)

@@ -286,6 +286,15 @@ def test_nothing_is_erased_while_a_sync_may_store_the_record_again(
         pytest.fail("a sync began during the erasure")
 
 
+def test_a_data_root_that_does_not_exist_erases_nothing(
+    warehouse: Engine, warehouse_uri: str, tmp_path: Path, contact: str
+) -> None:
+    stored = everything(warehouse, tmp_path)
+    given = ["--url", warehouse_uri, "--data-root", os.fspath(tmp_path / "mistyped")]
+    assert main(["erase", "contact", contact, *given, "--for-good"]) == 2
+    assert everything(warehouse, tmp_path) == stored
+
+
 def test_the_command_erases_only_with_for_good(
     warehouse: Engine,
     warehouse_uri: str,

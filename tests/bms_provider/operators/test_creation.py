@@ -199,6 +199,12 @@ def test_a_body_is_evaluated_while_the_task_runs_and_not_stored(
     assert CANARY not in repr(vars(create))
 
 
+def test_a_dictionary_is_sent_without_a_context_of_airflow(sandbox: Sandbox) -> None:
+    """As in a data engineer's own test."""
+    with_body({"first_name": "Zoé", "last_name": CANARY}).execute({})
+    assert created(sandbox) == 1
+
+
 def test_the_data_of_a_callable_or_a_mapped_body_is_no_template(sandbox: Sandbox) -> None:
     """Text such as a name must reach the service unchanged."""
     text = "{{ params.name }}"
