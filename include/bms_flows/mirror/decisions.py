@@ -2,8 +2,9 @@
 
 import hashlib
 import heapq
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,19 +44,33 @@ class Rotation:
     turn: int
     reached: str | None = None
     """Ring position up to which earlier runs have read."""
+    retried: str | None = None
+    """Ring position up to which earlier runs have read details that the mirror lacks."""
 
     def due(self, keys: Collection[Key]) -> list[Key]:
         """Return those of `keys` whose details are due in this run, in ring order."""
         share = (self.turn + 1) * len(keys) // self.runs - self.turn * len(keys) // self.runs
-        return heapq.nsmallest(share, keys, key=self._distance)
+        return heapq.nsmallest(share, keys, key=partial(_distance, self.reached))
 
-    def after(self, read: Sequence[Key]) -> dict[str, Any]:
-        """Return the state from which the next run continues, once `read`, the first due rows, were read."""
-        return {"turn": self.turn, "reached": ring_position(read[-1]) if read else self.reached}
+    def in_turn(self, incomplete: Iterable[Key]) -> list[Key]:
+        """Return rows without a detail in ring order, so that details that stay invalid delay none."""
+        return sorted(incomplete, key=partial(_distance, self.retried))
 
-    def _distance(self, key: Key) -> tuple[bool, str]:
-        position = ring_position(key)
-        return self.reached is not None and position <= self.reached, position
+    def after(self, retried: Sequence[Key], read: Sequence[Key]) -> dict[str, Any]:
+        """Return the state from which the next run continues.
+
+        The run has read `retried`, the first of the rows in turn, and `read`, the first due rows.
+        """
+        return {
+            "turn": self.turn,
+            "reached": ring_position(read[-1]) if read else self.reached,
+            "retried": ring_position(retried[-1]) if retried else self.retried,
+        }
+
+
+def _distance(reached: str | None, key: Key) -> tuple[bool, str]:
+    position = ring_position(key)
+    return reached is not None and position <= reached, position
 
 
 def in_rotation(known: Mapping[Key, MirrorRow], scope: int | None) -> list[Key]:
@@ -74,13 +89,17 @@ def ring_position(key: Key) -> str:
 
 def details_to_read(
     *, changed: Sequence[Key], incomplete: Sequence[Key], due: Sequence[Key], budget: int
-) -> tuple[list[Key], list[Key]]:
-    """Return the rows whose details a run reads: new, changed and incomplete rows; then due rows.
+) -> tuple[list[Key], list[Key], list[Key]]:
+    """Return the rows whose details a run reads: new and changed rows, incomplete rows, due rows.
 
-    Rows beyond `budget` are left to the next runs.
+    Rows beyond `budget` are left to the next runs. New and changed rows go first. If the others do not
+    fit, incomplete rows get half of the rest: the details of some may be invalid for good.
     """
-    first = list(dict.fromkeys([*changed, *incomplete]))[:budget]
-    return first, list(due[: budget - len(first)])
+    first = list(changed[:budget])
+    new, left = {*first}, budget - len(first)
+    most = max(left - len(due), (left + 1) // 2)
+    again = [key for key in incomplete if key not in new][:most]
+    return first, again, list(due[: left - len(again)])
 
 
 def missing_rows(

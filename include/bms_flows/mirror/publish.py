@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
 
 from bms.counters import Counters
 from bms_flows.mirror.diff import ListDiff
@@ -13,7 +13,7 @@ from bms_flows.runtime import manifest, quarantine, step_log
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.reasons import MIRROR_REASONS
 from bms_flows.runtime.step_log import RowCounts
-from bms_warehouse import loads, mirrors
+from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 
@@ -122,7 +122,20 @@ def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, at: date
     invalid = outcome.diff.quarantined.values()
     quarantine.save(connection, invalid, **of_list, step_run_id=step_run_id, at=at)
     if outcome.whole and outcome.agreed:
-        quarantine.release(connection, **of_list, days=ALL_DAYS, step_run_id=step_run_id)
+        unread = _is_unread(outcome.resource)
+        quarantine.release(
+            connection, **of_list, days=ALL_DAYS, step_run_id=step_run_id, unread=unread
+        )
+
+
+def _is_unread(resource: MirroredResource) -> ColumnElement[bool]:
+    """Return the condition of an invalid detail that no run has read as valid since."""
+    table, row_key = resource.table, tables.quarantine.c.row_key
+    lacking = select(cast(table.c[resource.key], Text)).where(
+        ~table.c["_detailed"], table.c["_removal_reason"].is_distinct_from("missing")
+    )
+    is_part = func.split_part(row_key, " ", 2).in_(["detail", "private"])
+    return and_(is_part, func.split_part(row_key, " ", 1).in_(lacking))
 
 
 def _counts(outcome: MirrorOutcome, inserted: int, changed: int) -> RowCounts:

@@ -119,7 +119,7 @@ class _MirrorRun:
         if excess:
             missing = []
         details = self._details(rows, diff, responses)
-        loaded_due = await self._load_details(details, missing, due)
+        in_turn = await self._load_details(details, missing, due, rotation)
         removed = sorted({*details.missing} & {*missing}, key=str)
         excess = excess or self._excess(len(removed), current)
         return MirrorOutcome(
@@ -134,7 +134,7 @@ class _MirrorRun:
             private=self.options.private,
             details={
                 "whole": self.source.whole,
-                **(rotation.after(loaded_due) if self.rotates else {}),
+                **(rotation.after(*in_turn) if self.rotates else {}),
                 "passes": lists.passes,
                 "list_calls": lists.calls,
                 "details_read": details.read,
@@ -212,15 +212,19 @@ class _MirrorRun:
         )
 
     async def _load_details(
-        self, details: Details, missing: Sequence[Key], due: Sequence[Key]
-    ) -> Sequence[Key]:
-        """Load the details of missing, changed and due rows; return the due rows within the budget."""
+        self, details: Details, missing: Sequence[Key], due: Sequence[Key], rotation: Rotation
+    ) -> tuple[Sequence[Key], Sequence[Key]]:
+        """Load the details of missing, changed, incomplete and due rows.
+
+        Returns the incomplete and the due rows within the budget.
+        """
         diff, rows = details.diff, details.known
         first: Sequence[Key] = []
+        retried: Sequence[Key] = []
         if self.reads:
-            first, due = details_to_read(
+            first, retried, due = details_to_read(
                 changed=diff.storable(),
-                incomplete=[*diff.incomplete],
+                incomplete=rotation.in_turn(diff.incomplete),
                 due=[*diff.due] if self.options.full else due,
                 budget=len(diff.seen) if self.options.full else self.flow.settings.mirror_details,
             )
@@ -229,11 +233,11 @@ class _MirrorRun:
         present = diff.due.keys() | {*missing}
         again = [key for key in due if key in present]
         confirm = details_to_confirm(rows, missing, rotates=self.rotates)
-        keys = dict.fromkeys([*confirm, *first, *again])
+        keys = dict.fromkeys([*confirm, *first, *retried, *again])
         await details.load([*keys], 2 * self.client.settings.concurrency)
         await self._finish_staging(diff)
         self.staging.withdraw(diff.invalid)
-        return due
+        return retried, due
 
     async def _finish_staging(self, diff: ListDiff) -> None:
         """Wait until all rows are staged; quarantine the rows that the mirror cannot store."""

@@ -98,4 +98,6 @@ def rotation(
         .limit(1)
     )
     connection.commit()
-    return Rotation(runs, last["turn"] + 1, last.get("reached")) if last else Rotation(runs, 0)
+    if not last:
+        return Rotation(runs, 0)
+    return Rotation(runs, last["turn"] + 1, last.get("reached"), last.get("retried"))

@@ -6,7 +6,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
 
-from sqlalchemy import ARRAY, Connection, Text, any_, delete, func, literal, select, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Text,
+    any_,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_warehouse.tables import client_invoice_day, quarantine, step_run
@@ -151,8 +162,12 @@ def release(
     id_entity: int,
     days: tuple[date, date],
     step_run_id: int,
+    unread: ColumnElement[bool] | None = None,
 ) -> int:
-    """Delete the rows within `days` that step run `step_run_id` did not store again; return the count."""
+    """Delete the rows within `days` that step run `step_run_id` did not store again; return the count.
+
+    Rows for which the SQL condition `unread` is true stay.
+    """
     return connection.execute(
         delete(quarantine).where(
             quarantine.c.resource == resource,
@@ -160,6 +175,7 @@ def release(
             quarantine.c.first_day >= days[0],
             quarantine.c.last_day <= days[1],
             quarantine.c.step_run_id != step_run_id,
+            *(() if unread is None else (~unread,)),
         )
     ).rowcount
 

@@ -36,9 +36,9 @@ def runs_of(
     for turn in range(runs):
         now = Rotation(rotation, turn, reached.get("reached"))
         read.append(
-            details_to_read(changed=[], incomplete=[], due=now.due(keys(turn)), budget=budget)[1]
+            details_to_read(changed=[], incomplete=[], due=now.due(keys(turn)), budget=budget)[2]
         )
-        reached = now.after(read[-1])
+        reached = now.after([], read[-1])
     return read
 
 
@@ -66,18 +66,43 @@ def test_new_and_removed_rows_do_not_change_the_rotation_of_other_rows() -> None
 
 def test_changed_rows_precede_due_rows_without_repetition() -> None:
     chosen = details_to_read(changed=[1, 2], incomplete=[3, 1], due=[4, 5], budget=4)
-    assert chosen == ([1, 2, 3], [4])
-    assert details_to_read(changed=[1, 2], incomplete=[3], due=[4], budget=2) == ([1, 2], [])
+    assert chosen == ([1, 2], [3], [4])
+    assert details_to_read(changed=[1, 2], incomplete=[3], due=[4], budget=2) == ([1, 2], [], [])
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "due", "read"),
+    [(10, 10, (3, 2)), (10, 1, (4, 1)), (1, 10, (1, 4)), (10, 0, (5, 0)), (0, 0, (0, 0))],
+)
+def test_rows_without_a_detail_and_due_rows_share_what_changed_rows_leave(
+    incomplete: int, due: int, read: tuple[int, int]
+) -> None:
+    _, again, rest = details_to_read(
+        changed=[-1, -2, -3], incomplete=[*range(incomplete)], due=[*range(50, 50 + due)], budget=8
+    )
+    assert (len(again), len(rest)) == read
+
+
+def test_details_that_stay_invalid_are_read_in_turn() -> None:
+    invalid, read, retried = {*range(10)}, list[Key](), None
+    for turn in range(5):
+        now = Rotation(2, turn, None, retried)
+        _, again, _ = details_to_read(
+            changed=[], incomplete=now.in_turn(invalid), due=[*range(50, 60)], budget=8
+        )
+        read += again
+        retried = now.after(again, [])["retried"]
+    assert sorted(read) == sorted([*invalid] * 2)
 
 
 def test_due_rows_beyond_the_budget_are_first_in_the_next_run() -> None:
     keys: set[Key] = {*range(10)}
     due = Rotation(2, 1).due(keys)
-    after = Rotation(2, 1).after(due[:2])
-    assert after == {"turn": 1, "reached": ring_position(due[1])}
+    after = Rotation(2, 1).after([], due[:2])
+    assert after == {"turn": 1, "reached": ring_position(due[1]), "retried": None}
     reached = after["reached"]
     assert Rotation(2, 2, reached).due(keys)[:3] == due[2:]
-    assert Rotation(2, 1, "ab").after([])["reached"] == "ab"
+    assert Rotation(2, 1, "ab").after([], [])["reached"] == "ab"
 
 
 def test_missing_rows_are_the_current_unseen_rows_of_the_scope() -> None:

@@ -49,16 +49,53 @@ def test_the_next_run_with_details_reads_those_that_a_run_without_details_skippe
     assert mirror.requests("read_contact") == 0
 
 
+def quarantined(mirror: Mirror) -> list[tuple[Any, ...]]:
+    with mirror.warehouse.connect() as connection:
+        found = connection.exec_driver_sql("select row_key, code from bms.quarantine order by 1")
+        return [tuple(row) for row in found]
+
+
+def test_permanently_invalid_details_delay_no_other_detail_for_ever(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    """Six of twelve details are invalid for good; a run reads four details."""
+    sandbox.fill(contacts=12)
+    bad = [row["id"] for row in sandbox.rows("contacts")[:6]]
+    for key in bad:
+        sandbox.edit("contacts", key, notes="a\0b")
+    mirror.run()
+    aside = [(f"{key} detail", "bad_text") for key in bad]
+    assert quarantined(mirror) == aside
+    mirror.settings = FlowSettings(mirror_details=4, mirror_rotation=2)
+    for row in sandbox.rows("contacts")[6:]:
+        sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
+    sandbox.edit(
+        "contacts", bad[5], notes="valid", modified_on=sandbox.rows("contacts")[5]["modified_on"]
+    )
+    for _ in range(8):
+        mirror.run()
+        assert mirror.requests("read_contact") <= 4
+        assert [row for row in quarantined(mirror) if row in aside[:5]] == aside[:5]
+    assert notes(mirror).count("unseen") == 6
+    assert notes(mirror).count("valid") == 1
+    assert quarantined(mirror) == aside[:5]
+
+
+def test_an_invalid_detail_stays_in_quarantine_while_details_are_off(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=3)
+    sandbox.edit("contacts", 1001, notes="a\0b")
+    mirror.run()
+    mirror.run(asked=RunOptions(details=False))
+    assert quarantined(mirror) == [("1001 detail", "bad_text")]
+    sandbox.delete("contacts", 1001)
+    mirror.run(asked=RunOptions(details=False))
+    assert quarantined(mirror) == []
+
+
 def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirror: Mirror) -> None:
     """In rotation or after a change; the row stays in quarantine until then."""
-
-    def aside() -> list[tuple[Any, ...]]:
-        with mirror.warehouse.connect() as connection:
-            found = connection.exec_driver_sql(
-                "select row_key, code from bms.quarantine order by 1"
-            )
-            return [tuple(row) for row in found]
-
     sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
@@ -68,7 +105,7 @@ def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirr
     sandbox.edit("contacts", 1004, notes="a\0b", modified_on=true[1004]["modified_on"])
     mirror.run(asked=RunOptions(full=True))
     for _ in range(2):
-        assert aside() == [("1003 detail", "bad_text"), ("1004 detail", "bad_text")]
+        assert quarantined(mirror) == [("1003 detail", "bad_text"), ("1004 detail", "bad_text")]
         written = mirror.places()
         mirror.run()
         assert mirror.requests("read_contact") == 2
@@ -80,7 +117,7 @@ def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirr
     for number in (1003, 1004):
         sandbox.edit("contacts", number, notes="ab", modified_on=true[number]["modified_on"])
     mirror.run()
-    assert aside() == []
+    assert quarantined(mirror) == []
     assert [row["notes"] for row in mirror.rows("bms.contact", "id in (1003, 1004)")] == [
         "ab",
         "ab",
