@@ -81,8 +81,8 @@ def test_a_drop_links_to_the_run_that_claimed_it(
     enter(warehouse, "plan")
     client = visit("viewer")
     page = client.get(f"/bms/drops/{drop(warehouse, state, run, started=started)}").text
-    assert ("Run in Airflow" in page) is in_airflow
-    assert ("Run on the board" in page) is on_board
+    assert ("Traitement dans Airflow" in page) is in_airflow
+    assert ("Traitement sur le tableau de bord" in page) is on_board
     for address in re.findall(r'href="/airflow(/bms/flows/[^"]+)', page):
         assert client.get(address).status_code == 200
 
