@@ -19,6 +19,8 @@ SESSION = {
     "tcp_keepalives_idle": 60,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 6,
+    # A session that holds the lock of a mirror is idle while the run reads lists of the service.
+    "idle_session_timeout": "0",
     # The session of a suspended process ends in the middle of its transaction.
     "idle_in_transaction_session_timeout": "10min",
 }

@@ -12,6 +12,10 @@ TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
 
 DISK_FULL = "53100"
 READ_ONLY = "25006"
+CANCELED = "57014"
+
+OF_POOLERS = ("unsupported startup parameter", "support command-line options")
+"""Parts of the texts with which PgBouncer and RDS Proxy refuse the settings of a session."""
 
 NOT_MIGRATED = ("3F000", "42P01", "42703")
 """SQLSTATEs of a missing schema, table or column."""
@@ -69,6 +73,11 @@ def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
         return "; migrate the warehouse: bms migrate"
+    if sqlstate == CANCELED:
+        return (
+            "; usually the statement_timeout of the role, the database or the address: raise it for "
+            "the role of the warehouse, whose loads take minutes"
+        )
     if sqlstate == READ_ONLY:
         return (
             "; the address leads to a standby, or the role is read-only: connect to the primary, or "
@@ -92,7 +101,7 @@ def unwrapped(context: ExceptionContext) -> None:
     """Make SQLAlchemy raise `WarehouseError` without wrapping."""
     error = context.original_exception
     if isinstance(error, psycopg.Error):
-        if error.sqlstate is None and "unsupported startup parameter" in str(error):
+        if error.sqlstate is None and any(refusal in str(error) for refusal in OF_POOLERS):
             raise PoolerFound from None
         raise _converted(error, connected=context.connection is not None) from None
 

@@ -122,6 +122,7 @@ def test_settings_of_database_and_environment_change_no_row(
         "client_encoding": "latin1",
         "datestyle": "German",
         "default_transaction_isolation": "repeatable read",
+        "idle_session_timeout": "1ms",
     }
     row = {"field": "Œuvre", "value": datetime(2026, 3, 29, 0, 30, tzinfo=UTC)}
     with warehouse.begin() as connection:

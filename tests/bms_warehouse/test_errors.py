@@ -114,3 +114,10 @@ def test_a_standby_is_named_and_retriable(warehouse: Engine) -> None:
         with pytest.raises(WarehouseError, match="connect to the primary") as refusal:
             connection.execute(text("create table t (n int)"))
     assert refusal.value.retriable
+
+
+def test_a_statement_timeout_is_named(warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text("set local statement_timeout = '1ms'"))
+        with pytest.raises(WarehouseError, match="statement_timeout of the role"):
+            connection.execute(text("select pg_sleep(1)"))

@@ -12,7 +12,7 @@ from sqlalchemy import make_url, text
 from bms_warehouse import database
 from bms_warehouse.errors import PoolerFound
 
-Startup = Callable[[dict[str, str]], dict[str, str] | None]
+Startup = Callable[[dict[str, str]], dict[str, str] | bytes]
 
 
 def drop_options(given: dict[str, str]) -> dict[str, str]:
@@ -20,9 +20,17 @@ def drop_options(given: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name != "options"}
 
 
-def refuse(given: dict[str, str]) -> None:  # noqa: ARG001 - the signature of a startup
+def refuse(given: dict[str, str]) -> bytes:  # noqa: ARG001 - the signature of a startup
     """PgBouncer by default."""
-    return
+    return b"C08P01\0Munsupported startup parameter: options"
+
+
+def refuse_options(given: dict[str, str]) -> bytes:  # noqa: ARG001 - as above
+    """RDS Proxy."""
+    feature = (
+        "Feature not supported: RDS Proxy currently doesn\u2019t support command-line options."
+    )
+    return f"C0A000\0M{feature}".encode()
 
 
 def forward(given: dict[str, str]) -> dict[str, str]:
@@ -43,8 +51,8 @@ def serve(client: socket.socket, server_socket: str, startup: Startup) -> None:
     message = client.recv(length - 4, socket.MSG_WAITALL)
     version, texts = message[:4], message[4:].decode().strip("\0").split("\0")
     sent = startup(dict(zip(texts[::2], texts[1::2], strict=True)))
-    if sent is None:
-        fields = b"SFATAL\0C08P01\0Munsupported startup parameter: options\0\0"
+    if isinstance(sent, bytes):
+        fields = b"SFATAL\0" + sent + b"\0\0"
         client.sendall(b"E" + struct.pack("!I", len(fields) + 4) + fields)
         client.close()
         return
@@ -80,7 +88,7 @@ def proxy(uri: str, startup: Startup) -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.parametrize("startup", [refuse, drop_options])
+@pytest.mark.parametrize("startup", [refuse, refuse_options, drop_options])
 def test_a_pooler_is_refused_with_reason_and_remedy(warehouse_uri: str, startup: Startup) -> None:
     with proxy(warehouse_uri, startup) as uri:
         engine = database.connect(uri)
