@@ -54,13 +54,16 @@ RETRIES = 3
 """Retries of a task, unless the service is unreachable."""
 OUTAGE_RETRIES = 12
 """Retries of an onboarding task while the service is unreachable: about five hours."""
+OUTAGE_TRIES = "outage_tries"
+"""Key of the numbers of the tries that an outage ended, in the state that a task keeps over its tries."""
 
 
 class ServiceRetryPolicy(RetryPolicy):
     """Retry errors that may pass; fail for good if a retry is useless or could repeat a creation.
 
     The client's typed errors carry `retriable`, and `retry_after` if the service names a delay.
-    `retries` limits all retries except those during an outage, which the task's own `retries` limit.
+    `retries` limits the retries of a task with `OUTAGE_RETRIES` after errors other than an outage. Tries
+    that an outage ended and tries before the task was cleared do not count; a killed try counts.
     """
 
     def __init__(self, retries: int | None = None) -> None:
@@ -70,23 +73,39 @@ class ServiceRetryPolicy(RetryPolicy):
         self,
         exception: BaseException,
         try_number: int,
-        max_tries: int,  # noqa: ARG002 - Airflow's signature
-        context: Context | None = None,  # noqa: ARG002
+        max_tries: int,
+        context: Context | None = None,
     ) -> RetryDecision:
         """Decide by the error's attributes; use Airflow's default for errors without them."""
         retriable = getattr(exception, "retriable", None)
         kind = type(exception).__name__
-        outage = retriable and getattr(exception, "retry_for_hours", False)
-        if self.retries is not None and try_number > self.retries and not outage:
-            return RetryDecision.fail(f"{kind} after {try_number} attempts")
+        if retriable is not None and not retriable:
+            return RetryDecision.fail(f"{kind} is not retriable")
+        if self.retries is not None:
+            outage = bool(retriable and getattr(exception, "retry_for_hours", False))
+            counted = _counted_tries(try_number, max_tries, context, outage=outage)
+            if counted > self.retries and not outage:
+                return RetryDecision.fail(f"{kind} after {try_number} attempts")
         if retriable is None:
             return RetryDecision.default()
-        if not retriable:
-            return RetryDecision.fail(f"{kind} is not retriable")
         wait = getattr(exception, "retry_after", None)
         return RetryDecision.retry(
             timedelta(seconds=wait) if wait else None, reason=f"{kind} may pass"
         )
+
+
+def _counted_tries(
+    try_number: int, max_tries: int, context: Context | None, *, outage: bool
+) -> int:
+    """Return the tries since the task was cleared that no outage ended, and save an outage's try."""
+    cleared_after = (
+        max_tries - OUTAGE_RETRIES
+    )  # Airflow adds the task's retries to the tries so far
+    store = context["task_state_store"] if context else None
+    outages: Any = store.get(OUTAGE_TRIES, []) if store is not None else []
+    if outage and store is not None:
+        store.set(OUTAGE_TRIES, [*outages, try_number])
+    return try_number - cleared_after - len([each for each in outages if each > cleared_after])
 
 
 CREATION: dict[str, Any] = {

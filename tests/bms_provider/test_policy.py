@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from airflow.sdk import RetryDecision
@@ -12,6 +13,7 @@ from bms.retry import retry_after
 from bms_flows.onboarding.sending.breaker import RETRY_S, CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider import policy
+from bms_warehouse.locks import Busy
 
 HOUR = 3600
 ENDPOINT = BY_NAME["list_employees"]
@@ -34,6 +36,38 @@ def test_an_onboarding_task_is_retried_for_hours_during_an_outage_only(
     decision: RetryDecision = policy.CREATION["retry_policy"].evaluate(error, try_number, 12)
     assert decision.action.value == action
     assert (decision.retry_delay and decision.retry_delay.total_seconds()) == wait
+
+
+class StateStore(dict[str, Any]):
+    """State of a task, which Airflow keeps between its tries."""
+
+    set = dict.__setitem__
+
+
+def decisions(*errors: Exception, first_try: int = 1, context: Any = None) -> list[str]:
+    """Return the decisions after tries that failed with these errors, the first since a clear."""
+    context = context or {"task_state_store": StateStore()}
+    max_tries = first_try - 1 + policy.CREATION["retries"]
+    evaluate = policy.CREATION["retry_policy"].evaluate
+    return [
+        evaluate(error, number, max_tries, context).action.value
+        for number, error in enumerate(errors, first_try)
+    ]
+
+
+LOST = Busy("another run works on the rows")
+
+
+def test_tries_during_an_outage_leave_the_retries_for_other_errors() -> None:
+    assert decisions(*[UNAVAILABLE] * 5, *[LOST] * 4) == [*["retry"] * 8, "fail"]
+    assert decisions(LOST, *[UNAVAILABLE] * 5, *[LOST] * 3) == [*["retry"] * 8, "fail"]
+
+
+def test_a_cleared_task_has_all_its_retries_again() -> None:
+    context: Any = {"task_state_store": StateStore()}
+    decisions(*[UNAVAILABLE] * 3, *[LOST] * 4, context=context)
+    again = decisions(*[LOST] * 3, UNAVAILABLE, LOST, first_try=8, context=context)
+    assert again == [*["retry"] * 4, "fail"]
 
 
 @pytest.mark.parametrize("wanted", ["31536000", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
