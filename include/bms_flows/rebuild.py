@@ -153,7 +153,7 @@ def _load_again(
     details: dict[str, Any],
 ) -> None:
     unit = Unit.from_dict(details)
-    names = Languages(details["language"], settings.language)
+    names = Languages(details["language"], details.get("language_shown", settings.language))
     loader = Loader(connection, number, names, datetime.fromisoformat(details["seen_at"]))
     load = reload(
         connection, loader, unit, _stored(data_root, details), later=unit.accepts is not None

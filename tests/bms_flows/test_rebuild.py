@@ -170,6 +170,18 @@ def test_a_missing_response_leaves_the_tables_unchanged(
     assert content(warehouse) == before
 
 
+def test_a_rebuild_keeps_the_language_shown(
+    extract: Extract, warehouse: Engine, tmp_path: Path
+) -> None:
+    """The shell of the command has no BMS_LANGUAGE."""
+    english = FlowSettings(language="EN")
+    extract("2026-03-01", "2026-03-05", language="EN", settings=english)
+    extract("2026-03-03", "2026-03-10", language="FR", settings=english)
+    before = content(warehouse)
+    rebuild(warehouse, UPath(tmp_path), FlowSettings())
+    assert content(warehouse) == before
+
+
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("left", [0, 5, -5])
 def test_a_damaged_response_leaves_the_tables_unchanged(

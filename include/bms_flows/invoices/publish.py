@@ -58,6 +58,7 @@ def complete(
             **accepted,
             "report": landing.reports,
             "seen_at": at.isoformat(),
+            "language_shown": loader.names.shown,
         },
     )
 
