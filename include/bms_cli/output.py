@@ -32,7 +32,10 @@ def show_error(text: str) -> None:
 
 def show_health(report: dict[str, Any]) -> None:
     """Print a health report as tables: flows, then open alarms."""
-    flows = Table(title=f"Health: {report['state']}, {report['at']}", title_justify="left")
+    never = [name for name, each in report.get("flows", {}).items() if each["state"] == "never_ran"]
+    known = len(report.get("flows", {}))
+    ran = f", {known - len(never)} of {known} flows have run" if known else ""
+    flows = Table(title=f"Health: {report['state']}{ran}, {report['at']}", title_justify="left")
     for name in ("Flow", "State", "Last complete load", "Age", "Limit"):
         flows.add_column(name)
     for flow, state in report.get("flows", {}).items():
@@ -47,6 +50,12 @@ def show_health(report: dict[str, Any]) -> None:
     for alarm in report.get("alarms", ()):
         show(
             f"Alarm {alarm['subject']} ({alarm['code']}) since {alarm['since']}: {alarm['detail']}"
+        )
+    if never:
+        show(
+            f"Never ran: {', '.join(never)}. Until its first run, a flow has no freshness target and raises"
+            " no alarm. The warehouse does not show whether a DAG is paused: unpause those that you use with"
+            " `airflow dags unpause <DAG id>`, and leave the others paused."
         )
     if reason := report.get("reason"):
         show(f"The state is unknown: {reason}")

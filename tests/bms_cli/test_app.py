@@ -4,14 +4,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, insert, text
 
 from bms_cli.app import main
+from bms_flows.catalog import WITH_TARGET
 from bms_warehouse import migration
+from bms_warehouse.tables import step_run
 from tests.support.interpreter import last_line
 
 NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
@@ -50,8 +53,29 @@ def test_health_prints_a_table_of_all_flows(
 ) -> None:
     assert main(["health", "--url", warehouse_uri]) == 0
     shown = capsys.readouterr().out
-    assert "Health: well" in shown
     assert "contact_sync" in shown
+
+
+def test_health_says_which_flows_never_ran_and_what_that_means(
+    warehouse: Engine, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their DAGs may be paused on purpose, so the exit code stays 0."""
+    flows = [flow.dag_id for flow in WITH_TARGET]
+    assert main(["health", "--url", warehouse_uri]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Health: well, 0 of {len(flows)} flows have run, ")
+    assert f"Never ran: {', '.join(flows)}." in shown
+    assert "Until its first run, a flow has no freshness target and raises no alarm" in shown
+    assert "airflow dags unpause" in shown
+    with warehouse.begin() as connection:
+        at = datetime.now(UTC)
+        ran = {"flow": flows[0], "dag_run_id": "scheduled__1", "step": WITH_TARGET[0].last_step}
+        times = {"started_at": at, "finished_at": at, "window_end": at.date()}
+        connection.execute(insert(step_run).values(**ran, **times, state="complete"))
+    assert main(["health", "--url", warehouse_uri]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Health: well, 1 of {len(flows)} flows have run, ")
+    assert f"Never ran: {', '.join(flows[1:])}." in shown
 
 
 def test_erase_reports_an_unknown_record_as_json(
