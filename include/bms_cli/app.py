@@ -142,15 +142,20 @@ def health(
     configured = channels(settings)
     if notify and not configured:
         raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
-    engine = connect(url)
+    engine, file = connect(url), memory or checks.state_file(os.environ)
     try:
         report, code = checks.check(engine, settings, notify=notify)
         show_json(report) if as_json else show_health(report)
         if notify:
-            file = memory or checks.state_file(os.environ)
             checks.deliver(engine, settings, broadcast(configured), checks.OutageFile(file), code)
     except NotDelivered as error:
         show_error(f"bms health: {error}")
+        code = checks.UNKNOWN
+    except OSError as error:
+        show_error(
+            f"bms health: {file} can't be written ({error.strerror}), so each run notifies the outage "
+            "again: name a file that outlasts the run with --memory"
+        )
         code = checks.UNKNOWN
     finally:
         engine.dispose()

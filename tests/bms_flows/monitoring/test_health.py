@@ -122,6 +122,15 @@ def test_an_outage_of_the_warehouse_and_its_recovery_are_notified_once(
     ]
 
 
+def test_an_outage_file_that_cannot_be_written_is_named(
+    command: Command, messages: Webhook, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    assert command("--notify", url=NOWHERE)[0] == 2
+    assert "state/memory can't be written" in command.errors.replace("\n", "")
+    assert len(messages.taken) == 1
+
+
 def test_an_unavailable_channel_returns_2_and_delays_the_message(
     command: Command, warehouse: Engine, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
