@@ -4,6 +4,7 @@
 
 Runs mutmut on a copy of the tree, one module after the other, with the tests that `mutation.toml`
 names for it. Updates `results/mutation.json` and the page made from it, `results/mutation.md`.
+The page also shows how many branches of the module these tests take.
 Ends with 1 if a module stays below the goal, or a survivor has no explanation in `mutation.toml`.
 
 mutmut mutates functions and methods; it leaves out constants, properties and context managers.
@@ -69,6 +70,8 @@ class Result:
     measured: str
     killed: int = 0
     total: int = 0
+    branches: int = 0
+    branches_taken: int = 0
     survivors: list[Survivor] = field(default_factory=list)
 
     @property
@@ -150,12 +153,33 @@ def mutate(tree: Path, module: Module, workers: int, environment: dict[str, str]
         module.file, published.commit(), datetime.now(UTC).date().isoformat(), total=len(codes)
     )
     result.killed = sum(code in KILLED for code in codes.values())
+    result.branches_taken, result.branches = branches(module, environment)
     result.survivors = sorted(
         survivor(name, mutmut(tree, environment, "show", name))
         for name, code in codes.items()
         if code in SURVIVED
     )
     return result
+
+
+def branches(module: Module, environment: dict[str, str]) -> tuple[int, int]:
+    """Return how many branches of a module its tests take, of how many."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, report = f"--data-file={folder}/data", Path(folder) / "report.json"
+        tests = ["-m", "pytest", "-q", *module.tests]
+        for command in (
+            ["run", data, "--branch", f"--include={module.file}", *tests],
+            ["json", data, "-o", str(report)],
+        ):
+            subprocess.run(  # noqa: S603 - our own interpreter
+                [sys.executable, "-m", "coverage", *command],
+                cwd=PROJECT,
+                env={**os.environ, **environment},
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+        totals = json.loads(report.read_text())["totals"]
+    return totals["covered_branches"], totals["num_branches"]
 
 
 def indented(values: Iterable[str]) -> list[str]:
@@ -216,11 +240,11 @@ def page(results: dict[str, Result]) -> str:
         f"Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
         "survivor has a reason. Not mutated: constants, properties and context managers.",
         "",
-        "| Module | Mutants | Killed | Score | Commit | Measured |",
-        "|---|--:|--:|--:|---|---|",
+        "| Module | Mutants | Killed | Score | Branches taken | Commit | Measured |",
+        "|---|--:|--:|--:|--:|---|---|",
         *(
             f"| `{module.file}` | {found.total} | {found.killed} | {found.score:.1f} % "
-            f"| {found.commit} | {found.measured} |"
+            f"| {found.branches_taken} of {found.branches} | {found.commit} | {found.measured} |"
             for module, found in known
         ),
         "",
