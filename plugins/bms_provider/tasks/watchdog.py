@@ -26,9 +26,11 @@ def check() -> dict[str, str]:
             for name, value, tags in gauges(connection, found):
                 compat.metrics().gauge(name, value, tags=tags)
             approvals.check(connection, settings, links)
-        for name in REMOTES:
-            dispatch.provide(flow, name)
-            dispatch.tidy(flow, name)
-        approvals.notify(flow.warehouse, notices.to_approvers, links, settings)
-        notices.deliver(flow)  # last, because it raises while no channel accepts messages
+        try:
+            for name in REMOTES:
+                dispatch.provide(flow, name)
+                dispatch.tidy(flow, name)
+        finally:  # messages do not depend on inboxes, nor inboxes on messages
+            approvals.notify(flow.warehouse, notices.to_approvers, links, settings)
+            notices.deliver(flow)  # raises while no channel accepts messages
     return {name: freshness.state or "never_ran" for name, freshness in found.items()}

@@ -8,6 +8,7 @@ from sqlalchemy import Engine, select
 from bms_flows.onboarding.inbox import unfinished
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.runtime.notice import NotDelivered
+from bms_flows.runtime.settings import InvalidSetting
 from bms_provider.tasks import watchdog
 from bms_warehouse.tables import dropped_file
 from tests.bms_provider.conftest import RecordLoad
@@ -66,3 +67,13 @@ def test_a_check_tends_the_inboxes_while_no_channel_accepts_messages(
     with pytest.raises(NotDelivered):
         watchdog.check()
     assert (data_root / "inbox" / "contacts" / "_LISEZMOI.txt").exists()
+
+
+def test_a_check_sends_messages_although_the_inboxes_cannot_be_tended(
+    record_load: RecordLoad, messages: Webhook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_load(2)
+    monkeypatch.setenv("BMS_RULES", str(tmp_path / "deleted.toml"))
+    with pytest.raises(InvalidSetting, match=r"deleted\.toml"):
+        watchdog.check()
+    assert messages.titles == ["Alarm: contact_sync (late)"]
