@@ -8,11 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, exists, select, tuple_
 
+from bms_flows.catalog import LOADED_BY
 from bms_flows.monitoring import alarms
+from bms_warehouse.tables import alarm, step_run
 
 CODE: Final = "no_slots"
+LOADS: Final = [(flow.dag_id, flow.last_step) for flow in LOADED_BY.values()]
+"""The steps of loads, which hold slots of the pool."""
 RECHECK_S: Final = 20.0
 """Seconds between two counts; Airflow starts a startable task within a few seconds."""
 
@@ -56,6 +60,20 @@ def check(
             f" than {pool.task_slots} slots. Create it with: {pool.command}"
         )
         alarms.raise_(connection, CODE, pool.name, detail=detail)
-    elif usage.holding:  # without tasks the state of the pool is unknown
+    elif usage.holding or _loaded_since(connection, pool):  # else the state of the pool is unknown
         alarms.recover(connection, pool.name)
     return usage.stuck
+
+
+def _loaded_since(connection: Connection, pool: Pool) -> bool:
+    """Return whether a load, which holds slots, has begun since the alarm opened.
+
+    Most loads end between two checks.
+    """
+    begun = exists().where(
+        alarm.c.subject == pool.name,
+        alarm.c.recovered_at.is_(None),
+        step_run.c.started_at > alarm.c.raised_at,
+        tuple_(step_run.c.flow, step_run.c.step).in_(LOADS),
+    )
+    return bool(connection.scalar(select(begun)))

@@ -5,6 +5,8 @@ from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms, pool_check
 from bms_flows.monitoring.pool_check import RECHECK_S, Pool, PoolUsage
+from bms_flows.runtime import step_log
+from bms_flows.runtime.step_log import Step
 
 POOL = Pool("bms_service", 8, "airflow pools set bms_service 32 service")
 STUCK, BUSY, IDLE = PoolUsage(3, 0), PoolUsage(3, 1), PoolUsage(0, 0)
@@ -54,3 +56,13 @@ def test_it_ends_with_a_task_that_has_slots_and_not_with_silence(warehouse: Engi
     assert len(told(warehouse)) == 1
     watched(warehouse, PoolUsage(0, 1))
     assert told(warehouse) == []
+
+
+@pytest.mark.parametrize(("step", "left"), [("sync", 0), ("plan", 1)])
+def test_it_ends_with_a_load_that_ran_between_two_checks(
+    warehouse: Engine, step: str, left: int
+) -> None:
+    watched(warehouse, STUCK, STUCK)
+    step_log.begin(warehouse, Step("contact_sync", "scheduled__1", step))
+    watched(warehouse, IDLE)
+    assert len(told(warehouse)) == left
