@@ -6,14 +6,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime, timedelta
 from functools import partial
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
-from uuid import UUID
 
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.decoding import RecordReader, read_created_employee, read_created_id
 from bms.endpoints import BY_NAME
+from bms.errors import NotFound
+from bms.field_values import UUID
 from bms.records import (
     BY_OPERATION,
     ClientInvoice,
@@ -158,10 +160,12 @@ class Client:
     async def read_employee(self, guid_employee: str) -> Detail[Employee]:
         """Return one employee (GET /v1/HR/employees/{guid_employee}).
 
-        Raises `ValueError` if `guid_employee` is no UUID, `NotFound` for an unknown employee, and
-        `InvalidRecords` if its key or an amount is unusable.
+        Raises `NotFound` for an unknown employee, without a request if `guid_employee` is no UUID,
+        and `InvalidRecords` if its key or an amount is unusable.
         """
-        UUID(guid_employee)  # any other text could address another path
+        if not UUID.fullmatch(guid_employee):  # any other text could address another path
+            text = "guid_employee is no UUID; nothing was sent"
+            raise NotFound(BY_NAME["read_employee"], text, status=HTTPStatus.NOT_FOUND)
         return await self._detail("read_employee", guid_employee=guid_employee)
 
     async def create_employee(

@@ -19,7 +19,7 @@ import msgspec
 
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedResponse
-from bms.field_values import LONGEST, field_value
+from bms.field_values import LONGEST, UUID, field_value
 from bms.records import CreatedEmployee, Record
 from bms.responses import CreatedId, Detail, Page, RejectedRow, Rows
 
@@ -262,7 +262,7 @@ class RecordReader(Generic[R]):
 
 
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
-    """Decode an employee creation response, or raise `MalformedResponse` if it has no guid.
+    """Decode an employee creation response, or raise `MalformedResponse` if its guid is no UUID.
 
     The guid proves that the employee exists: another field that is missing or mistyped is None.
     """
@@ -272,9 +272,10 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
         for field in msgspec.structs.fields(CreatedEmployee) if isinstance(content, dict) else ():
             with suppress(ValueError):
                 values[field.name], _ = field_value(content.get(field.name), field.type)
-    if guid := values.pop("guid_employee", None):
-        return CreatedEmployee(guid_employee=guid.lower(), **values)
-    raise MalformedResponse(endpoint, "responded 2xx without a guid_employee")
+    guid = values.pop("guid_employee", None) or ""
+    if not UUID.fullmatch(guid):  # no operation reads the employee of another text
+        raise MalformedResponse(endpoint, "responded 2xx without a UUID as guid_employee")
+    return CreatedEmployee(guid_employee=guid.lower(), **values)
 
 
 def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:

@@ -93,7 +93,7 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """The service responded 404."""
+    """The service responded 404, or no record can have the given id."""
 
 
 class RangeRefused(Refused):

@@ -13,6 +13,10 @@ CANONICAL: Final = re.compile(rf"0|-?[1-9][0-9]{{0,{LONGEST - 1}}}")
 """An integer without leading zeros: `007` is a code."""
 AMOUNT: Final = re.compile(rf"-?(0|[1-9][0-9]{{0,{LONGEST - 1}}})(\.([0-9]{{1,2}}|[0-9]{{4,9}}))?")
 """An amount whose point can't separate thousands: `12.50`, but not `1.250`."""
+UUID: Final = re.compile(
+    r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE | re.ASCII
+)
+"""A UUID, with its hyphens or without."""
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from bms.client import Client
-from bms.errors import AmbiguousWrite, MalformedResponse
+from bms.errors import AmbiguousWrite, MalformedResponse, NotFound
 from bms.paging import all_pages
 from tests.bms.fake_services import (
     CONSULTANT,
@@ -161,8 +161,9 @@ async def test_no_content_is_an_empty_page_but_no_record(
 
 
 async def test_read_employee_accepts_only_a_uuid(client: Client, sandbox: Sandbox) -> None:
-    with pytest.raises(ValueError, match="UUID"):
+    with pytest.raises(NotFound, match="UUID") as caught:
         await client.read_employee("../employees")
+    assert "../" not in str(caught.value)
     assert sandbox.truth["requests"] == {}
 
 

@@ -14,6 +14,7 @@ from bms.errors import InvalidRecords, MalformedResponse
 from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem
 from bms.responses import CreatedId
 
+GUID = "7d4b9f1e-3c52-4a86-9b0d-5e2f8a6c1d37"
 INVOICES = BY_NAME["list_client_invoices"]
 GOOD = {
     "id_invoice": 1,
@@ -352,11 +353,13 @@ def test_any_other_body_has_no_id(body: bytes) -> None:
         *(b"", b"12", b"{}", b"[]", b'{"guid_employee": "", "id_employee": 1, "is_standby": true}'),
         b'{"guid_employee": 5, "id_employee": 1, "is_standby": true}',
         b'{"id_employee": 1, "is_standby": true}',
+        b'{"guid_employee": "Zo\xc3\xa9 Girard", "id_employee": 1, "is_standby": true}',
     ],
 )
 def test_a_created_employee_without_a_guid_is_malformed(body: bytes) -> None:
-    with pytest.raises(MalformedResponse):
+    with pytest.raises(MalformedResponse) as caught:
         read_created_employee(BY_NAME["create_employee"], body)
+    assert "Girard" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -374,6 +377,6 @@ def test_a_created_employee_without_a_guid_is_malformed(body: bytes) -> None:
 def test_the_guid_of_a_created_employee_is_never_lost(
     members: str, number: int | None, standby: bool | None
 ) -> None:
-    body = b'\xef\xbb\xbf{"guid_employee": "x", %s}' % members.encode()
+    body = b'\xef\xbb\xbf{"guid_employee": "%s", %s}' % (GUID.encode(), members.encode())
     made = read_created_employee(BY_NAME["create_employee"], body)
-    assert (made.guid_employee, made.id_employee, made.is_standby) == ("x", number, standby)
+    assert (made.guid_employee, made.id_employee, made.is_standby) == (GUID, number, standby)

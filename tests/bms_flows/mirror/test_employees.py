@@ -102,6 +102,16 @@ def test_a_guid_in_capitals_is_the_same_guid(
     assert mirror.rows("bms.employee_version") == stored
 
 
+def test_employees_whose_guid_is_no_uuid_are_stored_without_their_detail(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.set_dialect(shown_forms="*_employee*.guid_employee=padded")
+    manifest = mirror.run("employee", id_entity=1)
+    assert (manifest["state"], manifest["missing"]) == ("complete", 0)
+    assert mirror.requests("read_employee") == 0
+    assert not any(row["_detailed"] or row["deleted"] for row in mirror.rows("bms.employee"))
+
+
 def test_runs_of_one_entity_do_not_remove_employees_of_another(mirror: Mirror) -> None:
     for id_entity in (1, 2, 1, 2):
         assert mirror.run("employee", id_entity=id_entity)["missing"] == 0

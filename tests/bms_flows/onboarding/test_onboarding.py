@@ -76,6 +76,20 @@ def test_an_employee_whose_creation_response_is_incomplete_is_created_once(
     assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
 
 
+@pytest.mark.parametrize(
+    ("operations", "verified"), [("create_employee", True), ("*_employee*", False)]
+)
+def test_a_guid_that_is_no_uuid_is_an_ambiguous_outcome_and_never_an_error(
+    operations: str, verified: bool, sandbox: Sandbox, drop: Drop
+) -> None:
+    """The lists show the record; if they have no UUID either, its fields cannot be read back."""
+    sandbox.set_dialect(shown_forms=f"{operations}.guid_employee=padded")
+    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    assert ended(outcomes) == {"adopted": 3}
+    assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
+    assert all(bool(outcome.verified) is verified for outcome in outcomes)
+
+
 def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Drop) -> None:
     """No operation corrects the address of an existing employee."""
     head = "id_entity;payroll_number;last_name;first_name;start_date;business_email;personal_email"
