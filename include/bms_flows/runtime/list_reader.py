@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from bms.endpoints import BY_NAME
@@ -130,7 +131,9 @@ class ListReader:
         try:
             await read()
         except BmsError as error:
-            if isinstance(error, Refused) or self.full_page <= self.size:
+            if self.full_page <= self.size or (
+                isinstance(error, Refused) and not _too_large(error)
+            ):
                 raise
             LOG.warning(
                 "%s: %s on a page of about %d rows; these rows are read again with pages of %d rows",
@@ -206,7 +209,7 @@ class ListReader:
         try:
             return await self.fetch(number, size)
         except Refused as error:
-            if number == 1 or isinstance(error, Forbidden):
+            if number == 1 or isinstance(error, Forbidden) or _too_large(error):
                 raise
             # Not shown by the interface: our assumption is that a page past the end may be refused.
             # If the page was refused for another reason, the list stays uncovered.
@@ -265,6 +268,11 @@ class ListReader:
         await self._add(page, size)
         if 0 < page.total_pages < number:
             await self._add(await self._call(page.total_pages, size=size), size)
+
+
+def _too_large(error: Refused) -> bool:
+    """Return whether the service refuses a page for its size, which no page past the end has."""
+    return error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 def _empty_page(number: int, size: int) -> Page[Any]:

@@ -74,8 +74,9 @@ def test_a_list_that_fits_on_a_large_page_costs_no_additional_request() -> None:
     [
         ServiceUnavailable(LISTS, "took too long", status=503, retry_after=None),
         TooLarge(LISTS, "too large"),
+        Refused(LISTS, "content too large", status=413),
     ],
-    ids=["unavailable", "too large"],
+    ids=["unavailable", "too large", "413"],
 )
 @pytest.mark.parametrize(("failing", "sizes"), [(50, [10, 9]), (49, [50, 9])])
 def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_size(
@@ -93,7 +94,7 @@ def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_si
     assert [each.size for each in reading.passes] == sizes
     assert {len(each.keys) for each in reading.passes} == {ROWS}
     assert reading.coverage.complete
-    assert reading.calls <= 3 + 13 + 15 + 2
+    assert reading.calls <= 3 + 13 + 15 + 4  # a refused page is requested once more
     [line] = caplog.messages
     assert line.endswith("page of about 50 rows; these rows are read again with pages of 10 rows")
 
