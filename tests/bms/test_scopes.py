@@ -6,7 +6,7 @@ import pytest
 
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms.errors import MissingScope
-from bms.scopes import granted_scopes, require_scope
+from bms.scopes import granted_scopes, require_scope, require_scopes
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,11 @@ def test_unknown_scopes_allow_every_endpoint(endpoint: Any) -> None:
 
 def test_the_token_operation_requires_no_scope() -> None:
     require_scope(BY_NAME["request_token"], frozenset())
+
+
+def test_one_error_names_every_scope_that_is_lacking() -> None:
+    asked = [BY_NAME[name] for name in ("list_contacts", "read_employee", "create_contact")]
+    lacking = [asked[0].scope, asked[2].scope]
+    with pytest.raises(MissingScope) as caught:
+        require_scopes(asked, {asked[1].scope or ""})
+    assert caught.value.needed == ", ".join(filter(None, lacking))

@@ -162,6 +162,11 @@ def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
         Window(recent.start - MOVED_REACH, today - 36 * DAY),
         Window(today, today + MOVED_REACH),
     ]
+    split = [*Window(today - 35 * DAY, today + MOVED_REACH)]
+    assert search_windows([recent], {*read, *split} - {split[1], split[3]}, **options)[1:] == [
+        Window(split[1], split[1]),
+        Window(split[3], split[3]),
+    ]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
     assert search_windows(year, read, **options) == [
         Window(today - 155 * DAY, today - 36 * DAY),
