@@ -10,6 +10,7 @@ from bms_flows.onboarding.resources.evidence import (
     NothingFound,
     ServiceRecord,
     Verdict,
+    agree_fully,
     resolve,
 )
 from bms_flows.onboarding.resources.match_rules import Trust
@@ -72,7 +73,10 @@ def test_two_new_records_with_the_key_go_to_review() -> None:
 
 
 def test_a_record_that_another_row_owns_goes_to_review() -> None:
-    assert resolved(shown(), claimed=("g1",)) == Ambiguous(("g1",), "key_with_other_data")
+    owned = shown("g2")
+    assert resolved(owned, claimed=("g2",)) == Ambiguous(("g2",), "key_with_other_data")
+    both = resolved(owned, shown("g1"), claimed=("g2",))
+    assert both == Ambiguous(("g1", "g2"), "key_with_other_data")
 
 
 @pytest.mark.parametrize("key", [None, "K"])
@@ -104,6 +108,25 @@ def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Tru
     found = resolved(shown(), trust=trust, changed=("g1",))
     assert found == Ambiguous(("g1",), "similar_without_key")
     assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "agree"),
+    [
+        ({"name": "a", "start": "b"}, {"name": "a", "start": "b"}, True),
+        ({"name": "a"}, {"name": "a", "start": "b"}, True),
+        ({"name": "a", "start": "b"}, {"name": "a", "start": "c"}, False),
+        ({"name": "a", "start": "b"}, {"name": "a", "start": None}, False),
+        ({"name": "a", "start": "b"}, {"name": "a"}, False),
+        ({"name": "a", "start": None}, {"name": "a", "start": "b"}, False),
+        ({"name": None}, {"name": None}, False),
+        ({}, {"name": "a"}, False),
+    ],
+)
+def test_records_agree_fully_only_if_each_field_is_present_on_both_sides(
+    ours: dict[str, str | None], theirs: dict[str, str | None], agree: bool
+) -> None:
+    assert agree_fully(ours, theirs) is agree
 
 
 def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None:
@@ -144,5 +167,7 @@ def test_the_audit_finds_a_duplicate_under_a_loose_form_of_the_key() -> None:
 
 
 def test_reprs_show_ids_only() -> None:
-    assert repr(shown(values={"last_name": "Secret"})) == "ServiceRecord(g1)"
+    record = shown(values={"last_name": "Secret"})
+    assert repr(record) == "ServiceRecord(g1)"
+    assert record.__rich_repr__() == [("remote_id", "g1")]
     assert repr(EXPECTED) == "ExpectedRecord(...)"
