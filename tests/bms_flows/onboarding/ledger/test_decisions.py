@@ -1,0 +1,168 @@
+"""Whole results of the decisions on a ledger row: every field of the row, and the history event."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from bms_flows.onboarding.ledger import decisions
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State, Transition
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+FREE = {"owner": None, "leased_until": None, "checked_at": None}
+ROW = Entry(
+    id=1,
+    key="key",
+    digest="digest",
+    drop_id=2,
+    state=State.REVIEW,
+    attempt=2,
+    max_attempts=2,
+    first_intended_at=NOW,
+    intended_at=NOW,
+    in_flight_until=NOW,
+    empty_lookups=1,
+    snapshot_id=3,
+    checked_at=NOW,
+    returned_id="x",
+    remote_number=4,
+    is_standby=False,
+    reason="why",
+    evidence=("old",),
+    candidates=("b", "a"),
+    dismissed=("c", "a"),
+    manager_key="manager",
+    owner="me",
+    leased_until=NOW + timedelta(minutes=1),
+)
+REVIEWER = {"who": "ada", "run": "run"}
+RECORD = {"remote_id": "g", "number": 7, "standby": True}
+DROP = {"now": NOW, "digest": "new", "manager_key": "boss", "attempts": 5}
+ENTERED = {
+    "state": State.READY,
+    "digest": "new",
+    "manager_key": "boss",
+    "max_attempts": 7,
+    "empty_lookups": 0,
+    "first_intended_at": None,
+    "intended_at": None,
+    "in_flight_until": None,
+    "returned_id": None,
+    "snapshot_id": None,
+    "reason": None,
+    "evidence": (),
+    "candidates": (),
+    "dismissed": (),
+    **FREE,
+}
+RETRIED = {
+    "state": State.READY,
+    "max_attempts": 3,
+    "empty_lookups": 0,
+    "reason": None,
+    "candidates": (),
+    "dismissed": ("c", "a", "b"),
+}
+
+Given = dict[str, object]
+
+
+@pytest.mark.parametrize(
+    ("move", "row", "given", "changed", "event"),
+    [
+        (
+            decisions.adopt_candidate,
+            ROW,
+            {"who": "ada", **RECORD},
+            {
+                "state": State.ADOPTED,
+                "remote_id": "g",
+                "remote_number": 7,
+                "is_standby": True,
+                "evidence": ("decided",),
+                "reason": None,
+                "candidates": (),
+                **FREE,
+            },
+            ("decided_candidate", "g", "ada"),
+        ),
+        (
+            decisions.retry_after_review,
+            ROW,
+            REVIEWER,
+            RETRIED,
+            ("decided_create", "run", "ada"),
+        ),
+        (
+            decisions.retry_after_review,
+            replace(ROW, max_attempts=4),
+            REVIEWER,
+            {**RETRIED, "max_attempts": 4},
+            ("decided_create", "run", "ada"),
+        ),
+        (
+            decisions.give_up,
+            ROW,
+            REVIEWER,
+            {"state": State.GIVEN_UP, "reason": "given_up", **FREE},
+            ("decided_give_up", "run", "ada"),
+        ),
+        *(
+            (decisions.reopen, replace(ROW, state=state), DROP, ENTERED, ("entered",))
+            for state in (State.REJECTED, State.GIVEN_UP)
+        ),
+        (
+            decisions.reopen,
+            replace(ROW, state=State.READY, first_intended_at=None, leased_until=NOW),
+            {**DROP, "snapshot_id": 8, "reason": "r", "candidates": ["x", "y"]},
+            {
+                **ENTERED,
+                "state": State.REVIEW,
+                "snapshot_id": 8,
+                "reason": "r",
+                "candidates": ("x", "y"),
+            },
+            ("entered", "r"),
+        ),
+    ],
+    ids=["adopt", "retry", "attempts left", "give up", "rejected", "given up", "unsent"],
+)
+def test_a_decision_changes_only_its_fields_and_names_its_event(
+    move: Callable[..., Transition], row: Entry, given: Given, changed: Given, event: tuple[str]
+) -> None:
+    assert move(row, **given) == Transition(replace(row, **changed), *event)
+
+
+@pytest.mark.parametrize("state", [each for each in State if each is not State.REVIEW])
+@pytest.mark.parametrize(
+    ("move", "given"),
+    [
+        (decisions.adopt_candidate, {"who": "ada", **RECORD}),
+        (decisions.retry_after_review, REVIEWER),
+        (decisions.give_up, REVIEWER),
+    ],
+)
+def test_a_row_that_is_not_in_review_has_no_decision(
+    move: Callable[..., Transition], given: Given, state: State
+) -> None:
+    with pytest.raises(InvalidTransition):
+        move(replace(ROW, state=state), **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner": None},  # sent
+        {"first_intended_at": None},  # leased
+        *(
+            {"state": state, "first_intended_at": None, "owner": None}
+            for state in State
+            if state not in {State.READY, State.REJECTED, State.GIVEN_UP}
+        ),
+    ],
+    ids=str,
+)
+def test_a_row_that_was_sent_or_is_leased_is_not_entered_again(given: Given) -> None:
+    with pytest.raises(InvalidTransition):
+        decisions.reopen(replace(ROW, **{"state": State.READY, **given}), **DROP)
