@@ -105,6 +105,34 @@ def test_due_rows_beyond_the_budget_are_first_in_the_next_run() -> None:
     assert Rotation(2, 1, "ab").after([], [])["reached"] == "ab"
 
 
+def test_the_next_run_continues_after_the_last_row_of_either_reading() -> None:
+    assert Rotation(2, 1, "ab", "cd").after([5, 1], [9, 3]) == {
+        "turn": 1,
+        "reached": ring_position(3),
+        "retried": ring_position(1),
+    }
+    assert Rotation(2, 1, "ab", "cd").after([], []) == {
+        "turn": 1,
+        "reached": "ab",
+        "retried": "cd",
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "listed"),
+    [
+        (replace(THERE, scope=7), True),
+        (replace(THERE, scope=8), False),
+        (replace(THERE, scope=7, list_hash=None), False),
+        (replace(GONE, scope=7), False),
+    ],
+)
+def test_a_current_row_with_a_list_hash_is_listed_by_the_entity_of_its_scope(
+    row: MirrorRow, listed: bool
+) -> None:
+    assert row.is_listed_by({6, 7}) == listed
+
+
 def test_missing_rows_are_the_current_unseen_rows_of_the_scope() -> None:
     known: dict[Key, MirrorRow] = {1: THERE, 2: THERE, 3: GONE, 4: replace(THERE, scope=7)}
     assert missing_rows(known, {1}, None) == [2]
