@@ -106,7 +106,7 @@ def test_due_rows_beyond_the_budget_are_first_in_the_next_run() -> None:
 
 
 def test_the_next_run_continues_after_the_last_row_of_either_reading() -> None:
-    assert Rotation(2, 1, "ab", "cd").after([5, 1], [9, 3]) == {
+    assert Rotation(2, 1, "ab", "cd").after([5, 7, 1], [9, 8, 3]) == {
         "turn": 1,
         "reached": ring_position(3),
         "retried": ring_position(1),

@@ -1,0 +1,109 @@
+"""Values of fields: each type with its described, its mistyped and its invalid values, and the limits between them."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+
+from bms.field_values import LONGEST, UUID, field_value
+
+Number = Annotated[int, msgspec.Meta(ge=1)]
+MOST = 10**LONGEST - 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "read"),
+    [
+        (int, 12, 12),
+        (int, Decimal("12.0"), 12),
+        (int | None, Decimal("-9.99999999999999999E17"), -MOST),
+        (int | None, Decimal(MOST), MOST),
+        (int | None, None, None),
+        (int, 10**LONGEST, 10**LONGEST),
+        (Number, 1, 1),
+        (Decimal, Decimal("1.10"), Decimal("1.10")),
+        (Decimal | None, 3, Decimal(3)),
+        (bool | None, True, True),
+        (str | None, "12", "12"),
+        (list[int] | None, [2, 3], [2, 3]),
+    ],
+    ids=repr,
+)
+def test_a_value_of_the_described_type_is_not_coerced(type_: Any, value: Any, read: Any) -> None:
+    found, coerced = field_value(value, type_)
+    assert (found, coerced) == (read, False)
+    assert type(found) is type(read)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "read"),
+    [
+        (bool, 0, False),
+        (bool | None, 1, True),
+        (bool | None, Decimal("0.0"), False),
+        (bool | None, Decimal("1.0"), True),
+        (bool | None, "0", False),
+        (bool | None, "1", True),
+        (bool | None, "False", False),
+        (bool | None, "TRUE", True),
+        (int, "0", 0),
+        (int | None, "-12", -12),
+        (int | None, str(MOST), MOST),
+        (Decimal, "-0.5", Decimal("-0.5")),
+        (Decimal | None, "12.50", Decimal("12.50")),
+        (Decimal | None, "0.1234", Decimal("0.1234")),
+        (Decimal | None, "1.123456789", Decimal("1.123456789")),
+        (Decimal | None, str(MOST), Decimal(MOST)),
+        (str, 0, "0"),
+        (str | None, MOST, str(MOST)),
+        (str | None, -MOST, str(-MOST)),
+    ],
+    ids=repr,
+)
+def test_a_mistyped_value_with_one_interpretation_is_coerced(
+    type_: Any, value: Any, read: Any
+) -> None:
+    found, coerced = field_value(value, type_)
+    assert (found, coerced) == (read, True)
+    assert type(found) is type(read)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        *((bool | None, value) for value in (2, -1, Decimal("0.5"), "", "yes", "01", [])),
+        *((int | None, value) for value in ("", "-0", "007", " 1", "1.0", "1" * (LONGEST + 1))),
+        *((int | None, value) for value in (True, Decimal("1.5"), Decimal("NaN"), [1])),
+        *(
+            (int | None, value)
+            for value in (Decimal("1E18"), Decimal("-1E18"), Decimal("1E999999"))
+        ),
+        *((Number, value) for value in (0, "1", Decimal(1), None)),
+        *((Decimal | None, value) for value in (True, None, [], "", ".5", "1.", "1.250", "01.5")),
+        *((Decimal | None, value) for value in ("1,5", "1e3", "NaN", "1.1234567890", "1 000")),
+        *((Decimal | None, value) for value in ("1" * (LONGEST + 1), "Infinity", "--1", "1.50 ")),
+        *((str | None, value) for value in (True, Decimal(1), Decimal("1.5"), [], {"a": "b"})),
+        *((str | None, value) for value in (MOST + 1, -MOST - 1)),
+        (Annotated[str, msgspec.Meta(description="a date")], 20260331),
+        (list[int] | None, "12"),
+    ],
+    ids=repr,
+)
+def test_a_value_with_no_or_several_interpretations_raises(type_: Any, value: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the caller reads no text
+        field_value(value, type_)
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("7d4b9f1e-3c52-4a86-9b0d-5e2f8a6c1d37", True),
+        ("7D4B9F1E3C524A869B0D5E2F8A6C1D37", True),
+        ("7d4b9f1e-3c524a86-9b0d-5e2f8a6c1d37", False),
+        ("7d4b9f1e-3c52-4a86-9b0d-5e2f8a6c1d3", False),
+        ("7d4b9f1e-3c52-4a86-9b0d-5e2f8a6c1d3g", False),
+    ],
+)
+def test_a_uuid_has_all_its_hyphens_or_none(text: str, valid: bool) -> None:
+    assert bool(UUID.fullmatch(text)) == valid
