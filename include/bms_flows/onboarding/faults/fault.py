@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.files import READING_FAULTS, FaultText
+from bms_flows.onboarding.faults.files import FRENCH_UNITS, READING_FAULTS, FaultText
 from bms_flows.onboarding.faults.rows import CREATION_FAULTS
 from bms_flows.runtime.settings import Language
 
@@ -34,7 +34,11 @@ class Fault:
     @property
     def text_fr(self) -> str:
         """The reason in French."""
-        return TEXTS[self.code].french.format_map(self.details)
+        words = {
+            name: FRENCH_UNITS.get(str(value), value) if name == "what" else value
+            for name, value in self.details.items()
+        }
+        return TEXTS[self.code].french.format_map(words)
 
     @property
     def text_en(self) -> str:

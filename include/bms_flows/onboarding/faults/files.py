@@ -15,6 +15,18 @@ class FaultText:
     hint_english: str
 
 
+FRENCH_UNITS = {
+    "rows": "lignes",
+    "columns": "colonnes",
+    "cells": "cellules",
+    "texts": "textes",
+    "styles": "styles",
+    "bytes": "octets",
+    "tag": "balise",
+    "tags": "balises",
+}
+"""What a file has too much of, by the English word."""
+
 READING_FAULTS = {
     # the file
     "bad_kind": FaultText(

@@ -87,7 +87,7 @@ class Package:
         ):
             raise ReadError("bad_workbook", why="compression")
         if sum(part.file_size for part in parts) > limits.unpacked_bytes:
-            raise ReadError("too_big", what="octets/bytes", limit=limits.unpacked_bytes)
+            raise ReadError("too_big", what="bytes", limit=limits.unpacked_bytes)
 
     def has(self, name: str) -> bool:
         """Return whether there is such a part; names are the same in any case."""
@@ -119,7 +119,7 @@ class Package:
                 parser.Parse(piece, False)
                 fed += len(piece)
                 if fed - parser.CurrentByteIndex > _TOKEN:
-                    raise ReadError("too_big", what="balise/tag", limit=_TOKEN)
+                    raise ReadError("too_big", what="tag", limit=_TOKEN)
                 yield
             parser.Parse(b"", True)
         yield
@@ -137,13 +137,13 @@ class Package:
             depth += 1
             self._elements += 1
             if self._elements > self.limits.elements:
-                raise ReadError("too_big", what="balises/tags", limit=self.limits.elements)
+                raise ReadError("too_big", what="tags", limit=self.limits.elements)
             if (local := known.get(name)) is not None:
                 handler.start(local, attributes)
                 return
             self._unknown += 1
             if depth > _DEPTH or self._unknown > _UNKNOWN:
-                raise ReadError("too_big", what="balises/tags", limit=_UNKNOWN)
+                raise ReadError("too_big", what="tags", limit=_UNKNOWN)
 
         def end(name: str) -> None:
             nonlocal depth

@@ -96,7 +96,7 @@ class StringsPart(_Handler):
         if name == "si":
             self._begin()
             if len(self.found) >= self.limits.cells:
-                raise ReadError("too_big", what="textes/texts", limit=self.limits.cells)
+                raise ReadError("too_big", what="texts", limit=self.limits.cells)
         elif name == "rPh":
             self._spoken = True
         else:
@@ -197,7 +197,7 @@ class RowsPart(_Handler):
     def _start_row(self, attributes: Attributes) -> None:
         line = int(attributes.get("r", self._line + 1))
         if line > EXCELS_ROWS:
-            raise ReadError("too_big", what="lignes/rows", limit=EXCELS_ROWS)
+            raise ReadError("too_big", what="rows", limit=EXCELS_ROWS)
         if line <= self._line:
             raise ReadError("bad_workbook", why="ordre des lignes / order of rows")
         self._hidden = _true(attributes.get("hidden")) or _zero(attributes.get("ht"))
@@ -209,7 +209,7 @@ class RowsPart(_Handler):
             found = _REFERENCE.fullmatch(reference)
             column = _column(found[1]) if found else -1
         if column >= EXCELS_COLUMNS:
-            raise ReadError("too_big", what="colonnes/columns", limit=EXCELS_COLUMNS)
+            raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
         if column <= self._column:
             raise ReadError("bad_workbook", why="ordre des cellules / order of cells")
         self._column = column
@@ -223,7 +223,7 @@ class RowsPart(_Handler):
             return
         self._filled += 1
         if self._filled > self.limits.cells:
-            raise ReadError("too_big", what="cellules/cells", limit=self.limits.cells)
+            raise ReadError("too_big", what="cells", limit=self.limits.cells)
         text = self._collected() if self._stored else None
         kind = self._kind
         if kind == "s":

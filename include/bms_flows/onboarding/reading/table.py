@@ -88,7 +88,7 @@ class Table:
 def table(content: bytes, name: str, resource: Resource, limits: Limits) -> Table:
     """Read the table of a file; its content decides on its format. Raises `ReadError`."""
     if len(content) > limits.bytes:
-        raise ReadError("too_big", what="octets/bytes", limit=limits.bytes)
+        raise ReadError("too_big", what="bytes", limit=limits.bytes)
     if content.startswith(OLD_WORKBOOK) or not name.casefold().endswith(READABLE):
         raise ReadError("bad_kind")
     if content.startswith(WORKBOOK):
@@ -190,9 +190,9 @@ def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
 def _check_size(records: Records, limits: Limits) -> None:
     """Raise `ReadError` where the last row is too wide, or one too many."""
     if len(records[-1][1]) > limits.columns:
-        raise ReadError("too_big", what="colonnes/columns", limit=limits.columns)
+        raise ReadError("too_big", what="columns", limit=limits.columns)
     if len(records) > limits.rows + 1:
-        raise ReadError("too_big", what="lignes/rows", limit=limits.rows)
+        raise ReadError("too_big", what="rows", limit=limits.rows)
 
 
 def _delimiter(text: str, resource: Resource) -> str:

@@ -4,6 +4,7 @@
 
 from datetime import date
 from decimal import Decimal
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -345,14 +346,20 @@ def test_unicode_files_keep_text_of_any_script(cell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "text"),
+    ("limits", "text", "exceeded"),
     [
-        (Limits(bytes=5), "Nom\nA\n"), (Limits(rows=1), "Nom\nA\nB\n"),
-        (Limits(columns=1), "Nom;Ville\nA;B\n"),
+        (Limits(bytes=5), "Nom\nA\n", ("octets, 5", "bytes, 5")),
+        (Limits(rows=1), "Nom\nA\nB\n", ("lignes, 1", "rows, 1")),
+        (Limits(columns=1), "Nom;Ville\nA;B\n", ("colonnes, 1", "columns, 1")),
     ],
-)  # fmt: skip
-def test_a_file_beyond_a_limit_is_refused_whole(limits: Limits, text: str) -> None:
-    assert [fault.code for fault in sheet(text, limits=limits).faults] == ["too_big"]
+)
+def test_a_file_beyond_a_limit_is_refused_whole(
+    limits: Limits, text: str, exceeded: tuple[str, str]
+) -> None:
+    (fault,) = sheet(text, limits=limits).faults
+    assert fault.code == "too_big"
+    assert f"limite : {exceeded[0]} au plus" in fault.text_fr
+    assert f"limit: {exceeded[1]} at most" in fault.text_en
 
 
 def test_a_cell_beyond_the_limit_is_refused() -> None:
@@ -385,12 +392,11 @@ def test_a_fault_states_the_remedy_without_the_value() -> None:
 def test_every_fault_has_its_texts() -> None:
     from bms_flows.onboarding.faults.fault import TEXTS
 
-    class Anything(dict[str, str]):
-        def __missing__(self, key: str) -> str:
-            return "…"
-
-    for code in TEXTS:
-        fault = Fault(code, 1, details=Anything())
+    for code, text in TEXTS.items():
+        named = [
+            name for _, name, _, _ in Formatter().parse(text.french + text.hint_french) if name
+        ]
+        fault = Fault(code, 1, details=dict.fromkeys(named, "…"))
         texts = (fault.text_fr, fault.text_en, fault.hint("FR"), fault.hint("EN"))
         assert all(texts), code
         assert not any(" / " in text for text in texts), f"{code}: one text in two languages"
