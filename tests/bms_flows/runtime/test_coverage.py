@@ -69,6 +69,13 @@ def test_a_repeated_row_is_no_evidence_of_disorder() -> None:
     assert not coverage.disordered
 
 
+def test_a_row_twice_on_its_first_page_is_one_new_row() -> None:
+    coverage = Coverage()
+    assert coverage.add(segment("ABAC", first=True)) == 3
+    assert not coverage.disordered
+    assert not coverage.edited
+
+
 def test_an_empty_list_is_covered_by_its_one_page() -> None:
     coverage = Coverage()
     coverage.add(segment("", first=True, last=True))
