@@ -87,7 +87,7 @@ def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> It
 
 
 def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
-    days = [Range(window.start, window.end + DAY, bounds="[)") for window in unit.windows]
+    days = [Range(window.start, window.end + DAY) for window in unit.windows]
     with engine.begin() as connection:
         now = clock(connection)
         free = and_(
