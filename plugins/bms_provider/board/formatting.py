@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 THIN = "\u202f"
 """Narrow no-break space: separates thousands, and a number from its unit."""
@@ -83,6 +87,7 @@ def age(span: timedelta) -> str:
     return f"{hours / 24:.0f}{THIN}d"
 
 
-def moment(at: datetime, zone: ZoneInfo) -> str:
-    """Return a date and time in a time zone."""
-    return f"{at.astimezone(zone):%-d %b %Y, %H:%M}"
+def moment(at: datetime, zone: ZoneInfo, t: Callable[[str], str] = str) -> str:
+    """Return a date and time in a time zone, with the month's name translated by `t`."""
+    local = at.astimezone(zone)
+    return f"{local.day} {t(f'{local:%b}')} {local:%Y, %H:%M}"

@@ -69,6 +69,18 @@ FRENCH: Final[Mapping[str, str]] = {
     "sending": "en cours d'envoi",
     "unknown": "réponse attendue",
     "To decide on a row, find its line in needs_review.csv, then trigger the DAG with the number of the drop, the line and the decision.": "Pour décider d'une ligne, cherchez-la dans needs_review.csv, puis lancez le traitement (Trigger) avec le numéro du dépôt, la ligne et la décision.",
+    "Jan": "janv.",
+    "Feb": "févr.",
+    "Mar": "mars",
+    "Apr": "avr.",
+    "May": "mai",
+    "Jun": "juin",
+    "Jul": "juil.",
+    "Aug": "août",
+    "Sep": "sept.",
+    "Oct": "oct.",
+    "Nov": "nov.",
+    "Dec": "déc.",
 }
 """By the English text."""
 

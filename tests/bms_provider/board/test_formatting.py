@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bms_provider.board import formatting
+from bms_provider.board import formatting, french
 
 T = formatting.THIN
 
@@ -47,6 +47,28 @@ def test_days_are_formatted_as_a_range() -> None:
 def test_a_moment_is_shown_in_the_company_s_time_zone() -> None:
     at = datetime(2026, 7, 1, 22, 30, tzinfo=UTC)
     assert formatting.moment(at, ZoneInfo("Europe/Paris")) == "2 Jul 2026, 00:30"
+
+
+def test_a_french_page_names_each_month_in_french() -> None:
+    t, zone = french.translator("FR"), ZoneInfo("Europe/Paris")
+    shown = [formatting.moment(datetime(2026, n, 2, tzinfo=UTC), zone, t) for n in range(1, 13)]
+    assert shown[1] == "2 févr. 2026, 01:00"
+    assert [each.split()[1] for each in shown] == (
+        [
+            "janv.",
+            "févr.",
+            "mars",
+            "avr.",
+            "mai",
+            "juin",
+            "juil.",
+            "août",
+            "sept.",
+            "oct.",
+            "nov.",
+            "déc.",
+        ]
+    )
 
 
 @pytest.mark.parametrize(("ms", "text"), [(None, "\u2013"), (3.2, f"3{T}ms"), (1500.0, f"1.5{T}s")])

@@ -1,5 +1,6 @@
 """French texts of the board's pages for HR users."""
 
+import calendar
 import re
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def test_every_text_of_the_pages_of_drops_has_a_translation_and_each_translation
     for reason in WITHDRAWN.values():
         used |= {reason.meaning, reason.remedy}
     used |= {*PLAN_STATES, "ready", "review", "sending", "unknown"}
+    used |= set(calendar.month_abbr[1:])
     assert used == FRENCH.keys()
 
 
