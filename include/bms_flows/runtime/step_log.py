@@ -19,6 +19,12 @@ EXACT = Context(prec=100, traps=[Inexact])
 AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
 
 
+class StepMissing(LookupError):
+    """A step that an earlier task recorded is not recorded; the text says what to do."""
+
+    retriable = False
+
+
 @dataclass(frozen=True)
 class Step:
     """The identity of a step in a flow's run."""
@@ -208,7 +214,7 @@ def remove(engine: Engine, step_run_id: int) -> None:
 
 
 def details(engine: Engine, step: Step) -> dict[str, Any]:
-    """Return the details of the latest complete run of `step`."""
+    """Return the details of the latest complete run of `step`; raise `StepMissing`."""
     with engine.connect() as connection:
         stored = connection.execute(
             select(step_run.c.details)
@@ -220,7 +226,12 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
             )
             .order_by(step_run.c.id.desc())
             .limit(1)
-        ).scalar_one()
+        ).scalar_one_or_none()
+    if stored is None:
+        raise StepMissing(
+            f"step {step.name} of run {step.dag_run_id} is not recorded in bms.step_run, perhaps"
+            " because the warehouse was restored: clear the whole run, so that the step runs again"
+        )
     return dict(stored)
 
 
