@@ -78,14 +78,13 @@ def _array(
                 example=example if n == 1 else "",
                 path=(array, n - 1, part),
                 detail_field=array,
-                personal=False,
             )
 
 
 FIELDS = (
     sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Girard"),
     sent("first_name", "text", "Prénom", "Given name", example="Élodie"),
-    sent("type", "text", "Type", "Type de consultant", "Kind", personal=False),
+    sent("type", "text", "Type", "Type de consultant", "Kind"),
     sent("affinity", "integer", "Affinité", example="3"),
     sent("rate", "decimal", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),
     sent(
@@ -129,7 +128,7 @@ FIELDS = (
     ),
     switch("no_emails", "Pas d'e-mails", "Sans e-mails"),
     switch("no_sms", "Pas de SMS", "Sans SMS"),
-    sent("id_client", "integer", "Id client", "N° client", "Client", personal=False),
+    sent("id_client", "integer", "Id client", "N° client", "Client"),
     sent("notes", "text", "Notes", "Commentaires", "Remarks"),
     *(sent(f"custom{n}", "text", f"Champ libre {n}", f"Libre {n}") for n in range(1, 6)),
 )

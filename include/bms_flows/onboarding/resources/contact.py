@@ -39,7 +39,7 @@ def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) 
 
 def switch(name: str, *aliases: str, example: str = "") -> Field:
     """Return a field of yes or no."""
-    return sent(name, "boolean", *aliases, example=example, personal=False)
+    return sent(name, "boolean", *aliases, example=example)
 
 
 def contact(region: str = "FR") -> Resource:
@@ -167,14 +167,13 @@ FIELDS = (
     switch("send_greetings_card", "Carte de vœux", "Greetings card", example="oui"),
     sent("greetings_card_details", "text", "Détails de la carte de vœux"),
     switch("is_lead", "Prospect", "Est un prospect", "Lead", example="non"),
-    sent("origin", "text", "Origine", "Source", personal=False, example="SALON"),
-    sent("signal", "text", "Signal", "Code signal", personal=False),
+    sent("origin", "text", "Origine", "Source", example="SALON"),
+    sent("signal", "text", "Signal", "Code signal"),
     sent(
         "contact_domains",
         "integers",
         "Domaines",
         "Domains",
-        personal=False,
         detail_field="domains",
         example="3|7",
     ),
@@ -188,5 +187,5 @@ FIELDS = (
         "Company",
         example="Client SA",
     ),
-    sent("id_client", "integer", "Id client", "N° client", "Client", personal=False),
+    sent("id_client", "integer", "Id client", "N° client", "Client"),
 )

@@ -32,7 +32,6 @@ class Field:
     path: tuple[str | int, ...]
     aliases: tuple[str, ...]
     example: str = ""
-    personal: bool = True
     detail_field: str | None = None
     holds: Literal["email", "phone", "percent"] | None = None
 

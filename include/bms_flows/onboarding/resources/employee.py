@@ -27,11 +27,6 @@ def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any)
     return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
 
 
-def _office(name: str, kind: Kind, *aliases: str, example: str = "") -> Field:
-    """Return a field without personal data: codes, organisation, switches."""
-    return _sent(name, kind, *aliases, example=example, personal=False)
-
-
 def _unread(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
     """Return one that the detail doesn't give back: the salary."""
     return _sent(name, kind, *aliases, example=example, detail_field=None, **given)
@@ -78,7 +73,7 @@ EMPLOYEE = Resource(
     key=("id_entity", "payroll_number"),
     label_fields=("payroll_number",),
     fields=(
-        _office("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
+        _sent("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
         _sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
         _sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
         _sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
@@ -111,13 +106,13 @@ EMPLOYEE = Resource(
             example="30/11/2026",
         ),
         _sent("end_date_trial_second_period", "date", "Fin de période d'essai 2"),
-        _office("department_code", "text", "Code département", "Département", example="ING"),
-        _office("department_service", "text", "Service", example="Ingénierie"),
+        _sent("department_code", "text", "Code département", "Département", example="ING"),
+        _sent("department_service", "text", "Service", example="Ingénierie"),
         _sent(
             "job_title", "text", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"
         ),
-        _office("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
-        _office(
+        _sent("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
+        _sent(
             "contract_type_code",
             "text",
             "Type de contrat",
@@ -133,9 +128,9 @@ EMPLOYEE = Resource(
             example="100",
             holds="percent",
         ),
-        _office("status_code", "text", "Statut", "Code statut", example="TP"),
-        _office("status_position", "text", "Position", example="2.1"),
-        _office("status_factor", "text", "Coefficient", example="115"),
+        _sent("status_code", "text", "Statut", "Code statut", example="TP"),
+        _sent("status_position", "text", "Position", example="2.1"),
+        _sent("status_factor", "text", "Coefficient", example="115"),
         _unread("salary_base", "decimal", "Salaire de base", "Salaire", example="2850,50"),
         *_salary_variables(),
         _unread("salary_other", "text", "Autres éléments de salaire", "Autre salaire"),
@@ -210,13 +205,11 @@ EMPLOYEE = Resource(
             path=(),
             aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
         ),
-        _office("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
-        _office("is_salesperson", "boolean", "Commercial", "Est commercial", example="non"),
-        _office("is_consultant", "boolean", "Consultant", "Est consultant", example="oui"),
-        _office(
-            "has_timesheets", "boolean", "Feuilles de temps", "Saisie des temps", example="oui"
-        ),
-        _office(
+        _sent("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
+        _sent("is_salesperson", "boolean", "Commercial", "Est commercial", example="non"),
+        _sent("is_consultant", "boolean", "Consultant", "Est consultant", example="oui"),
+        _sent("has_timesheets", "boolean", "Feuilles de temps", "Saisie des temps", example="oui"),
+        _sent(
             "timesheets_frequency_code",
             "integer",
             "Fréquence des feuilles de temps",
@@ -224,19 +217,17 @@ EMPLOYEE = Resource(
             example="1",
         ),
         _sent("emergency_contacts", "text", "Contacts d'urgence", "Personne à prévenir"),
-        _office(
+        _sent(
             "meal_vouchers_count", "integer", "Nombre de tickets restaurant", "Tickets restaurant"
         ),
-        _office("has_portal_access", "boolean", "Accès au portail", "Accès portail", example="oui"),
-        _office("exclude_from_directory", "boolean", "Exclu de l'annuaire", "Hors annuaire"),
-        _office("has_overtime", "boolean", "Heures supplémentaires"),
-        _office("use_vehicle", "boolean", "Utilise un véhicule", "Véhicule"),
-        _office("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
-        _office(
-            "vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"
-        ),
+        _sent("has_portal_access", "boolean", "Accès au portail", "Accès portail", example="oui"),
+        _sent("exclude_from_directory", "boolean", "Exclu de l'annuaire", "Hors annuaire"),
+        _sent("has_overtime", "boolean", "Heures supplémentaires"),
+        _sent("use_vehicle", "boolean", "Utilise un véhicule", "Véhicule"),
+        _sent("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
+        _sent("vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"),
         _sent("vehicle_registration_number", "text", "Immatriculation", "Plaque d'immatriculation"),
-        _office("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
+        _sent("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
     ),
 )
 """The required fields are our assumption and configurable; the interface shows none."""
