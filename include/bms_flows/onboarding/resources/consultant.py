@@ -8,8 +8,8 @@ by name and year of birth.
 
 from collections.abc import Iterator, Sequence
 
-from bms_flows.onboarding.resources.contact import crm_identity, person_name, sent, switch
-from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.contact import crm_identity, person_name
+from bms_flows.onboarding.resources.description import Field, Kind, Resource, sent, switch
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
 
 SKILLS = 12

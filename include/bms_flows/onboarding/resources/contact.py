@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
-from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.description import Resource, sent, switch
 from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
 ADVICE = (
@@ -29,17 +29,6 @@ ADVICE = (
 - Existing records are never changed; differences are listed in differences.csv.
 """,
 )
-
-
-def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
-    """Return a field of the body's first level that the detail gives back under the same name."""
-    given = {"path": (name,), "detail_field": name, **given}
-    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
-
-
-def switch(name: str, *aliases: str, example: str = "") -> Field:
-    """Return a field of yes or no."""
-    return sent(name, "boolean", *aliases, example=example)
 
 
 def contact(region: str = "FR") -> Resource:

@@ -41,6 +41,17 @@ class Field:
         return self.aliases[0] if self.aliases else self.name
 
 
+def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
+    """Return a field of the body's first level that the detail gives back under the same name."""
+    given = {"path": (name,), "detail_field": name, **given}
+    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
+
+
+def switch(name: str, *aliases: str, example: str = "") -> Field:
+    """Return a field of yes or no."""
+    return sent(name, "boolean", *aliases, example=example)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     """A resource that drops create.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bms_flows.onboarding.resources.contact import person_name
-from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.description import Field, Kind, Resource, sent, switch
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
 
 MISSIONS = 6
@@ -21,20 +21,14 @@ SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
 
 
-def _sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
-    """Return a field of the body's first level that the detail gives back under the same name."""
-    given = {"path": (name,), "detail_field": name, **given}
-    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
-
-
 def _unread(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
-    """Return one that the detail doesn't give back: the salary."""
-    return _sent(name, kind, *aliases, example=example, detail_field=None, **given)
+    """Return a field that the detail does not return: the salary."""
+    return sent(name, kind, *aliases, example=example, detail_field=None, **given)
 
 
 def _missions() -> tuple[Field, ...]:
     return tuple(
-        _sent(
+        sent(
             f"mission{n}",
             "text",
             f"Mission {n}",
@@ -73,13 +67,13 @@ EMPLOYEE = Resource(
     key=("id_entity", "payroll_number"),
     label_fields=("payroll_number",),
     fields=(
-        _sent("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
-        _sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
-        _sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
-        _sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
-        _sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel"),
-        _sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel"),
-        _sent(
+        sent("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
+        sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
+        sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
+        sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
+        sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel"),
+        sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel"),
+        sent(
             "payroll_number",
             "text",
             "Matricule",
@@ -89,7 +83,7 @@ EMPLOYEE = Resource(
             "Employee number",
             example="004217",
         ),
-        _sent(
+        sent(
             "start_date",
             "date",
             "Date d'entrée",
@@ -98,21 +92,19 @@ EMPLOYEE = Resource(
             "Hire date",
             example="31/08/2026",
         ),
-        _sent(
+        sent(
             "end_date_trial_first_period",
             "date",
             "Fin de période d'essai 1",
             "Fin de période d'essai",
             example="30/11/2026",
         ),
-        _sent("end_date_trial_second_period", "date", "Fin de période d'essai 2"),
-        _sent("department_code", "text", "Code département", "Département", example="ING"),
-        _sent("department_service", "text", "Service", example="Ingénierie"),
-        _sent(
-            "job_title", "text", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"
-        ),
-        _sent("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
-        _sent(
+        sent("end_date_trial_second_period", "date", "Fin de période d'essai 2"),
+        sent("department_code", "text", "Code département", "Département", example="ING"),
+        sent("department_service", "text", "Service", example="Ingénierie"),
+        sent("job_title", "text", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"),
+        sent("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
+        sent(
             "contract_type_code",
             "text",
             "Type de contrat",
@@ -120,7 +112,7 @@ EMPLOYEE = Resource(
             "Code type de contrat",
             example="CDI",
         ),
-        _sent(
+        sent(
             "activity_rate",
             "integer",
             "Taux d'activité",
@@ -128,19 +120,19 @@ EMPLOYEE = Resource(
             example="100",
             holds="percent",
         ),
-        _sent("status_code", "text", "Statut", "Code statut", example="TP"),
-        _sent("status_position", "text", "Position", example="2.1"),
-        _sent("status_factor", "text", "Coefficient", example="115"),
+        sent("status_code", "text", "Statut", "Code statut", example="TP"),
+        sent("status_position", "text", "Position", example="2.1"),
+        sent("status_factor", "text", "Coefficient", example="115"),
         _unread("salary_base", "decimal", "Salaire de base", "Salaire", example="2850,50"),
         *_salary_variables(),
         _unread("salary_other", "text", "Autres éléments de salaire", "Autre salaire"),
-        _sent("skills", "text", "Compétences", example="Python; gestion de projet"),
+        sent("skills", "text", "Compétences", example="Python; gestion de projet"),
         *_missions(),
-        _sent("address", "text", "Adresse", example="12 rue de l'Église"),
-        _sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
-        _sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
-        _sent("country", "text", "Pays", example="FR"),
-        _sent(
+        sent("address", "text", "Adresse", example="12 rue de l'Église"),
+        sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+        sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
+        sent("country", "text", "Pays", example="FR"),
+        sent(
             "personal_email",
             "text",
             "E-mail personnel",
@@ -148,15 +140,15 @@ EMPLOYEE = Resource(
             "Mail personnel",
             holds="email",
         ),
-        _sent(
+        sent(
             "personal_mobile_phone",
             "text",
             "Mobile personnel",
             "Portable personnel",
             example="+33 6 00 00 00 01",
         ),
-        _sent("personal_landline_phone", "text", "Téléphone fixe personnel", "Téléphone personnel"),
-        _sent(
+        sent("personal_landline_phone", "text", "Téléphone fixe personnel", "Téléphone personnel"),
+        sent(
             "business_email",
             "text",
             "E-mail professionnel",
@@ -166,18 +158,18 @@ EMPLOYEE = Resource(
             example="aurelie.lefevre@entreprise.example",
             holds="email",
         ),
-        _sent("business_mobile_phone", "text", "Mobile professionnel", "Portable professionnel"),
-        _sent(
+        sent("business_mobile_phone", "text", "Mobile professionnel", "Portable professionnel"),
+        sent(
             "business_landline_phone",
             "text",
             "Téléphone fixe professionnel",
             "Téléphone professionnel",
         ),
-        _sent("birth_date", "date", "Date de naissance", "Né(e) le", example="17/05/1994"),
-        _sent("birth_city", "text", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
-        _sent("birth_country", "text", "Pays de naissance", example="FR"),
-        _sent("nationality", "text", "Nationalité", example="FR"),
-        _sent(
+        sent("birth_date", "date", "Date de naissance", "Né(e) le", example="17/05/1994"),
+        sent("birth_city", "text", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
+        sent("birth_country", "text", "Pays de naissance", example="FR"),
+        sent("nationality", "text", "Nationalité", example="FR"),
+        sent(
             "social_security_number",
             "text",
             "Numéro de sécurité sociale",
@@ -185,14 +177,14 @@ EMPLOYEE = Resource(
             "N° de sécu",
             "NIR",
         ),
-        _sent("resident_permit_number", "text", "Numéro de titre de séjour", "Titre de séjour"),
-        _sent(
+        sent("resident_permit_number", "text", "Numéro de titre de séjour", "Titre de séjour"),
+        sent(
             "resident_permit_expiration_date",
             "date",
             "Fin de validité du titre de séjour",
             "Expiration titre de séjour",
         ),
-        _sent("id_manager", "integer", "Id responsable", "Id manager"),
+        sent("id_manager", "integer", "Id responsable", "Id manager"),
         Field(
             name="manager_payroll_number",
             kind="text",
@@ -205,29 +197,29 @@ EMPLOYEE = Resource(
             path=(),
             aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
         ),
-        _sent("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
-        _sent("is_salesperson", "boolean", "Commercial", "Est commercial", example="non"),
-        _sent("is_consultant", "boolean", "Consultant", "Est consultant", example="oui"),
-        _sent("has_timesheets", "boolean", "Feuilles de temps", "Saisie des temps", example="oui"),
-        _sent(
+        sent("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
+        switch("is_salesperson", "Commercial", "Est commercial", example="non"),
+        switch("is_consultant", "Consultant", "Est consultant", example="oui"),
+        switch("has_timesheets", "Feuilles de temps", "Saisie des temps", example="oui"),
+        sent(
             "timesheets_frequency_code",
             "integer",
             "Fréquence des feuilles de temps",
             "Code fréquence des temps",
             example="1",
         ),
-        _sent("emergency_contacts", "text", "Contacts d'urgence", "Personne à prévenir"),
-        _sent(
+        sent("emergency_contacts", "text", "Contacts d'urgence", "Personne à prévenir"),
+        sent(
             "meal_vouchers_count", "integer", "Nombre de tickets restaurant", "Tickets restaurant"
         ),
-        _sent("has_portal_access", "boolean", "Accès au portail", "Accès portail", example="oui"),
-        _sent("exclude_from_directory", "boolean", "Exclu de l'annuaire", "Hors annuaire"),
-        _sent("has_overtime", "boolean", "Heures supplémentaires"),
-        _sent("use_vehicle", "boolean", "Utilise un véhicule", "Véhicule"),
-        _sent("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
-        _sent("vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"),
-        _sent("vehicle_registration_number", "text", "Immatriculation", "Plaque d'immatriculation"),
-        _sent("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
+        switch("has_portal_access", "Accès au portail", "Accès portail", example="oui"),
+        switch("exclude_from_directory", "Exclu de l'annuaire", "Hors annuaire"),
+        switch("has_overtime", "Heures supplémentaires"),
+        switch("use_vehicle", "Utilise un véhicule", "Véhicule"),
+        sent("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
+        sent("vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"),
+        sent("vehicle_registration_number", "text", "Immatriculation", "Plaque d'immatriculation"),
+        sent("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
     ),
 )
 """The required fields are our assumption and configurable; the interface shows none."""
