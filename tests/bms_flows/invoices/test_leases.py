@@ -89,6 +89,16 @@ def test_taking_days_over_leaves_other_days_and_other_entities_alone(
         other_days.fence(connection)
 
 
+def test_an_error_other_than_held_days_is_not_busy(warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text("drop table bms.client_invoice_lease"))
+    with (
+        pytest.raises(WarehouseError, match="UndefinedTable"),
+        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
+    ):
+        pytest.fail("held without a lease")
+
+
 def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse: Engine) -> None:
     """A name that stayed would end the session of whichever load takes it from the pool next."""
     with warehouse.connect() as connection:

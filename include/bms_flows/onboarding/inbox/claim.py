@@ -99,34 +99,31 @@ def claim_file(
 ) -> Drop:
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
 
-    The run that inserts the row has the drop. A finished drop is returned unchanged. Raises `Busy`
-    while another run holds the drop; a drop whose lease has expired is taken over. For a file that
-    is in the inbox although its drop has ended, call `claim_again`.
+    A finished drop is returned unchanged; a drop whose lease has expired is taken over. Raises `Busy`
+    while another run holds the drop. For a file that is in the inbox although its drop has ended,
+    call `claim_again`.
     """
     with engine.begin() as connection:
         now = clock(connection)
-        number = connection.execute(
+        connection.execute(
             insert(dropped_file)
             .values(
                 resource=resource,
                 path=seen.path,
                 size=seen.size,
                 stamp=seen.stamp,
-                state="open",
+                state="waiting",
                 dag_run_id=f"taking {uuid4()}",
                 expires_at=now,
                 entered_at=now,
             )
             .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
-            .returning(dropped_file.c.id)
-        ).scalar_one_or_none()
-        if number is None:
-            return _again(connection, resource, seen, dag_run_id)
-        return _hold(connection, number, dag_run_id or dag_run_id_of(resource, number, now))
+        )
+        return _take(connection, resource, seen, dag_run_id)
 
 
-def _again(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
-    """Return a drop entered before; take it over if its lease has expired and its file was not archived.
+def _take(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
+    """Return a file's drop; take it if it waits, or its lease has expired and its file was not archived.
 
     Once a drop has archived its file, an equal file in the inbox was dropped later: it waits until the
     drop ends, however long its run waits for an approval.

@@ -1,7 +1,8 @@
 """Whole rows that claims of files write, and the limits of their leases."""
 
+import time
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -185,14 +186,29 @@ def test_a_drop_is_found_by_its_number_or_its_run(warehouse: Engine) -> None:
 
 
 def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(warehouse: Engine) -> None:
-    others = ({}, {"resource": "contact"}, {"state": "waiting"}, {"started_at": NOW})
+    others = ({}, {"resource": "contact"}, {"state": "waiting"}, {"started_at": NOW}, {})
     for number, row in enumerate(others, start=1):
         enter(
             warehouse,
             **{"path": f"{number}.csv", "started_at": None} | row,
             dag_run_id=f"employee-drop-{number}-20260301T090000",
         )
-    assert [each.id for each in claim.unstarted(warehouse, "employee")] == [1]
+    with warehouse.begin() as connection:
+        claim.renew(connection, claim.get(warehouse, 1))  # moves its row behind the others
+    assert [each.id for each in claim.unstarted(warehouse, "employee")] == [1, 5]
+
+
+def test_a_run_has_the_same_name_in_every_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    paris = timezone(HOUR)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert claim.dag_run_id_of("contact", 7, NOW.astimezone(paris)) == (
+            "contact-drop-7-20260301T120000"
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_the_first_start_of_a_drop_is_recorded(warehouse: Engine) -> None:
@@ -207,7 +223,7 @@ def test_the_first_start_of_a_drop_is_recorded(warehouse: Engine) -> None:
 def test_a_renewal_changes_the_end_of_its_lease_only(warehouse: Engine) -> None:
     number = enter(warehouse)
     held = claim.get(warehouse, number)
-    other = {"path": "b.csv", "dag_run_id": "run-c"}
+    other = {"resource": "contact"}  # two manual runs of different DAGs may have the same id
     enter(warehouse, **other)
     with warehouse.begin() as connection:
         claim.renew(connection, held)
