@@ -190,7 +190,7 @@ def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(warehouse: En
     for number, row in enumerate(others, start=1):
         enter(
             warehouse,
-            **{"path": f"{number}.csv", "started_at": None} | row,
+            **{"path": f"{9 - number}.csv", "sha256": f"{9 - number}", "started_at": None} | row,
             dag_run_id=f"employee-drop-{number}-20260301T090000",
         )
     with warehouse.begin() as connection:
