@@ -43,7 +43,7 @@ from airflow.sdk import dag, task
 from bms_provider import policy
 
 
-@dag(schedule=None, **policy.dag_arguments("test", within=timedelta(seconds=5)))
+@dag(schedule=None, **policy.dag_arguments("test", deadline=timedelta(seconds=5)))
 def stuck_flow() -> None:
     @task(pool="no_such_pool")
     def wait() -> None:
