@@ -11,9 +11,12 @@ GROWTH: Final = 1.5
 
 
 def memory(process: psutil.Process) -> float:
-    """Return MB that a process has, its share of what it shares; 0 for one that has just ended."""
+    """Return MB of a process's private memory; 0 for one that has just ended.
+
+    PostgreSQL's shared buffers do not count: they fill with stored data up to their limit.
+    """
     try:
-        return float(process.memory_full_info().pss) / 1e6
+        return float(process.memory_full_info().uss) / 1e6
     except psutil.Error:
         return 0.0
 
