@@ -39,10 +39,7 @@ class DedupIndex:
                 break
             merged.append(self._sorted.pop())
             rows += len(last)
-        if len(merged) > 1:
-            # The stable sort detects sorted runs and merges them.
-            added = np.sort(np.concatenate(merged[::-1]), kind="stable")
-        self._sorted.append(added)
+        self._sorted.append(np.sort(np.concatenate(merged)))
 
     def known(self, ids: Collection[int] | pa.Array) -> set[int]:
         """Return the ids of `ids` that are in the index."""

@@ -26,6 +26,40 @@ def test_nothing_is_found_among_nothing_nor_before_anything_came() -> None:
     assert seen.known([]) == set()
 
 
+def test_ids_beyond_64_bits_are_left_out() -> None:
+    seen = DedupIndex()
+    seen.add([2**63, 2**63 - 1, -(2**63), -(2**63) - 1])
+    assert seen.known([2**63, 2**63 - 1, -(2**63), -(2**63) - 1]) == {2**63 - 1, -(2**63)}
+
+
+def arrays(*portions: list[int]) -> list[list[int]]:
+    """Return the sorted arrays of an index to which portions were added."""
+    seen = DedupIndex()
+    for portion in portions:
+        seen.add(portion)
+    return [each.tolist() for each in seen._sorted]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_portions_in_separate_ranges_stay_separate_up_to_a_number(order: int) -> None:
+    portions = [[2 * n, 2 * n + 1] for n in range(MAX_DISJOINT + 1)][::order]
+    assert arrays(*portions[:-1]) == portions[:-1]
+    assert arrays(*portions) == [[*range(2 * len(portions))]]
+
+
+def test_portions_that_share_an_id_are_merged() -> None:
+    assert arrays([1, 2], [2, 3]) == [[1, 2, 2, 3]]
+    assert arrays([2, 3], [1, 2]) == [[1, 2, 2, 3]]
+    assert arrays([3, 1], [2]) == [[1, 3], [2]]
+
+
+def test_an_array_is_merged_if_it_is_less_than_twice_as_long() -> None:
+    assert arrays([1, 2, 9], [3, 4]) == [[1, 2, 3, 4, 9]]
+    assert arrays([1, 2, 8, 9], [3, 4]) == [[1, 2, 8, 9], [3, 4]]
+    assert arrays([1, 2, 7, 8, 9], [3, 4]) == [[1, 2, 7, 8, 9], [3, 4]]
+    assert arrays([1, 2, 3, 4, 9], [5, 6], [6, 7]) == [[1, 2, 3, 4, 5, 6, 6, 7, 9]]
+
+
 @given(st.lists(st.lists(st.integers(-50, 50) | st.integers(-(2**63), 2**63 - 1), max_size=9)))
 def test_it_is_a_set_whatever_the_order(portions: list[list[int]]) -> None:
     seen, expected = DedupIndex(), set[int]()
