@@ -22,12 +22,14 @@ class Viewer:
     @cached_property
     def views(self) -> frozenset[str]:
         """Flows whose DAG the user may view."""
-        return self._allowed("GET")
+        return frozenset(
+            get_auth_manager().get_authorized_dag_ids(user=self.user, method="GET") & FLOWS.keys()
+        )
 
     @cached_property
     def edits(self) -> frozenset[str]:
         """Flows whose DAG the user may edit, and whose personal data the user may therefore read."""
-        return self._allowed("PUT")
+        return frozenset(_editable(self.user) & FLOWS.keys())
 
     def must_view(self, flow: str) -> None:
         """Raise 404 for an unknown flow, 403 if the user may not view its DAG."""
@@ -48,10 +50,6 @@ class Viewer:
                 "It holds personal data. Only users who may edit the DAG can read it.",
             )
 
-    def _allowed(self, method: Any) -> frozenset[str]:
-        dags = get_auth_manager().get_authorized_dag_ids(user=self.user, method=method)
-        return frozenset(dags & FLOWS.keys())
-
 
 def viewer(user: GetUserDep) -> Viewer:
     """Return the current user; 401 without a valid token, 403 for a user who may view no flow."""
@@ -71,4 +69,14 @@ UserDep = GetUserDep
 
 def may_edit(user: Any, dag_id: str) -> bool:
     """Return whether a user may edit a DAG, the project's or any other."""
-    return dag_id in get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")
+    return dag_id in _editable(user)
+
+
+def _editable(user: Any) -> set[str]:
+    """Return the DAGs that a user may edit; none for an anonymous user, whom the log of downloads cannot name.
+
+    FAB's `[fab] auth_role_public` gives a role, and thereby permissions, to requests without a token.
+    """
+    if not user.get_id():
+        return set()
+    return get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")

@@ -13,7 +13,9 @@ from bms_provider.board.flows import FLOWS
 Visit = Callable[..., TestClient]
 
 SECRET = "made up for the tests, and long enough for HS512: " * 2
-ROLES = {"viewer": "VIEWER", "user": "USER", "admin": "ADMIN", "nobody": None}
+ANONYMOUS = ""
+"""A user without an id, such as FAB's anonymous user, who has the role that `[fab] auth_role_public` names."""
+ROLES = {"viewer": "VIEWER", "user": "USER", "admin": "ADMIN", ANONYMOUS: "ADMIN", "nobody": None}
 
 
 @pytest.fixture(scope="session")

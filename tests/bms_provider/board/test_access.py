@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms
 from bms_provider.board.routes import app
-from tests.bms_provider.board.conftest import Visit
+from tests.bms_provider.board.conftest import ANONYMOUS, Visit
 
 PATHS = {
     "/": ["/"],
@@ -74,8 +74,12 @@ def test_a_user_without_permissions_gets_no_page(visit: Visit) -> None:
     assert statuses(visit("nobody")) == dict.fromkeys(ALL_PATHS, 403)
 
 
-def test_a_viewer_of_every_dag_gets_everything_except_personal_files(visit: Visit) -> None:
-    assert statuses(visit("viewer")) == {
+@pytest.mark.parametrize("user", ["viewer", ANONYMOUS])
+def test_a_viewer_of_every_dag_gets_everything_except_personal_files(
+    visit: Visit, user: str
+) -> None:
+    """An anonymous user reads no personal data even as an administrator: the log could not name the reader."""
+    assert statuses(visit(user)) == {
         path: 403 if path in PERSONAL else expected(path) for path in ALL_PATHS
     }
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bms_provider.board.conftest import Visit
+from tests.bms_provider.board.conftest import ANONYMOUS, Visit
 
 FILE = "/bms-files/employee_onboarding/manual__1/list.jsonl.gz"
 
@@ -23,6 +23,7 @@ def files(data_root: Path) -> None:
     ("user", "status"),
     [
         (None, 401),
+        (ANONYMOUS, 403),
         ("nobody", 403),
         ("viewer", 403),
         ("clerk", 403),

@@ -38,7 +38,7 @@ class InboxSettings(FlowSettings):
     """The language of an inbox: of its approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
 
     approvers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; by default every user who may edit the DAG."""
+    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`; by default every user who may edit the DAG."""
     approval_notices: Mapping[str, str] = field(default_factory=dict)
     """The recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`, an address or a connection as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 
