@@ -83,8 +83,14 @@ class PlainAirflow:
 
     def start(self) -> None:
         """Start the four components and wait until the pages answer and the DAG files are parsed."""
-        for name, (_, *rest) in components.components(self.port).items():
-            self.processes.start(name, (self.python, *rest), self.environment, folder=self.folder)
+        for command in (
+            ("api-server", "--host", components.HOST, "--port", str(self.port)),
+            ("scheduler", "--skip-serve-logs"),
+            ("dag-processor",),
+            ("triggerer", "--skip-serve-logs"),
+        ):
+            airflow = (self.python, "-P", "-m", "airflow", *command)
+            self.processes.start(command[0], airflow, self.environment, folder=self.folder)
         assert until(self._answers, PATIENCE), last_lines(self.folder / "logs/api-server.log")
 
     def _answers(self) -> bool:
