@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from bms_flows.monitoring import health
 from bms_flows.onboarding.faults.files import WAITING, WITHDRAWN
 from bms_flows.runtime import reasons
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
@@ -110,6 +110,16 @@ async def warehouse_error(request: Request, error: WarehouseError) -> Response:
     why = (
         "The warehouse does not answer, so the board cannot show the state of the flows."
         " Check PostgreSQL and the connection bms_warehouse, then reload the page."
+    )
+    return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
+
+
+@app.exception_handler(InvalidSetting)
+async def invalid_setting(request: Request, error: InvalidSetting) -> Response:
+    """Render an invalid setting of the API server as 503."""
+    log.error("Invalid setting: %s", error)
+    why = (
+        f"{error}. Correct it in the environment of Airflow's API server, then restart the server."
     )
     return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
 
@@ -242,7 +252,11 @@ def not_found(path: str) -> None:  # noqa: ARG001
 def _error_page(
     request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    page = render(request, "error.html", settings(), code=code, why=why, address=str(request.url))
+    try:
+        shown = settings()
+    except InvalidSetting:
+        shown = FlowSettings()
+    page = render(request, "error.html", shown, code=code, why=why, address=str(request.url))
     return HTMLResponse(page, code, headers=headers)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from bms_flows.runtime import reasons
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import files
+from bms_provider.board import files, routes
 from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
@@ -377,6 +377,18 @@ def test_a_missing_warehouse_connection_is_reported(
     answer = client.get("/bms/")
     assert answer.status_code == 503
     assert "Create the connection bms_warehouse, type postgres." in answer.text
+
+
+@pytest.mark.parametrize(("user", "status"), [(None, 401), ("nobody", 403), ("viewer", 503)])
+def test_an_invalid_setting_is_named_to_users_of_the_board_only(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, user: str | None, status: int
+) -> None:
+    monkeypatch.setenv("BMS_DROP_STABLE_MINUTES", "0")
+    routes.settings.cache_clear()
+    answer = visit(user).get("/bms/")
+    assert answer.status_code == status
+    assert ("BMS_DROP_STABLE_MINUTES holds" in answer.text) is (status == 503)
+    assert "<h1>" in answer.text
 
 
 def test_a_request_without_a_free_session_is_rejected_with_503(
