@@ -33,6 +33,12 @@ class Airflow:
     def pause(self, dag: str, *, paused: bool) -> None:
         self.call("PATCH", f"/dags/{dag}", {"is_paused": paused})
 
+    def unpause(self, dag: str, limit: float) -> None:
+        """Unpause a DAG and wait for its last scheduled run, if Airflow then creates one."""
+        self.pause(dag, paused=False)
+        time.sleep(10)
+        until(lambda: {*self.runs(dag).values()} <= DONE, limit, lambda: self.runs(dag))
+
     def trigger(self, dag: str, logical_date: str | None = None, **conf: Any) -> str:
         body = {"logical_date": logical_date, "conf": conf}
         return str(self.call("POST", f"/dags/{dag}/dagRuns", body)["dag_run_id"])

@@ -25,7 +25,7 @@ def airflow(stack: Running) -> Iterator[Airflow]:
 
 def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
     """Trigger a run of `dag`, wait until it ends, return its id."""
-    airflow.pause(dag, paused=False)
+    airflow.unpause(dag, LIMIT)
     run = airflow.trigger(dag, None, **conf)
     until(lambda: airflow.runs(dag)[run] in DONE, LIMIT, lambda: airflow.runs(dag))
     airflow.pause(dag, paused=True)
@@ -62,13 +62,9 @@ def test_the_audit_reports_on_each_day(stack: Running, airflow: Airflow) -> None
     run = ran(airflow, "reconciliation", **days)
     found = airflow.result("reconciliation", run, "audit")
     assert found["states"] == {"reconciled": 7 + 3}
-    words = query(stack, "select resource, state, count(*) from bms.reconciliation group by 1, 2")
-    assert sorted(words) == [
-        ("client_invoice", "reconciled", 7),
-        ("consultant", "reconciled", 1),
-        ("contact", "reconciled", 1),
-        ("employee", "reconciled", 1),
-    ]
+    words = query(stack, "select distinct resource, state from bms.reconciliation")
+    lists = ("client_invoice", "consultant", "contact", "employee")
+    assert sorted(words) == [(each, "reconciled") for each in lists]
     # Without days: those whose turn it is, within the requests that it may make.
     run = ran(airflow, "reconciliation")
     found = airflow.result("reconciliation", run, "audit")

@@ -65,7 +65,9 @@ class Drops:
     def named(self) -> dict[str, str]:
         """The run of each file that this module dropped."""
         with psycopg.connect(self.stack.warehouse) as connection:
-            found = connection.execute("select path, dag_run_id from bms.dropped_file").fetchall()
+            found = connection.execute(
+                "select path, dag_run_id from bms.dropped_file where resource = 'employee'"
+            ).fetchall()
         return {path.removesuffix(".csv"): run for path, run in found if run not in self.earlier}
 
     def answer(self) -> None:
