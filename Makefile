@@ -23,7 +23,7 @@ fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 wheel: install    ## build dist/: the wheel and the constraints that a deployment installs
 	@scripts/wheel
-matrix: install   ## install the wheel with each supported Airflow, Python and PostgreSQL and run it there (about an hour)
+matrix: install   ## install the wheel with each supported Airflow, Python and PostgreSQL and run it there (ten minutes when idle)
 	@.venv/bin/python scripts/matrix
 lock:             ## update requirements.lock from pyproject.toml
 	@scripts/lock
