@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from bms.dates import SHAPE
+from bms.dates import NO_DATE, SHAPE
 from bms.records import Record
 from bms_flows.contract.finding import Finding, undetermined
 from bms_flows.contract.replies import Reply
@@ -105,8 +105,8 @@ def offsets(rows: Iterable[Row], zone: str) -> Finding:
 
 
 def _timestamps(row: Row) -> list[str]:
-    found = (row.get(name) for name in TIMESTAMPS)
-    return [text for text in found if isinstance(text, str) and SHAPE.fullmatch(text)]
+    texts = [text for name in TIMESTAMPS if isinstance(text := row.get(name), str)]
+    return [text for text in texts if SHAPE.fullmatch(text) and not text.startswith(NO_DATE)]
 
 
 def _notation(text: str) -> str:

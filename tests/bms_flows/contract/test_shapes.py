@@ -7,7 +7,14 @@ import pytest
 from bms.records import ContactItem
 from bms.transport import Response
 from bms_flows.contract.replies import Reply
-from bms_flows.contract.shapes import MAX_CODES, body_shape, codes, datetime_zone, undocumented
+from bms_flows.contract.shapes import (
+    MAX_CODES,
+    body_shape,
+    codes,
+    datetime_zone,
+    offsets,
+    undocumented,
+)
 
 NOON = 1_774_958_400.0  # 2026-03-31T12:00:00Z
 
@@ -40,6 +47,14 @@ def test_a_timestamp_in_the_future_contradicts_the_zone(
 ) -> None:
     finding = datetime_zone([{"created_on": text}], NOON, "Europe/Paris")
     assert (finding.value, bool(finding.advice)) == ([notation], advised)
+
+
+@pytest.mark.parametrize("no_date", ["0001-01-01T00:00:00", "0000-00-00T00:00:00+00:00"])
+def test_a_text_for_no_date_names_no_zone(no_date: str) -> None:
+    rows = [{"created_on": no_date}, {"created_on": "2026-01-31T15:00:00+01:00"}]
+    rows += [{"created_on": "2026-07-31T15:00:00+02:00"}]
+    assert datetime_zone(rows, NOON, "Europe/Paris").value == ["offset"]
+    assert offsets(rows, "Europe/Paris").value == ["+01:00", "+02:00"]
 
 
 def test_undocumented_fields_are_those_of_no_record() -> None:
