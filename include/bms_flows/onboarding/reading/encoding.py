@@ -5,6 +5,8 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from typing import Final
 
+from bms_flows.onboarding.reading.mojibake import misplaced
+
 
 class BadEncoding(Exception):
     """The bytes are in none of the encodings that are read."""
@@ -35,6 +37,9 @@ UNMARKED_16: Final = (
 )
 CP1252: Final = Encoding("cp1252", "cp1252")
 
+_LIKE_CP1252: Final = ("mac_roman", "cp850")
+"""Encodings of Excel for Mac and of old payroll programs; Windows-1252 reads nearly any of their bytes."""
+
 ENCODINGS: Final = {each.name: each for each in (*MARKED, UTF_8, *UNMARKED_16, CP1252)}
 
 # A header is mostly ASCII, so every other byte of UTF-16 is NUL; no other encoding has any.
@@ -50,10 +55,21 @@ def decode(content: bytes) -> tuple[str, Encoding]:
     """
     for encoding in _candidates(content):
         try:
-            return content[len(encoding.mark) :].decode(encoding.codec), encoding
+            text = content[len(encoding.mark) :].decode(encoding.codec)
         except UnicodeDecodeError:
             continue
+        if encoding is CP1252 and _fits_another(content, misplaced(text)):
+            continue
+        return text, encoding
     raise BadEncoding
+
+
+def _fits_another(content: bytes, count: int) -> bool:
+    """Return whether another encoding misplaces fewer letters and signs than the `count` of Windows-1252.
+
+    The whole file shows what single words don't: Noël and María of MacRoman read as No‘l and Mar’a.
+    """
+    return count > 0 and any(misplaced(content.decode(each)) < count for each in _LIKE_CP1252)
 
 
 def _candidates(content: bytes) -> tuple[Encoding, ...]:

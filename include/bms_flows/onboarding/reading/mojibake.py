@@ -15,10 +15,34 @@ _LONE: Final = re.compile(r"(?:(?<=[a-zß-ÿ])|\b)Ã(?=\s|$)|ï¿½|\ufffd")
 # Lower-case é, è, ç and their like in MacRoman or cp850, read as cp1252: signs that no word holds.
 _FOREIGN: Final = re.compile(
     r"[^\W\d_][‚ƒ„†‡ˆ‰¨¯¸¢¤¥¦¬±¶¿×÷¼½¾]|[‚ƒ†‡ˆ‰¨¯¸¢¤¥¦¬±¶×÷¼½¾€][^\W\d_]"
-    r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[a-zß-ÿ][–—…][a-zß-ÿ]"
+    r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[^\W\d_][–—…Ÿ][a-zß-ÿ]"
 )
 _LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]+(?:[’'-][^\W\d_]+)*\?[^\W\d_]+(?![^\s'’?-])")
 """A question mark inside a word: a program had no such letter."""
+
+
+_NO_ASCII: Final = re.compile(r"[^\x00-\x7f]")
+_APOSTROPHES: Final = "’‘´·"
+_DASHES: Final = "–—…"
+
+
+def misplaced(text: str) -> int:
+    """Return how many letters and signs outside ASCII are where no word has them: MŸller, L—pez.
+
+    The right encoding of a file has fewer of them than a wrong one.
+    """
+    return sum(_is_misplaced(text, found.start()) for found in _NO_ASCII.finditer(text))
+
+
+def _is_misplaced(text: str, place: int) -> bool:
+    before, char, after = text[max(place - 1, 0) : place], text[place], text[place + 1 : place + 2]
+    if char.isalpha() and char != "ƒ":
+        # A capital inside of a word.
+        return char.isupper() and (before.islower() or (before.isalpha() and after.islower()))
+    if char.isspace() or char in _APOSTROPHES:
+        return False
+    # Paris–Lyon has its dash in place.
+    return before.isalpha() and (after.islower() if char in _DASHES else after.isalpha())
 
 
 def broken(text: str, *, western: bool = False) -> bool:

@@ -185,6 +185,30 @@ def test_other_encodings_are_right_or_refused(encoding: str, name: str) -> None:
     assert found in ([], [name])
 
 
+SHOWN_BY_THE_FILE = ("Noël;María", "López;José", "Müller;Août", "Sœur;Gödel", "Straße;Château", "FRANÇOIS;Brûlé")
+
+
+@pytest.mark.parametrize("encoding", ["mac_roman", "cp850"])
+@pytest.mark.parametrize("name", SHOWN_BY_THE_FILE)
+def test_a_file_in_another_encoding_is_refused_as_a_whole(encoding: str, name: str) -> None:
+    """The letters of one name may look right; those of all names together don't."""
+    rows = ["Nom;Prenom", name, "Lefebvre;Aurélie", "Martin;Jérôme", ""]
+    content = "\n".join(rows).encode(encoding, errors="ignore")
+    [fault] = read(content, "a.csv", EMPLOYEE).faults
+    assert (fault.code, fault.line) == ("bad_encoding", None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Žižek;Tomáš", "Paris–Lyon;L’Haÿ", "L´ami;Ürün", "n°5;m²", "O‘Brien;Noël", "Le\xa0Roux;2 850€"],
+)
+@pytest.mark.parametrize("header", ["Nom;Prénom", "Nom;Prenom"])
+def test_names_and_signs_of_windows_1252_are_read(header: str, name: str) -> None:
+    sheet = read(f"{header}\n{name}\n".encode("cp1252"), "a.csv", EMPLOYEE)
+    assert sheet.form.encoding == "cp1252"
+    assert sheet.file_faults == ()
+
+
 @pytest.mark.parametrize("misread_as", ["cp1252", "mac_roman", "cp850", "latin-1"])
 @pytest.mark.parametrize("name", ["Aurélie", "à Paris", "Noël", "L’Église", "Cœur", "François"])
 def test_mojibake_is_refused(misread_as: str, name: str) -> None:
