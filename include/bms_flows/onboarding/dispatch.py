@@ -93,7 +93,7 @@ def drop_of_run(flow: FlowContext, name: str, params: Mapping[str, Any], run_id:
     """Return the drop of a DAG run, claimed by the run; raise `NoSuchFile`."""
     if own := claim.drop_of_run(flow.warehouse, name, run_id):
         # An earlier try claimed the drop. A closed drop means that the run was cleared.
-        reopened = own.state in ("not_applied", "withdrawn") or params.get("decision")
+        reopened = own.state in ("not_applied", "refused", "withdrawn") or params.get("decision")
         return claim.reopen(flow.warehouse, own.id, run_id) if reopened else own
     if params.get("path"):
         folder = _folder(flow, name)

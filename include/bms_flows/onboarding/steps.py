@@ -225,7 +225,7 @@ def _write_report(
         report.write(
             folder, head(original), sheet, found.outcomes, found.receipt, others, language=language
         )
-        ending: claim.Ending = "applied" if found.applied and finished else "not_applied"
+        ending = _ending(sheet, applied=found.applied and finished)
         closing.finish(connection, drop, ending, report=name, counts=ended)
         step_log.finish(
             connection,
@@ -236,6 +236,12 @@ def _write_report(
             details={"drop": drop.id, "plan": plan_id, "report": name, **ended},
         )
     log.info("drop %s: %s; report: %s", drop.id, _figures(ended), name)
+
+
+def _ending(sheet: Sheet, *, applied: bool) -> claim.Ending:
+    if sheet.refused:
+        return "refused"
+    return "applied" if applied else "not_applied"
 
 
 def _save_plan(run: OnboardingRun, drop: Drop, sheet: Sheet, proposed: Proposal) -> None:

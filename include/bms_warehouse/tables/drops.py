@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
-DROP_STATES = ("waiting", "open", "applied", "not_applied", "repeated", "withdrawn")
+DROP_STATES = ("waiting", "open", "applied", "not_applied", "refused", "repeated", "withdrawn")
 """`waiting`: not claimed, because the file may be incomplete; `open`: claimed; the other states are final."""
 
 dropped_file = Table(

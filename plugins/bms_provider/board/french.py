@@ -24,6 +24,8 @@ FRENCH: Final[Mapping[str, str]] = {
     "The dropped file is still being written.": "La raison est dans _NON_PRIS.txt, dans la boîte.",
     "Not applied": "Pas terminé",
     "Rows are unfinished, or the plan was rejected.": "Des lignes restent à traiter, ou le plan est rejeté.",
+    "Refused": "Refusé",
+    "No row of the file may be used. See its report.": "Le fichier entier est refusé, rien n'est créé : la raison est dans le compte rendu.",
     # reasons of withdrawn drops
     "The file was removed from the inbox before it was read.": "Le fichier a été retiré de la boîte avant sa lecture.",
     "None if the removal was intended; otherwise drop the file again.": "Si c'était voulu, rien à faire ; sinon, le déposer à nouveau.",
@@ -93,7 +95,7 @@ def translator(language: Language) -> Callable[[str], str]:
 def outcome_labels(language: Language) -> dict[str, str]:
     """Return the headings of the outcomes of rows, by outcome."""
     return {
-        key: WORDS[key][0].capitalize() if language == "FR" else label
+        key: WORDS[key]["FR"][1].capitalize() if language == "FR" else label
         for key, (label, _) in OUTCOMES.items()
     }
 

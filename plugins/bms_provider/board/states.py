@@ -35,6 +35,7 @@ STATES = {
     "not_applied": StateLabel(
         "Not applied", "warn", "Rows are unfinished, or the plan was rejected."
     ),
+    "refused": StateLabel("Refused", "warn", "No row of the file may be used. See its report."),
     "late": StateLabel(
         "Late", "warn", "The last complete load is older than the freshness target."
     ),

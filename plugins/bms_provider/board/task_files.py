@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import PurePosixPath
 
 from fastapi import FastAPI, HTTPException, status
 from fastapi.responses import StreamingResponse
 from upath import UPath
 
+from bms_flows.runtime import storage
 from bms_provider.board.access import UserDep, may_edit
 from bms_provider.board.files import without_links
 from bms_provider.files import OPERATOR_FILES
@@ -40,21 +42,28 @@ def task_file(dag_id: str, path: str, user: UserDep) -> StreamingResponse:
     root, relative = data_root(), f"{OPERATOR_FILES}/{dag_id}/{path}"
     file = root / relative
     outside = not parts or ".." in (dag_id, *parts) or "\0" in path
-    if outside or not without_links(root, relative) or not file.is_file():
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND, "The file does not exist. It may be past its retention."
-        )
+    missing = HTTPException(
+        status.HTTP_404_NOT_FOUND, "The file does not exist. It may be past its retention."
+    )
+    if outside or not without_links(root, relative):
+        raise missing
+    chunks = _chunks(file)
+    try:
+        # Opened before the response begins: after that, no error page can be sent.
+        first = next(chunks, b"")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, storage.NotRegularFile):
+        raise missing from None
     log.info("User %s downloads a file of the DAG %s", user.get_id(), dag_id)
     disposition = f'attachment; filename="{_ascii(file.name)}"'
     return StreamingResponse(
-        _chunks(file),
+        chain([first], chunks),
         media_type="application/octet-stream",
         headers={**HEADERS, "Content-Disposition": disposition},
     )
 
 
 def _chunks(file: UPath) -> Iterator[bytes]:
-    with file.open("rb") as stream:
+    with storage.open_to_read(file) as stream:
         while chunk := stream.read(CHUNK):
             yield chunk
 

@@ -1,5 +1,6 @@
 """Downloads of files that operators wrote."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,27 @@ def test_a_link_is_not_followed(visit: Visit, data_root: Path) -> None:
     (folder / "folder").symlink_to(data_root, target_is_directory=True)
     for path in ("file.json", "folder/secret.json"):
         assert visit("admin").get(f"/bms-files/employee_onboarding/{path}").status_code == 404
+
+
+def test_a_file_that_is_deleted_while_its_response_begins_is_sent(
+    visit: Visit, data_root: Path
+) -> None:
+    """The browser gets the file or an error page, never a response that breaks off."""
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    from bms_provider.board.task_files import task_file
+
+    visit("admin")
+    user = SimpleAuthManagerUser(username="admin", role="ADMIN")
+    name = "manual__1/list.jsonl.gz"
+    response = task_file("employee_onboarding", name, user)
+    (data_root / "operators" / "employee_onboarding" / name).unlink()
+
+    async def sent() -> bytes:
+        return b"".join([bytes(each) async for each in response.body_iterator])
+
+    assert asyncio.run(sent()).startswith(b"personal data in")
+    assert visit("admin").get(FILE).status_code == 404
 
 
 def test_a_dag_that_airflow_does_not_know_has_no_files(visit: Visit) -> None:

@@ -424,7 +424,9 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
     (folder / name).write_bytes(content)
     with run(path=name):
         carry_through(creation.plan("employee"))
-    report = data_root / drop_row(warehouse).report
+    drop = drop_row(warehouse)
+    assert drop.state == ("applied" if "rejected.xlsx" in written else "refused")
+    report = data_root / drop.report
     assert {file.name for file in report.iterdir()} == REPORT | written
     if reason is not None:
         lines = (report / "rejected.csv").read_text("utf-8-sig").splitlines()

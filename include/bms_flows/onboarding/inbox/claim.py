@@ -29,8 +29,9 @@ LIFE = timedelta(minutes=10)
 AT_ONCE = 200
 """Maximum number of drops that one dispatch starts; Airflow expands at most 1,024 tasks."""
 
-Ending = Literal["applied", "not_applied", "repeated", "withdrawn"]
-"""`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `repeated`:
+Ending = Literal["applied", "not_applied", "refused", "repeated", "withdrawn"]
+"""`applied`: its rows were worked off; `not_applied`: dry run, rejection or time-out; `refused`: no row
+of the file may be used, such as a PDF or a file with an unknown column; `repeated`:
 the content of an earlier one, by the same rules; `withdrawn`: the file changed or went before it was read."""
 ENDED: Final[Sequence[str]] = get_args(Ending)
 

@@ -8,15 +8,15 @@ from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.runtime.notice import Notice
 from bms_flows.runtime.settings import Language
 
-WORDS: Final[Mapping[str, tuple[str, str]]] = {
-    "created": ("créées", "created"),
-    "adopted": ("retrouvées", "adopted"),
-    "already_there": ("déjà là", "already there"),
-    "rejected": ("rejetées", "rejected"),
-    "needs_review": ("à décider", "to be decided"),
-    "waiting": ("en attente", "waiting"),
+WORDS: Final[Mapping[str, Mapping[Language, tuple[str, str]]]] = {
+    "created": {"FR": ("créée", "créées"), "EN": ("created", "created")},
+    "adopted": {"FR": ("retrouvée", "retrouvées"), "EN": ("adopted", "adopted")},
+    "already_there": {"FR": ("déjà là", "déjà là"), "EN": ("already there", "already there")},
+    "rejected": {"FR": ("rejetée", "rejetées"), "EN": ("rejected", "rejected")},
+    "needs_review": {"FR": ("à décider", "à décider"), "EN": ("to be decided", "to be decided")},
+    "waiting": {"FR": ("en attente", "en attente"), "EN": ("waiting", "waiting")},
 }
-"""Outcomes of rows in French and English."""
+"""Outcomes of one row and of several rows, by language."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class _Texts:
 
     title: str
     same: str
-    rows: str
+    refused: str
+    rows: tuple[str, str]
     none: str
     correct: str
     decide: str
@@ -36,7 +37,8 @@ class _Texts:
 _FRENCH: Final = _Texts(
     title="{inbox}, dépôt {drop} : {what}",
     same="même contenu que le dépôt {drop}",
-    rows="{rows} lignes : {what}.",
+    refused="fichier refusé",
+    rows=("{rows} ligne : {what}.", "{rows} lignes : {what}."),
     none="aucune ligne",
     correct="Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
     decide="À décider : voir needs_review.csv.",
@@ -46,7 +48,8 @@ _FRENCH: Final = _Texts(
 _ENGLISH: Final = _Texts(
     title="{inbox}, drop {drop}: {what}",
     same="same content as drop {drop}",
-    rows="{rows} rows: {what}.",
+    refused="file refused",
+    rows=("{rows} row: {what}.", "{rows} rows: {what}."),
     none="no row",
     correct="Rejected rows: correct the report's rejected.xlsx in Excel and drop it.",
     decide="To be decided: see needs_review.csv.",
@@ -76,14 +79,18 @@ def notice(
         what = texts.same.format(drop=drop.same_as)
         return Notice(texts.title.format(inbox=inbox, drop=drop.id, what=what), (links,))
     what = ", ".join(
-        f"{counts[state]} {words[language == 'EN']}"
+        f"{counts[state]} {words[language][counts[state] > 1]}"
         for state, words in WORDS.items()
         if counts[state]
     )
+    rows = sum(counts.values())
+    refused = [texts.refused] if drop.state == "refused" else []
     return Notice(
-        texts.title.format(inbox=inbox, drop=drop.id, what=what or texts.none),
+        texts.title.format(
+            inbox=inbox, drop=drop.id, what=", ".join([*refused, what or texts.none])
+        ),
         (
-            texts.rows.format(rows=sum(counts.values()), what=what or texts.none),
+            *([texts.rows[rows > 1].format(rows=rows, what=what)] if what else []),
             *([texts.correct] if counts["rejected"] else []),
             *([texts.decide] if counts["needs_review"] else []),
             *([] if what else [texts.unread]),

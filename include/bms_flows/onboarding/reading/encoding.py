@@ -67,7 +67,7 @@ def decode(content: bytes) -> tuple[str, Encoding]:
 def _fits_another(content: bytes, count: int) -> bool:
     """Return whether another encoding misplaces fewer letters and signs than the `count` of Windows-1252.
 
-    The whole file shows what single words don't: Noël and María of MacRoman read as No‘l and Mar’a.
+    The whole file shows what a single word does not: María of MacRoman reads as Mar, an apostrophe, a.
     """
     return count > 0 and any(misplaced(content.decode(each)) < count for each in _LIKE_CP1252)
 

@@ -41,7 +41,7 @@ def _is_misplaced(text: str, place: int) -> bool:
         return char.isupper() and (before.islower() or (before.isalpha() and after.islower()))
     if char.isspace() or char in _APOSTROPHES:
         return False
-    # Paris–Lyon has its dash in place.
+    # A dash between two words has a capital after it.
     return before.isalpha() and (after.islower() if char in _DASHES else after.isalpha())
 
 

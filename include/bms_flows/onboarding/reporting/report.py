@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from upath import UPath
 
+from bms_flows.onboarding.inbox.notices import WORDS
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.outcome import RowOutcome
@@ -47,11 +48,11 @@ def write(
 ) -> None:
     """Write the report of a drop to `folder`; the receipt comes last and marks the report as complete.
 
-    `content` is the original file, `others` has additional files of the resource, hints are in
-    `language`. A rejected row without own faults has the faults of the file. Idempotent.
+    `content` is the original file, `others` has additional files of the resource; hints and the
+    states of created.csv are in `language`. A rejected row without own faults has the faults of the file. Idempotent.
     """
     review = review_file(outcomes, language)
-    files = {"created.csv": created_file(outcomes), "needs_review.csv": review}
+    files = {"created.csv": created_file(outcomes, language), "needs_review.csv": review}
     rows = {row.line: row for row in sheet.rows}
     rejected = {
         outcome.line: outcome.faults or sheet.faults_of(rows[outcome.line])
@@ -68,7 +69,7 @@ def write(
     save_private(folder / RECEIPT, receipt)
 
 
-def created_file(outcomes: Sequence[RowOutcome]) -> bytes:
+def created_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
     """Return created.csv: rows with a record in the service, and its ids."""
     return csv_file(
         CREATED,
@@ -76,7 +77,7 @@ def created_file(outcomes: Sequence[RowOutcome]) -> bytes:
             (
                 each.line,
                 each.key,
-                each.state,
+                WORDS[each.state][language][0],
                 each.guid,
                 each.id,
                 None if each.is_standby is None else "oui" if each.is_standby else "non",

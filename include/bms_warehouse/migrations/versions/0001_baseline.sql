@@ -375,7 +375,7 @@ create table bms.dropped_file ( -- Dropped files; inserting a row claims the fil
     finished_at timestamptz, -- Latest end.
     constraint pk_dropped_file primary key (id),
     constraint ck_dropped_file_finished check (state in ('waiting', 'open') or finished_at is not null),
-    constraint ck_dropped_file_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'repeated', 'withdrawn')),
+    constraint ck_dropped_file_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'refused', 'repeated', 'withdrawn')),
     constraint fk_dropped_file_same_as foreign key (same_as) references bms.dropped_file (id),
     constraint uq_dropped_file_resource_dag_run_id unique (resource, dag_run_id),
     constraint uq_dropped_file_resource_path_size_stamp unique (resource, path, size, stamp)

@@ -31,9 +31,9 @@ PLACES: Any = {
     [
         (
             "FR",
-            "employees, dépôt 12 : 3 créées, 1 rejetées",
+            "employees, dépôt 12 : 3 créées, 1 rejetée",
             [
-                "4 lignes : 3 créées, 1 rejetées.",
+                "4 lignes : 3 créées, 1 rejetée.",
                 "Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
                 "Plan abababababab",
                 "Compte rendu : /data/reports/employees/000012",
@@ -68,9 +68,14 @@ def test_a_notice_gives_remedies_only_for_rejected_and_ambiguous_rows() -> None:
 
 
 def test_a_notice_of_a_refused_file_names_the_file_with_the_reason() -> None:
-    told = notice(DROP, "employees", dict.fromkeys(COUNTS, 0), language="FR", **PLACES)
-    assert told.title == "employees, dépôt 12 : aucune ligne"
-    assert "La raison est dans le fichier rejected du compte rendu." in told.body
+    refused = replace(DROP, state="refused")
+    told = notice(refused, "employees", dict.fromkeys(COUNTS, 0), language="FR", **PLACES)
+    assert told.title == "employees, dépôt 12 : fichier refusé, aucune ligne"
+    assert told.body.splitlines()[0] == "La raison est dans le fichier rejected du compte rendu."
+    rows = {**COUNTS, "created": 0}
+    told = notice(refused, "employees", rows, language="FR", **PLACES)
+    assert told.title == "employees, dépôt 12 : fichier refusé, 1 rejetée"
+    assert told.body.splitlines()[0] == "1 ligne : 1 rejetée."
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,14 @@ def test_other_encodings_are_right_or_refused(encoding: str, name: str) -> None:
     assert found in ([], [name])
 
 
-SHOWN_BY_THE_FILE = ("Noël;María", "López;José", "Müller;Août", "Sœur;Gödel", "Straße;Château", "FRANÇOIS;Brûlé")
+SHOWN_BY_THE_FILE = (
+    "Noël;María",
+    "López;José",
+    "Müller;Août",
+    "Sœur;Gödel",
+    "Straße;Château",
+    "FRANÇOIS;Brûlé",
+)
 
 
 @pytest.mark.parametrize("encoding", ["mac_roman", "cp850"])
@@ -200,7 +207,14 @@ def test_a_file_in_another_encoding_is_refused_as_a_whole(encoding: str, name: s
 
 @pytest.mark.parametrize(
     "name",
-    ["Žižek;Tomáš", "Paris–Lyon;L’Haÿ", "L´ami;Ürün", "n°5;m²", "O‘Brien;Noël", "Le\xa0Roux;2 850€"],
+    [
+        "Žižek;Tomáš",
+        "Paris–Lyon;L’Haÿ",
+        "L´ami;Ürün",
+        "n°5;m²",
+        "O‘Brien;Noël",
+        "Le\xa0Roux;2 850€",
+    ],
 )
 @pytest.mark.parametrize("header", ["Nom;Prénom", "Nom;Prenom"])
 def test_names_and_signs_of_windows_1252_are_read(header: str, name: str) -> None:

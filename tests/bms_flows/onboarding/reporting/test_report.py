@@ -47,7 +47,7 @@ def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
         "created.csv", "needs_review.csv", "rejected.csv", "rejected.xlsx", "receipt.json"
     }  # fmt: skip
     assert (folder / "created.csv").read_text("utf-8-sig").split("\n") == [
-        "_line;key;state;guid;id;is_standby;evidence", "2;'=001;created;g-1;7;oui;", ""
+        "_line;key;state;guid;id;is_standby;evidence", "2;'=001;créée;g-1;7;oui;", ""
     ]  # fmt: skip
     review = (folder / "needs_review.csv").read_text("utf-8-sig")
     assert "4;003;;;;last_name: Côté ≠ Coté;g-2 8 name, start date" in review
@@ -76,7 +76,7 @@ def test_hints_for_a_reviewer_are_in_the_language_of_the_inbox(
 def test_excel_runs_no_formula_of_a_reject_file() -> None:
     keys = ["=1", "x,=cmd|'/C calc'!A0", "x;@y", "x\n+33 6", 'x,"=1"', "x\t-A1"]
     made = [RowOutcome(line=n, state="created", key=key) for n, key in enumerate(keys, start=2)]
-    assert formulas(report.created_file(made).decode("utf-8-sig")) == []
+    assert formulas(report.created_file(made, "FR").decode("utf-8-sig")) == []
 
 
 def test_files_with_personal_data_are_private_to_their_owner(tmp_path: Path) -> None:
