@@ -14,6 +14,8 @@ SESSION = {
     "datestyle": "ISO",
     # At another level, a transaction that has waited for a lock sees the state from before its wait.
     "default_transaction_isolation": r"read\ committed",
+    # An intent that a crash of PostgreSQL loses would permit a second POST of its row.
+    "synchronous_commit": "on",
     # The session of a dead machine ends within two minutes and releases its locks; by the system's
     # default this takes two hours.
     "tcp_keepalives_idle": 60,
@@ -31,8 +33,8 @@ MARK = "bms.session"
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions use UTC, UTF-8 and the isolation level "read committed", whatever the settings of role,
-    database and environment. Errors are `WarehouseError` and contain no row data; a connection pooler is
+    Sessions use UTC, UTF-8, the isolation level "read committed" and commits that survive a crash,
+    whatever the settings of role, database and environment. Errors are `WarehouseError` and contain no row data; a connection pooler is
     refused with `PoolerFound`.
     """
     url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)

@@ -106,32 +106,30 @@ def claim_file(
     """
     with engine.begin() as connection:
         now = clock(connection)
-        connection.execute(
-            insert(dropped_file)
-            .values(
-                resource=resource,
-                path=seen.path,
-                size=seen.size,
-                stamp=seen.stamp,
-                state="waiting",
-                dag_run_id=f"taking {uuid4()}",
-                expires_at=now,
-                entered_at=now,
-            )
-            .on_conflict_do_nothing(index_elements=["resource", "path", "size", "stamp"])
+        given = insert(dropped_file).values(
+            resource=resource,
+            path=seen.path,
+            size=seen.size,
+            stamp=seen.stamp,
+            state="waiting",
+            dag_run_id=f"taking {uuid4()}",
+            expires_at=now,
+            entered_at=now,
         )
-        return _take(connection, resource, seen, dag_run_id)
+        # One statement: between an insertion and a query another dispatcher could free the row.
+        locked = given.on_conflict_do_update(
+            index_elements=["resource", "path", "size", "stamp"], set_={"path": given.excluded.path}
+        ).returning(*dropped_file.columns)
+        return _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
 
 
-def _take(connection: Connection, resource: str, seen: FoundFile, dag_run_id: str | None) -> Drop:
-    """Return a file's drop; take it if it waits, or its lease has expired and its file was not archived.
+def _take(connection: Connection, row: RowMapping, dag_run_id: str | None) -> Drop:
+    """Return a locked row's drop; take it if it waits, or its lease has expired and its file was not archived.
 
     Once a drop has archived its file, an equal file in the inbox was dropped later: it waits until the
     drop ends, however long its run waits for an approval.
     """
-    same = select(dropped_file).where(_is(resource, seen)).with_for_update()
-    row = connection.execute(same).mappings().one()
-    wanted = dag_run_id or dag_run_id_of(resource, row["id"], row["entered_at"])
+    wanted = dag_run_id or dag_run_id_of(row["resource"], row["id"], row["entered_at"])
     if row["state"] == "waiting":
         return _hold(connection, row["id"], wanted, state="open", waits_for=None)
     if row["state"] != "open" or row["dag_run_id"] == wanted:

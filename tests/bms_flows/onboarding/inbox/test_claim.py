@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, event, select, text, update
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_warehouse import database
+from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
@@ -87,6 +90,24 @@ def test_two_concurrent_dispatchers_start_the_same_run(warehouse: Engine) -> Non
     for number in range(25):
         found = race(warehouse, [None, None], replace(SEEN, stamp=str(number)))
         assert len({each.dag_run_id for each in found if each}) == 1
+
+
+def test_a_file_that_another_dispatcher_frees_at_that_moment_is_claimed(
+    warehouse: Engine, warehouse_uri: str
+) -> None:
+    ended = claim.claim_file(warehouse, "employee", SEEN, "run-a")
+    finish(warehouse, ended)
+    engine = database.connect(warehouse_uri)
+
+    @event.listens_for(engine, "after_cursor_execute", once=True)
+    def free(*_: object) -> None:
+        with warehouse.begin() as connection:
+            connection.execute(text("set local lock_timeout = '100ms'"))
+            with suppress(WarehouseError):
+                claim.free(connection, "employee", SEEN)
+
+    assert claim.claim_file(engine, "employee", SEEN, "run-b").id == ended.id
+    engine.dispose()
 
 
 def test_a_claim_is_exclusive_until_its_lease_expires(warehouse: Engine) -> None:
