@@ -405,7 +405,7 @@ NO_DATE = "810002;Petit;Léa;1;demain"
             "b.xlsx",
             workbook("Salariés", HEADER, NO_DATE, merged="A1:C1"),
             {"rejected.csv"},
-            "La feuille contient des cellules fusionnées.",
+            "La feuille contient des cellules fusionnées, par exemple A1:C1.",
         ),
         ("c.xlsx", b"%PDF-1.7 \x81", {"rejected.csv"}, "Ce type de fichier n'est pas lu."),
     ],

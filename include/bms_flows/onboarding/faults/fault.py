@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.files import FRENCH_UNITS, READING_FAULTS, FaultText
+from bms_flows.onboarding.faults.files import FRENCH_DETAILS, READING_FAULTS, FaultText
 from bms_flows.onboarding.faults.rows import CREATION_FAULTS
 from bms_flows.runtime.settings import Language
 
@@ -35,7 +35,7 @@ class Fault:
     def text_fr(self) -> str:
         """The reason in French."""
         words = {
-            name: FRENCH_UNITS.get(str(value), value) if name == "what" else value
+            name: FRENCH_DETAILS.get(str(value), value) if name in ("what", "why") else value
             for name, value in self.details.items()
         }
         return TEXTS[self.code].french.format_map(words)

@@ -15,7 +15,7 @@ class FaultText:
     hint_english: str
 
 
-FRENCH_UNITS = {
+FRENCH_DETAILS = {
     "rows": "lignes",
     "columns": "colonnes",
     "cells": "cellules",
@@ -24,8 +24,16 @@ FRENCH_UNITS = {
     "bytes": "octets",
     "tag": "balise",
     "tags": "balises",
+    "cells out of order": "cellules en désordre",
+    "damaged content": "contenu abîmé",
+    "duplicate names": "noms en double",
+    "duplicate sheets": "feuilles en double",
+    "missing part": "une partie manque",
+    "password": "mot de passe",
+    "rows out of order": "lignes en désordre",
+    "unknown text": "texte inconnu",
 }
-"""What a file has too much of, by the English word."""
+"""What a file has too much of, and why a workbook can't be read, by the English words."""
 
 READING_FAULTS = {
     # the file
@@ -36,8 +44,8 @@ READING_FAULTS = {
         "Save it as .csv or .xlsx, without a password.",
     ),
     "too_big": FaultText(
-        "Le fichier dépasse la limite : {what}, {limit} au plus.",
-        "The file exceeds the limit: {what}, {limit} at most.",
+        "Le fichier dépasse la limite de {limit} {what}.",
+        "The file exceeds the limit of {limit} {what}.",
         "Déposer plusieurs fichiers plus petits.",
         "Drop several smaller files.",
     ),
@@ -50,8 +58,8 @@ READING_FAULTS = {
     "bad_encoding": FaultText(
         "Les caractères du fichier ne sont ni UTF-8, ni UTF-16, ni Windows-1252.",
         "The file's characters are neither UTF-8, UTF-16 nor Windows-1252.",
-        'Enregistrer en "CSV UTF-8".',
-        'Save it as "CSV UTF-8".',
+        "Enregistrer en « CSV UTF-8 » ou en .xlsx.",
+        'Save it as "CSV UTF-8" or as .xlsx.',
     ),
     "bad_quoting": FaultText(
         'Un guillemet (") est mal placé ou jamais refermé ; la suite est illisible.',
@@ -84,16 +92,16 @@ READING_FAULTS = {
         "Unhide the column to send its values, or delete it.",
     ),
     "merged_cells": FaultText(
-        "La feuille contient des cellules fusionnées.",
-        "The sheet has merged cells.",
+        "La feuille contient des cellules fusionnées, par exemple {cells}.",
+        "The sheet has merged cells, for example {cells}.",
         "Défusionner et remplir chaque cellule.",
         "Unmerge and fill in each cell.",
     ),
     "no_header": FaultText(
         "Aucun en-tête connu sur la première ligne remplie.",
         "The first filled line has no known header.",
-        "Reprendre les en-têtes du modèle.",
-        "Use the template's headers.",
+        "Effacer ce qui précède les en-têtes, par exemple un titre, et reprendre ceux du modèle ; séparateur d'un CSV : ; ou , ou tabulation.",
+        "Delete what is above the headers, such as a title, and use the template's headers; delimiter of a CSV: ; or , or tab.",
     ),
     "unknown_column": FaultText(
         "En-tête inconnu.",
@@ -102,8 +110,8 @@ READING_FAULTS = {
         "Correct the header or delete the column.",
     ),
     "unnamed_column": FaultText(
-        "Une colonne remplie n'a pas d'en-tête.",
-        "A filled column has no header.",
+        "Une colonne remplie n'a pas d'en-tête : la colonne {place}.",
+        "A filled column has no header: column {place}.",
         "Lui donner un en-tête ou la supprimer.",
         "Add a header or delete the column.",
     ),
@@ -117,8 +125,8 @@ READING_FAULTS = {
     "cell_count": FaultText(
         "La ligne a {found} cellules, l'en-tête {expected}.",
         "The row has {found} cells, the header {expected}.",
-        "Compléter la ligne, ou mettre entre guillemets les cellules qui contiennent le séparateur.",
-        "Complete the row, or put cells that contain the delimiter in quotes.",
+        "Compléter la ligne, ou enlever les séparateurs en trop ; mettre entre guillemets une cellule qui contient le séparateur.",
+        "Complete the row, or remove superfluous delimiters; put a cell that contains the delimiter in quotes.",
     ),
     "hidden_row": FaultText(
         "La ligne est masquée dans Excel (filtre, plan ou masquage) : elle n'est pas créée.",
@@ -166,8 +174,8 @@ READING_FAULTS = {
     "excel_error": FaultText(
         "Excel affiche une erreur dans cette cellule.",
         "Excel shows an error in this cell.",
-        "Remplacer la formule par sa valeur.",
-        "Replace the formula by its value.",
+        "Corriger la formule, ou la remplacer par la valeur voulue.",
+        "Correct the formula, or replace it by the intended value.",
     ),
     "formula_as_text": FaultText(
         "La cellule commence par =, comme une formule.",
@@ -178,8 +186,8 @@ READING_FAULTS = {
     "formula_without_value": FaultText(
         "La formule n'a pas de valeur enregistrée.",
         "The file has no stored value for the formula.",
-        "Remplacer la formule par sa valeur.",
-        "Replace the formula by its value.",
+        "Ouvrir le fichier dans Excel et l'enregistrer, ou remplacer la formule par sa valeur.",
+        "Open the file in Excel and save it, or replace the formula by its value.",
     ),
     "unread_format": FaultText(
         "Le format de la cellule {cell} n'est pas lu : {format}.",

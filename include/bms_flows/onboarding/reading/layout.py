@@ -52,10 +52,10 @@ class Columns:
 
 @dataclass
 class Layout:
-    """The layout of a sheet: columns before its first row, merged cells after its last."""
+    """The layout of a sheet: columns before its first row, the first merged cells after its last."""
 
     columns: list[Columns] = field(default_factory=list)
-    merged: bool = False
+    merged: str = ""
     hidden_by_default: bool = False
 
     def look(self, column: int) -> Columns | None:

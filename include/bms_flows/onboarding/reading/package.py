@@ -79,9 +79,9 @@ class Package:
         parts = self._zip.infolist()
         self._parts = {part.filename.casefold(): part for part in parts}
         if len(self._parts) < len(parts):
-            raise ReadError("bad_workbook", why="noms en double / duplicate names")
+            raise ReadError("bad_workbook", why="duplicate names")
         if any(part.flag_bits & 1 for part in parts):
-            raise ReadError("bad_workbook", why="mot de passe / password")
+            raise ReadError("bad_workbook", why="password")
         if any(
             part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts
         ):
@@ -111,7 +111,7 @@ class Package:
         """Give a part's elements to `handler`, and yield after each piece of the part."""
         part = self._parts.get(name.casefold())
         if part is None:
-            raise ReadError("bad_workbook", why=name)
+            raise ReadError("bad_workbook", why="missing part")
         parser = self._parser(handler)
         fed = 0
         with _damage_refused(), self._zip.open(part) as stream:
@@ -171,8 +171,8 @@ def _damage_refused() -> Iterator[None]:
     """Turn what `zipfile`, `zlib` and `expat` raise on damaged bytes into `ReadError`."""
     try:
         yield
-    except _DAMAGED as error:
-        raise ReadError("bad_workbook", why=type(error).__name__) from None
+    except _DAMAGED:
+        raise ReadError("bad_workbook", why="damaged content") from None
 
 
 class _Relations:

@@ -199,7 +199,7 @@ class RowsPart(_Handler):
         if line > EXCELS_ROWS:
             raise ReadError("too_big", what="rows", limit=EXCELS_ROWS)
         if line <= self._line:
-            raise ReadError("bad_workbook", why="ordre des lignes / order of rows")
+            raise ReadError("bad_workbook", why="rows out of order")
         self._hidden = _true(attributes.get("hidden")) or _zero(attributes.get("ht"))
         self._line, self._column, self._cells = line, -1, {}
 
@@ -211,7 +211,7 @@ class RowsPart(_Handler):
         if column >= EXCELS_COLUMNS:
             raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
         if column <= self._column:
-            raise ReadError("bad_workbook", why="ordre des cellules / order of cells")
+            raise ReadError("bad_workbook", why="cells out of order")
         self._column = column
         self._kind = attributes.get("t", "n")
         self._code = self._code_of(int(attributes.get("s", 0)))
@@ -237,12 +237,12 @@ class RowsPart(_Handler):
     def _shared(self, number: str | None) -> str:
         place = int(number or -1)
         if not 0 <= place < len(self._strings):
-            raise ReadError("bad_workbook", why="texte inconnu / unknown text")
+            raise ReadError("bad_workbook", why="unknown text")
         return self._strings[place]
 
     def _start_layout(self, name: str, attributes: Attributes) -> None:
         if name == "mergeCell":
-            self._layout.merged = True
+            self._layout.merged = self._layout.merged or attributes["ref"]
         elif name == "sheetFormatPr":
             self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
         elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:

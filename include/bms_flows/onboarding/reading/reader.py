@@ -127,10 +127,14 @@ def _example(field: Field) -> Value | None:
 def _shape(below: Table, line: int, record: Sequence[Cell], counts: tuple[int, int]) -> list[Fault]:
     """Return what is wrong with a row before any cell is read; `counts`: cells found and expected."""
     found, expected = counts
-    if found != expected or len(record) != len(below.form.headers):
+    width = len(below.form.headers)
+    short = found < expected or len(record) < width
+    if short or (below.form.kind == "csv" and (found, len(record)) != (expected, width)):
         return [Fault("cell_count", line, details={"found": found, "expected": expected})]
-    if any(not cells.is_blank(record[place]) for place in below.unnamed):
-        return [Fault("unnamed_column", line)]
+    for place in (*below.unnamed, *range(width, len(record))):
+        if not cells.is_blank(record[place]):
+            details = {"place": get_column_letter(place + 1)}
+            return [Fault("unnamed_column", line, details=details)]
     return [
         Fault("swallowed_rows", line, header, field)
         for cell, header, field in zip(record, below.form.headers, below.form.columns, strict=True)

@@ -21,6 +21,10 @@ WORKBOOK: Final = b"PK\x03\x04"
 OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
 READABLE: Final = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 _TELLING: Final = 3
+_BLOCK: Final = 16
+"""Rows that Excel writes into a CSV at a time."""
+_REFERENCE: Final = 30
+"""Characters of a cell range that a fault shows."""
 _TITLE_ROWS: Final = 10
 """Among so many rows a header below titles is searched in sheets that are not read."""
 
@@ -115,7 +119,22 @@ def _of_csv(content: bytes, name: str, resource: Resource, limits: Limits) -> Ta
     except tokens.BadQuoting as bad:
         raise ReadError("bad_quoting", line=bad.record) from None
     form = FileFormat("csv", encoding.name, delimiter, tokens.line_end(text))
-    return _below_header(form, records, resource)
+    return _below_header(form, _padded(records), resource)
+
+
+def _padded(records: Records) -> Records:
+    """Give the cells back that Excel leaves out of a CSV: empty last columns, for a block of rows.
+
+    Other short rows may have lost a cell in the middle, and stay short.
+    """
+    width = len(records[0][1]) if records else 0
+    padded: list[tuple[int, Sequence[Cell]]] = []
+    for _, group in itertools.groupby(records, key=lambda each: (each[0] - 1) // _BLOCK):
+        block = list(group)
+        lengths = {len(record) for _, record in block}
+        missing = width - min(lengths) if len(lengths) == 1 < len(block) else 0
+        padded += [(line, [*record, *[""] * missing]) for line, record in block]
+    return padded
 
 
 def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
@@ -129,7 +148,7 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
     if layout.merged:
-        raise ReadError("merged_cells")
+        raise ReadError("merged_cells", cells=layout.merged[:_REFERENCE])
     width = next((len(record) for line, record in records if line not in hidden), 0)
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
     found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, hidden)

@@ -32,13 +32,17 @@ class Book:
         self._package = Package(content, limits)
         main = self._package.relations("")
         root = next((each.target for each in main.values() if each.kind == "officeDocument"), "")
+        if not root.casefold().endswith(".xml"):
+            raise ReadError("bad_kind")  # another zip, such as .ods, or a binary workbook (.xlsb)
         self._relations = self._package.relations(root)
         found = WorkbookPart(self._relations, limits)
         self._package.read(root, found)
+        if not found.sheets:
+            raise ReadError("bad_kind")  # another document, such as .docx
         self.sheets: Sequence[SheetPart] = found.sheets
         self.date1904 = found.date1904
         if len({each.name for each in self.sheets}) < len(self.sheets):
-            raise ReadError("bad_workbook", why="feuilles en double / duplicate sheets")
+            raise ReadError("bad_workbook", why="duplicate sheets")
 
     @cached_property
     def _strings(self) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Reject file: the rejected rows in the format of the drop, with the faults; it can be dropped again.
 
 Cells keep their original text and quotes, except cells that Excel would execute (see `excel_csv`).
-Missing cells of a row become `#MANQUE`, which is rejected until a user replaces or clears it. Surplus
+Missing cells of a row that is too short become `#MANQUE`, which is rejected until a user replaces or clears it. Surplus
 cells follow the report columns.
 """
 
@@ -106,7 +106,8 @@ def _rejected(
         else:
             continue
         kept = [cell for index, cell in enumerate(raw[:width]) if index not in ours]
-        kept += [MISSING] * (width - len(ours) - len(kept))
+        missing = MISSING if any(each.code == "cell_count" for each in faults.get(line, ())) else ""
+        kept += [missing] * (width - len(ours) - len(kept))
         yield _Rejected(kept, added, raw[width:])
         if line == form.header_line and 0 in faults:
             blank = [""] * (width - len(ours))

@@ -128,6 +128,29 @@ def test_the_workbook_saved_in_excel_has_every_value(
     assert [row.values for row in after.rows] == [row.values for row in before.rows]
 
 
+def test_the_last_column_that_excel_leaves_out_of_blocks_of_rows_is_empty() -> None:
+    """Of a CSV, Excel writes 16 rows at a time, each block up to its last column with a value."""
+    cells = [["Entité", "Matricule", "Nom", "Date d'entrée", "Mobile personnel"]]
+    cells += [["1", f"{n:06d}", "Dupré", "01/09/2026", ""] for n in range(2, 41)]
+    cells[2][-1] = cells[39][-1] = "06 12 34 56 78"
+    cells[20][3] = "demain"
+    content = "".join(
+        ";".join(row[: 4 if 16 <= n < 32 else 5]) + "\r\n" for n, row in enumerate(cells)
+    ).encode("cp1252")
+    sheet = read(content, "a.csv", EMPLOYEE)
+    assert [(fault.code, fault.line) for fault in sheet.faults] == [("bad_date", 21)]
+    answers = reject_files(content, sheet.form, {21: sheet.faults})
+    assert b"#MANQUE" not in answers[".csv"]
+    corrected = answers[".csv"].replace(b"demain", b"02/09/2026")
+    assert read(corrected, "a.csv", EMPLOYEE).faults == ()
+
+
+def test_a_single_short_row_may_have_lost_a_cell_in_the_middle() -> None:
+    rows = ["Matricule;Nom;Ville", *["1;A;B"] * 20, "1;B", *["1;A;B"] * 20, ""]
+    sheet = read("\r\n".join(rows).encode(), "a.csv", EMPLOYEE)
+    assert [(fault.code, fault.line) for fault in sheet.faults] == [("cell_count", 22)]
+
+
 DIGITS = st.text("0123456789+ ,./-E", min_size=1, max_size=9)
 
 

@@ -348,9 +348,9 @@ def test_unicode_files_keep_text_of_any_script(cell: str) -> None:
 @pytest.mark.parametrize(
     ("limits", "text", "exceeded"),
     [
-        (Limits(bytes=5), "Nom\nA\n", ("octets, 5", "bytes, 5")),
-        (Limits(rows=1), "Nom\nA\nB\n", ("lignes, 1", "rows, 1")),
-        (Limits(columns=1), "Nom;Ville\nA;B\n", ("colonnes, 1", "columns, 1")),
+        (Limits(bytes=5), "Nom\nA\n", ("5 octets", "5 bytes")),
+        (Limits(rows=1), "Nom\nA\nB\n", ("1 lignes", "1 rows")),
+        (Limits(columns=1), "Nom;Ville\nA;B\n", ("1 colonnes", "1 columns")),
     ],
 )
 def test_a_file_beyond_a_limit_is_refused_whole(
@@ -358,8 +358,8 @@ def test_a_file_beyond_a_limit_is_refused_whole(
 ) -> None:
     (fault,) = sheet(text, limits=limits).faults
     assert fault.code == "too_big"
-    assert f"limite : {exceeded[0]} au plus" in fault.text_fr
-    assert f"limit: {exceeded[1]} at most" in fault.text_en
+    assert f"limite de {exceeded[0]}." in fault.text_fr
+    assert f"limit of {exceeded[1]}." in fault.text_en
 
 
 def test_a_cell_beyond_the_limit_is_refused() -> None:

@@ -281,12 +281,47 @@ def test_a_short_row_is_only_empty_at_its_end() -> None:
 
 
 def test_a_cell_outside_the_table_is_refused() -> None:
-    assert codes(opened([["Nom"], ["A", "B"]])) == ["cell_count"]
+    [fault] = opened([["Nom", ""], ["A", "", "B"]]).faults
+    assert (fault.code, fault.line) == ("unnamed_column", 2)
+    assert fault.text_fr == "Une colonne remplie n'a pas d'en-tête : la colonne C."
 
 
 def test_merged_cells_are_refused() -> None:
     rows = [["Nom", "Service"], ["A", "RH"], ["B", None]]
-    assert codes(opened(rows, lambda made: made.active.merge_cells("B2:B3"))) == ["merged_cells"]
+    [fault] = opened(rows, lambda made: made.active.merge_cells("B2:B3")).faults
+    assert fault.text_fr == "La feuille contient des cellules fusionnées, par exemple B2:B3."
+
+
+RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("content.xml", b"<x/>"),  # .ods
+        ("xl/workbook.bin", b"\x83\x01\x00"),  # .xlsb
+        ("word/document.xml", b"<document/>"),  # .docx
+    ],
+)
+def test_another_format_named_as_a_workbook_is_not_called_damaged(
+    part: str, content: bytes
+) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as package:
+        if part != "content.xml":
+            target = f'<Relationship Id="r1" Type="{RELATION}" Target="{part}"/>'
+            package.writestr(
+                "_rels/.rels", f'<Relationships xmlns="{PACKAGE}">{target}</Relationships>'
+            )
+        package.writestr(part, content)
+    assert codes(read(stream.getvalue(), "a.xlsx", EMPLOYEE)) == ["bad_kind"]
+
+
+def test_the_reason_of_a_damaged_workbook_is_in_the_language_of_the_text() -> None:
+    [fault] = read(book([["Nom"], ["A"]])[:-100], "a.xlsx", EMPLOYEE).faults
+    assert fault.text_fr == "Le classeur est illisible : contenu abîmé."
+    assert fault.text_en == "The workbook can't be read: damaged content."
 
 
 def test_the_sheet_with_known_headers_is_read() -> None:
