@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from bms.dates import parse_datetime
-from bms.errors import Forbidden, InvalidRecords
 from bms.paging import all_pages
 from bms.records import Record
 from bms.responses import Detail, Page
@@ -21,7 +20,7 @@ from bms_flows.audit.compare import (
     persistent_differences,
     repeated,
 )
-from bms_flows.mirror.details import read_detail
+from bms_flows.mirror.details import RECORD_ERRORS, read_detail
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import rename
 from bms_flows.runtime import quarantine
@@ -139,7 +138,7 @@ class ListAudit:
             item = listed.records.get(key)
             try:
                 detail = await self._detail(read, key)
-            except (InvalidRecords, Forbidden):
+            except RECORD_ERRORS:
                 self.detailed.add(key)
                 self.comparison.add("detail_unreadable", key)
                 continue

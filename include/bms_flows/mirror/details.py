@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from bms.errors import Forbidden, InvalidRecords, Refused
+from bms.errors import (
+    BmsError,
+    Forbidden,
+    InvalidRecords,
+    MalformedResponse,
+    Refused,
+    ServiceUnavailable,
+    Timeout,
+)
 from bms.responses import Detail
 from bms_flows.mirror.decisions import MirrorRow
 from bms_flows.mirror.diff import ListDiff
@@ -24,8 +32,14 @@ LOG = logging.getLogger(__name__)
 CHUNK = 1_000
 """Details staged at once; the progress is logged at the same interval."""
 
-Response = Detail[Any] | InvalidRecords | Forbidden | None
-"""A detail, the error of an invalid or forbidden detail, or None if the service has no such row."""
+MAX_UNAVAILABLE = 10
+"""Details that may fail in a run, or one in a hundred; more are an outage, which fails the run."""
+
+RECORD_ERRORS = (InvalidRecords, MalformedResponse, Refused, ServiceUnavailable, Timeout)
+"""Errors whose cause may be a single record."""
+
+Response = Detail[Any] | BmsError | None
+"""A detail, one of `RECORD_ERRORS`, or None if the service has no such row."""
 
 
 @dataclass
@@ -43,18 +57,21 @@ class Details:
     read: int = 0
     missing: list[Key] = field(default_factory=list)
     """Rows that the service does not have."""
+    unavailable: int = 0
+    """Details that the service failed to give."""
 
     async def load(self, keys: Sequence[Key], concurrency: int) -> None:
         """Read and stage the details of `keys`; a row with an invalid detail stays without a detail.
 
-        Raises `Forbidden` if the service forbids the detail of a row that no list has, or has never
-        given the detail of any row; else a forbidden detail concerns its row only.
+        A forbidden or failed detail concerns its row only. Raises its error if the service has never
+        given the detail of any row, if more than `MAX_UNAVAILABLE` fail, or if the service forbids
+        the detail of a row that no list has.
         """
         if self.fetch is None:  # only the lists show which rows exist
             self.missing.extend(keys)
             return
         waiting: list[DetailItem] = []
-        forbidden: Forbidden | None = None
+        failed: BmsError | None = None
         readable = any(row.detailed for row in self.known.values())
         started = time.monotonic()
         async for key, found in read_each(keys, self.fetch, concurrency):
@@ -65,15 +82,16 @@ class Details:
                 self._store(key, found)
             else:
                 self._unreadable(key, found)
-                forbidden = found if isinstance(found, Forbidden) else forbidden
+                if isinstance(found, BmsError) and not isinstance(found, InvalidRecords):
+                    failed = found
             if len(waiting) >= CHUNK:
                 await self.staging.detailed(waiting)
                 waiting = []
             if self.read % CHUNK == 0 or self.read == len(keys):
                 so_far = (self.resource.name, self.read, len(keys), time.monotonic() - started)
                 LOG.info("%s: %d of %d details; %.1f s", *so_far)
-        if forbidden and not readable:
-            raise forbidden
+        if failed and not readable:
+            raise failed
         if waiting:
             await self.staging.detailed(waiting)
 
@@ -88,6 +106,11 @@ class Details:
                 if not listed:
                     raise found
                 self._reject(key, "forbidden", None)
+            case BmsError():
+                self.unavailable += 1
+                if self.unavailable > max(MAX_UNAVAILABLE, self.read // 100):
+                    raise found
+                self._reject(key, "unavailable", None)
             case Detail() if listed:
                 self._reject(key, "other_record", self.resource.key)
             case _:  # absent, or merged into the record that is shown
@@ -147,10 +170,10 @@ async def read_detail(
     """Return a key with its response."""
     try:
         return key, await read(key)
-    except (InvalidRecords, Forbidden) as error:
-        return key, error
-    except Refused as error:
+    except RECORD_ERRORS as error:
         # The interface does not specify the response for a removed row: our assumption.
-        if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-            return key, None
-        raise
+        gone = isinstance(error, Refused) and error.status in (
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.GONE,
+        )
+        return key, None if gone else error

@@ -68,6 +68,10 @@ ROW_FAULTS = {
         "The service forbids the detail of a row that its list shows (403).",
         "Ask the service's owner for the right to read the record.",
     ),
+    "unavailable": Reason(
+        "The service fails to give the detail of this row: an error, or an unreadable response.",
+        REPORT,
+    ),
     "other_record": Reason("The detail shows the identifier of another row.", REPORT),
     "duplicate_id": Reason(
         "The same identifier appears more than once; one of the rows is loaded.", COMPARE
@@ -203,7 +207,7 @@ AUDIT_REASONS = {
         "Read code and field in bms.quarantine, and correct the rows in the service.",
     ),
     "detail_unreadable": Reason(
-        "A record's detail is invalid.",
+        "A record's detail is invalid, or the service fails to give it.",
         "Read code and field of the row's detail in bms.quarantine, and correct it in the service.",
     ),
     "never_read": Reason(

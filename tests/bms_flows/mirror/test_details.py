@@ -1,10 +1,11 @@
 """Details: budget, rotation and invalid details."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bms.errors import Forbidden
+from bms.errors import Forbidden, ServiceUnavailable
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
@@ -160,3 +161,42 @@ def test_a_service_that_forbids_every_detail_fails_the_run(
     with pytest.raises(Forbidden):
         mirror.run()
     assert not mirror.rows("bms.contact")
+
+
+def test_a_detail_that_the_service_fails_to_give_concerns_its_row_only(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=12)
+    mirror.client_settings = replace(mirror.client_settings, attempts=1)
+    sandbox.set_fault("gateway", "read_contact", status=500, seconds=0, count=1)
+    sandbox.set_fault("gateway", "read_contact", status=400, seconds=0, count=1)
+    sandbox.set_fault("malformed_json", "read_contact", count=1, after=6)
+    assert mirror.run()["state"] == "complete"
+    assert [code for _, code in quarantined(mirror)] == ["unavailable"] * 3
+    assert sum(not row["_detailed"] for row in mirror.rows("bms.contact")) == 3
+    mirror.run()
+    assert quarantined(mirror) == []
+    assert all(row["_detailed"] for row in mirror.rows("bms.contact"))
+
+
+def test_a_missing_row_whose_detail_fails_is_not_removed(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=12)
+    mirror.run()
+    sandbox.delete("contacts", sandbox.rows("contacts")[3]["id"])
+    mirror.client_settings = replace(mirror.client_settings, attempts=1)
+    sandbox.set_fault("gateway", "read_contact", status=500, seconds=0, count=1)
+    assert mirror.run()["missing"] == 0
+    assert mirror.run()["missing"] == 1
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_an_outage_of_details_fails_the_run(
+    sandbox: Sandbox, mirror: Mirror, *, loaded: bool
+) -> None:
+    sandbox.fill(contacts=12)
+    if loaded:
+        mirror.run()
+    mirror.client_settings = replace(mirror.client_settings, attempts=1)
+    sandbox.set_fault("gateway", "read_contact", status=502, seconds=0)
+    with pytest.raises(ServiceUnavailable):
+        mirror.run(asked=RunOptions(full=True))
