@@ -62,7 +62,7 @@ def dispatch(flow: FlowContext, name: str, step: step_log.Step) -> list[dict[str
         stable = timedelta(minutes=flow.settings.drop_stable_minutes)
         for each in unfinished.save(flow.warehouse, name, files.values(), looked.waiting):
             log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
-            if each.is_truncated(now, stable):
+            if each.is_stable(now, stable):
                 _claim_if_free(flow, name, folder, files[each.path])
         _update_notice(flow, name, folder)
         with flow.warehouse.begin() as connection:

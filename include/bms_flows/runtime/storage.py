@@ -19,6 +19,8 @@ LOCAL = ("", "file", "local")
 PART = ".part"
 """Suffix of a local file that is being written."""
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+BUSY = (errno.EBUSY, errno.ETXTBSY)
+"""What a mounted share answers while a Windows program has the file open."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -32,6 +34,12 @@ def data_root(address: str) -> UPath:
     return UPath(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
 
 
+class FileInUse(Exception):
+    """Another program has a file below the data root open; the text names its folder."""
+
+    retriable = True
+
+
 class DataRootRefused(Exception):
     """This process may not read or write below the data root; the text names the setting."""
 
@@ -42,7 +50,7 @@ class DataRootRefused(Exception):
 def explain_refusal(root: UPath) -> Iterator[None]:
     """Raise `DataRootRefused` if the block is refused access below the data root.
 
-    The error names the folder and not the file, because a dropped file's name may contain a person's
+    Raises `FileInUse` if another program has the file open. The error names the folder and not the file, because a dropped file's name may contain a person's
     name.
     """
     try:
@@ -53,9 +61,14 @@ def explain_refusal(root: UPath) -> Iterator[None]:
         inside = name.startswith(root.path)
         # The refused path may be the root itself, or a folder above it.
         ours = root.protocol not in LOCAL or inside or (name and root.path.startswith(name))
-        if not (refused and ours):
+        if not (ours and (refused or error.errno in BUSY)):
             raise
         folder = "/".join(name.removeprefix(root.path).strip("/").split("/")[:2] if inside else ())
+        if not refused:
+            raise FileInUse(
+                f"a file in {folder or root} is in use, as by Excel on another computer: close it;"
+                " the next try continues"
+            ) from None
         raise DataRootRefused(
             f"BMS_DATA_ROOT is {root}: this process may not read or write there"
             f"{f', in {folder}' if folder else ''}; grant its user access, or set another root"

@@ -15,6 +15,7 @@ from bms_flows.runtime import storage
 from bms_flows.runtime.storage import (
     DataRootRefused,
     DiskFull,
+    FileInUse,
     atomic_file,
     data_root,
     explain_refusal,
@@ -117,6 +118,14 @@ def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
         raise OSError(number, "refused", str(tmp_path / file))
     assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(error.value)
     assert "in inbox/employees; grant" in str(error.value)
+
+
+def test_a_file_in_use_is_retriable_and_not_named(tmp_path: Path) -> None:
+    file = str(tmp_path / "inbox" / "employees" / "Dupont.xlsx")
+    with pytest.raises(FileInUse) as error, explain_refusal(UPath(tmp_path)):
+        raise OSError(errno.EBUSY, "Device or resource busy", file)
+    assert "a file in inbox/employees is in use" in str(error.value)
+    assert error.value.retriable
 
 
 def test_a_data_root_that_can_not_be_made_is_named() -> None:

@@ -292,6 +292,16 @@ WAITING = {
         "A program on this server has the file open for writing.",
         "Close the file in that program, or wait for the copy to end.",
     ),
+    "open_in_editor": Reason(
+        "The file is open in Excel or LibreOffice: their lock file is beside it.",
+        "Close the file. After BMS_DROP_STABLE_MINUTES (10) without a change it is processed as it"
+        " is, because a crash leaves the lock file behind.",
+    ),
+    "empty": Reason(
+        "The file has no byte. The copy may not have started.",
+        "Drop the file again with its content. After BMS_DROP_STABLE_MINUTES (10) without a change"
+        " the empty file is refused.",
+    ),
     "incomplete": Reason(
         "The end of the file is missing: no line break after the last line, a quote that is never"
         " closed, or a workbook copied in part. The copy may still be running.",

@@ -23,7 +23,14 @@ IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
 
-WaitReason = Literal["growing", "being_written", "incomplete", "unreadable", "bad_name"]
+IGNORED_NAMES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
+"""What file managers of Windows and macOS put into a shared folder, in lower case."""
+LOCK_FILES = ("~${name}", ".~lock.{name}#")
+"""What Excel and LibreOffice put beside a file while they have it open."""
+
+WaitReason = Literal[
+    "growing", "being_written", "open_in_editor", "empty", "incomplete", "unreadable", "bad_name"
+]
 
 NAME_MAX = 255
 """Maximum length of a file name on disk, in bytes."""
@@ -81,7 +88,8 @@ def _on_a_disk(name: str) -> bool:
 
 def ignored(name: str) -> bool:
     """Return whether the name is that of a temporary, hidden or generated file."""
-    return name.startswith(IGNORED_STARTS) or name.casefold().endswith(IGNORED_ENDS)
+    low = name.casefold()
+    return low.startswith(IGNORED_STARTS) or low.endswith(IGNORED_ENDS) or low in IGNORED_NAMES
 
 
 def find_file(inbox: UPath, name: str) -> FoundFile | None:
@@ -149,9 +157,9 @@ def compare_scans(
 ) -> ScanComparison:
     """Compare two scans, made `BMS_DROP_SETTLE_S` apart.
 
-    A file may be taken when both scans found the same, its last line is complete, and no process of
-    this machine has it open for writing, where the file system supports read leases. Without read
-    leases, a writer that pauses between two rows for longer than that time is not detected.
+    A file may be taken when both scans found the same, its last line is complete, no lock file of
+    Excel or LibreOffice is beside it, and no process of this machine has it open for writing, where
+    the file system supports read leases. Without read leases, a writer that pauses between two rows for longer than that time is not detected.
     """
     earlier = set(before)
     ready: list[FoundFile] = []
@@ -172,6 +180,10 @@ def _unfinished(inbox: UPath, seen: FoundFile) -> WaitReason | None:
     try:
         if being_written(path):
             return "being_written"
+        if open_in_editor(inbox, seen.path):
+            return "open_in_editor"
+        if not seen.size:
+            return "empty"
         # One too big to be read is refused, so its end doesn't matter.
         if seen.size <= Limits().bytes and not complete(head(path), seen.path):
             return "incomplete"
@@ -201,6 +213,12 @@ def being_written(path: UPath) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def open_in_editor(inbox: UPath, name: str) -> bool:
+    """Return whether Excel or LibreOffice has a file of a local inbox open, from any machine."""
+    here = local(inbox)
+    return here is not None and any((here / each.format(name=name)).exists() for each in LOCK_FILES)
 
 
 def complete(content: bytes, name: str) -> bool:

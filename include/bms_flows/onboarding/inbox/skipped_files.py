@@ -45,6 +45,20 @@ FRENCH: Final[Mapping[str, tuple[str, str]]] = {
         "Un programme de ce serveur garde le fichier ouvert en écriture.",
         "Fermer le fichier dans ce programme, ou terminer la copie.",
     ),
+    "open_in_editor": (
+        "Le fichier est ouvert dans Excel ou LibreOffice.",
+        (
+            "Le fermer : il est pris ensuite. Après {minutes} minutes sans changement, il est pris"
+            " tel quel."
+        ),
+    ),
+    "empty": (
+        "Le fichier est vide.",
+        (
+            "Si la copie est en cours, attendre ; sinon, déposer à nouveau le fichier rempli. Après"
+            " {minutes} minutes sans changement, il est refusé."
+        ),
+    ),
     "incomplete": (
         (
             "La fin du fichier manque : pas de retour à la ligne après la dernière ligne, un"
@@ -86,7 +100,7 @@ FRENCH: Final[Mapping[str, tuple[str, str]]] = {
 def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[SkippedFile]:
     """Yield the drops that wait; those that are being written only once they have taken long."""
     for each in waits:
-        if each.long(now) or each.reason not in ("growing", "being_written"):
+        if each.long(now) or each.reason not in ("growing", "being_written", "empty"):
             yield SkippedFile(each.path, each.reason, each.since, each.drop)
 
 

@@ -15,6 +15,7 @@ from bms_flows.onboarding.inbox.discovery import FoundFile, WaitReason
 from bms_warehouse.database import clock
 from bms_warehouse.tables import dropped_file
 
+_PERHAPS_COMPLETE: Final = ("open_in_editor", "empty", "incomplete")
 LONG: Final = timedelta(minutes=3)
 """Time after which a waiting file needs attention."""
 
@@ -33,14 +34,17 @@ class UnfinishedFile:
         """Return whether the file needs attention."""
         return now - self.since >= LONG
 
-    def is_truncated(self, now: datetime, stable: timedelta) -> bool:
-        """Whether the end of the file is missing and nothing was written to the file for `stable`."""
-        return self.reason == "incomplete" and now - self.unchanged_since >= stable
+    def is_stable(self, now: datetime, stable: timedelta) -> bool:
+        """Whether the file may be complete and nothing was written to it for `stable`.
+
+        A crash of Excel leaves its lock file behind.
+        """
+        return self.reason in _PERHAPS_COMPLETE and now - self.unchanged_since >= stable
 
     def text(self, now: datetime) -> str:
         """Return the reason and the remedy, without the file's name, which may be personal data."""
         reason = WAITING[self.reason]
-        minutes = int((now - self.since).total_seconds() // 60)
+        minutes = max(0, int((now - self.since).total_seconds() // 60))
         return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
 
 

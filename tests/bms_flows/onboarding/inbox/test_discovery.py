@@ -49,6 +49,8 @@ def names(inbox: UPath) -> tuple[str, ...]:
         "_LISEZMOI.txt",
         "_modele.csv",
         ".~lock",
+        "Thumbs.db",
+        "desktop.ini",
     ],
 )
 def test_system_files_are_ignored(inbox: UPath, name: str) -> None:
@@ -74,6 +76,25 @@ def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
     for number in range(5):
         (inbox / f"{number}.csv").write_bytes(b"Nom\nA\n")
     assert len(names(inbox)) == 5
+
+
+@pytest.mark.parametrize("lock", ["~$été.xlsx", ".~lock.été.xlsx#"])
+def test_a_file_that_a_user_has_open_is_taken_once_it_is_closed(tmp_path: Path, lock: str) -> None:
+    """Corrections that are saved a minute later are no second drop."""
+    inbox = UPath(tmp_path)
+    (inbox / "été.xlsx").write_bytes(b"%PDF")
+    (inbox / lock).write_bytes(b"x")
+    files = list_files(inbox).values()
+    assert compare_scans(inbox, files, files).waiting == {"été.xlsx": "open_in_editor"}
+    (inbox / lock).unlink()
+    assert names(inbox) == ("été.xlsx",)
+
+
+def test_an_empty_file_is_not_called_cut_off(inbox: UPath) -> None:
+    for name in ("a.csv", "a.xlsx"):
+        (inbox / name).write_bytes(b"")
+    files = list_files(inbox).values()
+    assert compare_scans(inbox, files, files).waiting == {"a.csv": "empty", "a.xlsx": "empty"}
 
 
 def test_a_last_line_without_end_is_waited_for_and_reported(inbox: UPath) -> None:

@@ -70,7 +70,7 @@ def test_waiting_files_that_are_still_written_are_explained_later() -> None:
         ]
         return [each.code for each in skipped_files.waiting_files(waits, NOW)]
 
-    assert explained(0) == ["incomplete", "unreadable", "bad_name"]
+    assert explained(0) == ["open_in_editor", "incomplete", "unreadable", "bad_name"]
     assert explained(5) == [*WAITING]
 
 

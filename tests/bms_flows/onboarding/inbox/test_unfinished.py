@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, func, select
@@ -102,16 +103,27 @@ def test_a_file_without_a_last_line_end_counts_as_truncated_once_unchanged(
     minutes = timedelta(minutes=10)
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     [waits] = look_twice(inbox, warehouse)
-    assert not waits.is_truncated(waits.since + timedelta(minutes=9), minutes)
-    assert waits.is_truncated(waits.since + minutes, minutes)
+    assert not waits.is_stable(waits.since + timedelta(minutes=9), minutes)
+    assert waits.is_stable(waits.since + minutes, minutes)
     (inbox / "a.csv").write_bytes(ROW.rstrip() + b"x")
     [changed] = look_twice(inbox, warehouse)
     assert (changed.drop, changed.since) == (waits.drop, waits.since)
     assert changed.unchanged_since > waits.unchanged_since
     assert list(unfinished.current(warehouse, "employee")) == [changed]
-    assert not replace(changed, reason="being_written").is_truncated(
+    assert not replace(changed, reason="being_written").is_stable(
         waits.since + minutes * 2, minutes
     )
+
+
+def test_a_file_beside_a_forgotten_lock_file_is_taken_once_unchanged(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    minutes = timedelta(minutes=10)
+    (tmp_path / "a.csv").write_bytes(ROW)
+    (tmp_path / ".~lock.a.csv#").write_bytes(b"x")
+    [waits] = look_twice(UPath(tmp_path), warehouse)
+    assert not waits.is_stable(waits.since + timedelta(minutes=9), minutes)
+    assert waits.is_stable(waits.since + minutes, minutes)
 
 
 def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
