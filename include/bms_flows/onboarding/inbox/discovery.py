@@ -176,22 +176,26 @@ def compare_scans(
 def _unfinished(inbox: UPath, seen: FoundFile) -> WaitReason | None:
     if UNREADABLE in seen.path or len(seen.path.encode()) > LONGEST_NAME:
         return "bad_name"
-    path = inside(inbox, seen.path)
     try:
-        if being_written(path):
-            return "being_written"
-        if open_in_editor(inbox, seen.path):
-            return "open_in_editor"
-        if not seen.size:
-            return "empty"
-        # One too big to be read is refused, so its end doesn't matter.
-        if seen.size <= Limits().bytes and not complete(head(path), seen.path):
-            return "incomplete"
+        why = _not_ready(inbox, seen)
     except FileNotFoundError:
         return "growing"
     except OSError:
         return "unreadable"
-    return None if find_file(inbox, seen.path) == seen else "growing"
+    return why or (None if find_file(inbox, seen.path) == seen else "growing")
+
+
+def _not_ready(inbox: UPath, seen: FoundFile) -> WaitReason | None:
+    path = inside(inbox, seen.path)
+    if being_written(path):
+        return "being_written"
+    if open_in_editor(inbox, seen.path):
+        return "open_in_editor"
+    if not seen.size:
+        return "empty"
+    # One too big to be read is refused, so its end doesn't matter.
+    whole = seen.size > Limits().bytes or complete(head(path), seen.path)
+    return None if whole else "incomplete"
 
 
 def being_written(path: UPath) -> bool:
