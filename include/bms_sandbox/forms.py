@@ -23,6 +23,7 @@ FORMS = {
     "upper": "upper-case text",
     "without_zeros": "text without leading zeros",
     "zeros:N": "text with leading zeros up to N characters",
+    "cut:N": "text without what follows its first N characters",
     "days:N": "a date N days later (or earlier: -N)",
     "hours:N": "a date-time N hours later (or earlier: -N)",
     "naive:ZONE": "a date-time as local time of an IANA zone, without its offset",
@@ -134,6 +135,9 @@ def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
         case "zeros":
             width = int(parameter)
             return _on_text(lambda text: text.zfill(width))
+        case "cut":
+            length = int(parameter)
+            return _on_text(lambda text: text[:length])
         case "days":
             shift = timedelta(days=int(parameter))
             return lambda value: _shifted_day(value, shift)

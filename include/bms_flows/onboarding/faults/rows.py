@@ -205,7 +205,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     "similar_without_key": FaultText(
         "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identité.",
-        "Sent without a response; a similar record shows no key.",
+        "Sent without a response; a similar record does not show its key.",
         *DECIDE,
     ),
     "id_not_readable": FaultText(

@@ -3,16 +3,20 @@
 A record in the snapshot taken before the row's first POST was not created by the row. A record that
 is new since then and has the row's key was created by the row, whatever its `created_on`, unless its
 comparison fields contradict the row. A reviewer decides on possible matches: two persons may share
-a name.
+a name. A new record with the row's name only is a possible match, because a service may store a key
+otherwise than it was sent.
 """
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from bms_flows.onboarding.resources.match_rules import Trust
+
+NAME: Final = "name"
+"""The comparison field of a person's name, in every resource."""
 
 
 class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -103,7 +107,10 @@ def resolve(
         taken = known.remote_id in claimed
         if expected.key not in found_by or known.remote_id in changed:
             # A record that existed before the first POST can only have been edited since.
-            if not taken and not found_by.isdisjoint(expected.digests):
+            matches = not found_by.isdisjoint(expected.digests)
+            if not taken and (
+                matches or (known.remote_id not in changed and namesake(expected, known))
+            ):
                 possible[known.remote_id] = known
         elif expected.trust == "never":
             if not taken:
@@ -123,6 +130,12 @@ def resolve(
     if possible:
         return Ambiguous(tuple(sorted(possible)), "similar_without_key")
     return NothingFound()
+
+
+def namesake(expected: ExpectedRecord, known: ServiceRecord) -> bool:
+    """Return whether a record has the name of the row."""
+    name = expected.comparison_fields.get(NAME)
+    return name is not None and known.comparison_fields.get(NAME) == name
 
 
 def contradicted(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:

@@ -17,6 +17,7 @@ from bms_flows.onboarding.ledger.entry import EXISTED, Entry
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
+    NAME,
     Ambiguous,
     ExpectedRecord,
     Found,
@@ -152,24 +153,43 @@ class ServiceCheck:
             for each in {entry.snapshot_id for entry, _ in rows.values()}
         }
         rules = {number: identity.rules_by_digest(body) for number, (_, body) in rows.items()}
+        fields = {number: identity.comparison_digests(body) for number, (_, body) in rows.items()}
+        namesakes = await self._namesakes(rows, new, fields)
         nearby = {
-            number: _matching(new[entry.snapshot_id], rules[number])
+            number: _matching(new[entry.snapshot_id], rules[number]) + namesakes.get(number, [])
             for number, (entry, _) in rows.items()
         }
         owners = await self._ledger.owners({k.remote_id for each in nearby.values() for k in each})
         owned = await self._rules_of(set(owners.values())) if owners else {}
         found: dict[int, Verdict] = {}
-        for number, (entry, body) in rows.items():
+        for number, (entry, _) in rows.items():
             claimed = {
                 known.remote_id: owned[owners[known.remote_id]]
                 for known in nearby[number]
                 if owners.get(known.remote_id, entry.key) != entry.key
             }
             decide = self._unsent if entry.unsent else self._sent
-            found[number] = decide(
-                entry, rules[number], identity.comparison_digests(body), nearby[number], claimed
-            )
+            found[number] = decide(entry, rules[number], fields[number], nearby[number], claimed)
         return found
+
+    async def _namesakes(
+        self,
+        rows: Rows,
+        new: Mapping[int | None, ByDigest],
+        fields: Mapping[int, ComparisonFields],
+    ) -> dict[int, list[ServiceRecord]]:
+        """Return, for rows that were sent, the new records with the row's name and no key of another row."""
+        found = {
+            number: list(new[entry.snapshot_id].get(fields[number].get(NAME) or "", ()))
+            for number, (entry, _) in rows.items()
+            if not entry.unsent and self._earlier[entry.snapshot_id] is not None
+        }
+        keys = {known.key for each in found.values() for known in each if known.key}
+        others = await self._ledger.by_key(keys) if keys else {}
+        return {
+            number: [known for known in each if known.key not in others]
+            for number, each in found.items()
+        }
 
     def _sent(
         self,
@@ -278,6 +298,7 @@ def _matching(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
 def _indexed(records: Collection[ServiceRecord]) -> ByDigest:
     by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
     for known in records:
-        for digest in {known.key, *known.other_digests} - {None}:
+        names = {known.comparison_fields.get(NAME)}
+        for digest in {known.key, *known.other_digests, *names} - {None}:
             by_digest[digest or ""].append(known)
     return by_digest

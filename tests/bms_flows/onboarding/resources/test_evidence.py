@@ -51,8 +51,13 @@ def test_without_a_new_record_nothing_is_found() -> None:
     assert resolved() == NothingFound()
 
 
-def test_a_similar_new_record_without_a_shared_key_is_not_evidence() -> None:
-    assert resolved(shown(key="other")) == NothingFound()
+def test_a_new_record_with_the_name_only_goes_to_review() -> None:
+    """The service may store a key otherwise than it was sent."""
+    named = shown(key="other", comparison_fields={"name": "a\0b", "start_date": None})
+    assert resolved(named) == Ambiguous(("g1",), "similar_without_key")
+    assert resolved(named, changed=("g1",)) == resolved(named, claimed=("g1",)) == NothingFound()
+    assert resolved(shown(key="other", comparison_fields={"name": "c\0d"})) == NothingFound()
+    assert resolved(shown(key="other", comparison_fields={})) == NothingFound()
 
 
 @pytest.mark.parametrize("mark", ["name", "start_date"])
