@@ -71,7 +71,12 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
     counts.inserted, counts.changed = loader.inserted, loader.changed
     counts.unchanged += loader.unchanged
     if not counts.balanced:
-        raise UnbalancedCounts(f"entity {unit.id_entity}, {unit.span}: {counts}")
+        raise UnbalancedCounts(
+            f"entity {unit.id_entity}, {unit.span}: {counts.rows_read} rows were read, but "
+            f"{counts.inserted} inserted, {counts.changed} changed, {counts.unchanged} unchanged and "
+            f"{counts.quarantined} quarantined. Another program wrote to {client_invoice} during the "
+            "load, so nothing was published: find it, then clear the task"
+        )
     _save_code_names(connection, transform, loader.names.read, at)
     # The day is compared because another unit may have found a missing invoice on its own days.
     counts.missing = loads.mark_missing(

@@ -129,7 +129,7 @@ def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continu
         ({}, "enter the name of a file in the inbox, or the number of a drop"),
         ({"path": "avril.csv"}, "no such file in the inbox; enter its name in the inbox"),
         ({"drop": 77}, "there is no drop 77"),
-        ({"path": "../août.csv"}, "give the file's name as it lies in the inbox"),
+        ({"path": "../août.csv"}, "enter only the file's name"),
         ({"path": "août.csv", "line": "2"}, "enter both: lines .* and a decision on them"),
         ({"path": "août.csv", "decision": "create"}, "enter both: lines .* and a decision on them"),
         ({"path": "août.csv", "line": "2", "decision": "create"}, "trigger with drop=1 alone"),

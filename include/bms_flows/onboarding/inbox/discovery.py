@@ -74,7 +74,7 @@ def local(path: UPath) -> Path | None:
 def inside(inbox: UPath, name: str) -> UPath:
     """Return the file `name` of the inbox; raise `OutsideInbox` for the path of any other file."""
     if name in ("", ".", "..") or "/" in name or not _on_a_disk(name):
-        raise OutsideInbox("give the file's name as it lies in the inbox, without a folder")
+        raise OutsideInbox("enter only the file's name, without a folder")
     return inbox.joinpath(name)
 
 

@@ -71,7 +71,9 @@ def _by_inbox(variable: str, text: str, kind: Any) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text, type=dict[str, kind])
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        raise InvalidSetting(f"{variable} is no such JSON object: {error}") from None
+        raise InvalidSetting(
+            f"{variable} must be a JSON object with inboxes as names: {error}"
+        ) from None
     _known(variable, found)
     return found
 
