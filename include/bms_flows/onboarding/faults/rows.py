@@ -44,6 +44,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La corriger ou vider la cellule.",
         "Correct the address or clear the cell.",
     ),
+    "lost_prefix": FaultText(
+        "Le premier 0, ou le +, manque : Excel l'a sans doute retiré.",
+        "The first 0, or the +, is missing: Excel has probably removed it.",
+        "Mettre la cellule au format Texte et ressaisir ; hors de France, remplir le pays, par exemple BE.",
+        "Format the cell as Text and type the value again; outside France, fill in the country, such as BE.",
+    ),
     "twice_in_file": FaultText(
         "Même ligne que la ligne {other_line}.",
         "The row repeats line {other_line}.",

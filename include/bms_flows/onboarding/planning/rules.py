@@ -13,14 +13,19 @@ from typing import Any
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.sheet import Row
-from bms_flows.onboarding.resources.addresses import email_address
+from bms_flows.onboarding.resources.addresses import (
+    email_address,
+    is_short_postal_code,
+    lacks_prefix,
+    region_of,
+)
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.settings import InvalidSetting
 
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 2
+VERSION = 3
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 
@@ -96,9 +101,22 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
             details = {"most": str(rules.lengths[name])}
             faults.append(Fault("too_long", row.line, field=name, details=details))
-        if rules.resource.by_name[name].holds == "email" and email_address(value) is None:
-            faults.append(Fault("bad_email", row.line, field=name))
+        if code := _held_fault(name, row, rules.resource):
+            faults.append(Fault(code, row.line, field=name))
     return faults + _unnamed_objects(row, rules.resource)
+
+
+def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
+    """Return the code of what is wrong with an address or number, by what its field holds."""
+    value, values = row.values[name], row.values
+    match resource.by_name[name].holds:
+        case "email" if email_address(value) is None:
+            return "bad_email"
+        case "phone" if lacks_prefix(value, region_of(values, resource.region)):
+            return "lost_prefix"
+        case "postal_code" if is_short_postal_code(value, values.get("country") or resource.region):
+            return "lost_prefix"
+    return None
 
 
 def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:

@@ -4,6 +4,7 @@ Two values are equal only if they certainly reach the same person, so the case o
 a +tag are significant.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
@@ -42,6 +43,24 @@ def phone_number(text: Any, region: str | None) -> str | None:
     """
     number = _parsed(text, region)
     return None if number is None else _written(number)
+
+
+def lacks_prefix(text: Any, region: str) -> bool:
+    """Return whether a phone number lacks its first 0 or its +, which Excel takes off a number."""
+    digits = re.sub(r"[\s.()-]", "", str(text))
+    country = phonenumbers.PhoneMetadata.metadata_for_region(region)
+    return (
+        country is not None
+        and country.national_prefix == "0"
+        and re.fullmatch("[1-9][0-9]*", digits) is not None
+        and _parsed(digits, region) is not None
+    )
+
+
+def is_short_postal_code(text: Any, country: Any) -> bool:
+    """Return whether a French postal code has four digits: Excel takes the 0 off 01000."""
+    french = str(country).strip().casefold() in ("fr", "fra", "france")
+    return french and re.fullmatch("[1-9][0-9]{3}", str(text).strip()) is not None
 
 
 def mobile_number(text: Any, region: str | None) -> str | None:

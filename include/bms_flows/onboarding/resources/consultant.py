@@ -101,7 +101,9 @@ FIELDS = (
     *_array("skills", "Compétence", SKILL, SKILLS),
     *_array("languages", "Langue", LANGUAGE, LANGUAGES),
     sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
-    sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+    sent(
+        "postal_code", "text", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"
+    ),
     sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
     sent("country", "text", "Pays", example="FR"),
     sent("phone_number", "text", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),

@@ -149,7 +149,9 @@ FIELDS = (
     ),
     sent("fax_number", "text", "Fax", "Télécopie", holds="phone"),
     sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
-    sent("postal_code", "text", "Code postal", "CP", "Zip code", example="01000"),
+    sent(
+        "postal_code", "text", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"
+    ),
     sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
     sent("country", "text", "Pays", example="FR"),
     switch("exclude_from_emailing", "Exclu des e-mailings", "Sans e-mailing", "No mailings"),

@@ -33,7 +33,7 @@ class Field:
     aliases: tuple[str, ...]
     example: str = ""
     detail_field: str | None = None
-    holds: Literal["email", "phone", "percent"] | None = None
+    holds: Literal["email", "phone", "percent", "postal_code"] | None = None
 
     @property
     def label(self) -> str:

@@ -1,0 +1,49 @@
+"""Rules for addresses and numbers: what Excel has changed is refused."""
+
+import pytest
+
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.reading.sheet import Row
+from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "country", "refused"),
+    [
+        ("personal_mobile_phone", "612345678", "", True),
+        ("personal_mobile_phone", "6 12 34 56 78", "FR", True),
+        ("business_landline_phone", "33142685300", "", True),
+        ("personal_mobile_phone", "0612345678", "", False),
+        ("personal_mobile_phone", "06.12.34.56.78", "", False),
+        ("personal_mobile_phone", "+33 6 12 34 56 78", "", False),
+        ("personal_mobile_phone", "0033612345678", "", False),
+        ("personal_mobile_phone", "+33 (0)6 12 34 56 78", "", False),
+        ("personal_mobile_phone", "(0)6 12 34 56 78", "", False),
+        ("personal_mobile_phone", "470123456", "BE", True),
+        ("personal_mobile_phone", "612345678", "ES", False),  # numbers of Spain begin without 0
+        ("business_landline_phone", "3949", "", False),  # a short number
+        ("business_landline_phone", "poste 12", "", False),
+        ("postal_code", "1000", "", True),
+        ("postal_code", "1000", "France", True),
+        ("postal_code", "1000", "BE", False),
+        ("postal_code", "1000", "Suisse", False),
+        ("postal_code", "01000", "", False),
+        ("postal_code", "75001", "FR", False),
+        ("postal_code", "2A004", "FR", False),
+    ],
+)
+def test_a_phone_number_or_postal_code_without_its_first_zero_is_refused(
+    field: str, value: str, country: str, refused: bool
+) -> None:
+    values = {field: value} | ({"country": country} if country else {})
+    found = rules.validate(Row(2, values, ()), rules.read(EMPLOYEE))
+    faults = [fault for fault in found if fault.code == "lost_prefix"]
+    assert [fault.field for fault in faults] == [field] * refused
+
+
+def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> None:
+    row = Row(2, {"postal_code": "1000", "phone_number": "470123456"}, ())
+    belgian = rules.validate(row, rules.read(contact("BE")))
+    assert [fault.code for fault in belgian if fault.field == "postal_code"] == []
+    assert [fault.code for fault in belgian if fault.field == "phone_number"] == ["lost_prefix"]
