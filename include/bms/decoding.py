@@ -264,6 +264,7 @@ class RecordReader(Generic[R]):
 def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
     """Decode an employee creation response, or raise `MalformedResponse` if its guid is no UUID.
 
+    Zeros are no UUID: a service that fails may return an object of default values.
     The guid proves that the employee exists: another field that is missing or mistyped is None.
     """
     values: dict[str, Any] = {}
@@ -273,7 +274,9 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
             with suppress(ValueError):
                 values[field.name], _ = field_value(content.get(field.name), field.type)
     guid = values.pop("guid_employee", None) or ""
-    if not UUID.fullmatch(guid):  # no operation reads the employee of another text
+    if not UUID.fullmatch(guid) or not guid.strip(
+        "0-"
+    ):  # no operation reads the employee of another text
         raise MalformedResponse(endpoint, "responded 2xx without a UUID as guid_employee")
     return CreatedEmployee(guid_employee=guid.lower(), **values)
 

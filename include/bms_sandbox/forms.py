@@ -5,6 +5,7 @@ A rule has the form `[operation.]field=form[+form...]`, for instance `payroll_nu
 be patterns (`list_*.*_on=naive:UTC`). Only `absent`, `renamed` and `null` apply to null values.
 """
 
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -27,6 +28,7 @@ FORMS = {
     "days:N": "a date N days later (or earlier: -N)",
     "hours:N": "a date-time N hours later (or earlier: -N)",
     "naive:ZONE": "a date-time as local time of an IANA zone, without its offset",
+    "foreign": "a UUID as the UUID of something else",
     "bit": "true and false as 1 and 0",
     "text": "a number or a boolean as text",
     "number": "text of digits, or a boolean, as a number",
@@ -155,6 +157,7 @@ def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
         "lower": _on_text(str.lower),
         "upper": _on_text(str.upper),
         "without_zeros": _on_text(lambda text: text.lstrip("0") or "0"),
+        "foreign": lambda value: str(uuid.uuid5(uuid.NAMESPACE_OID, str(value))),
         "bit": lambda value: int(value) if isinstance(value, bool) else value,
         "text": _as_text,
         "number": _as_number,

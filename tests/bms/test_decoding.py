@@ -353,6 +353,7 @@ def test_any_other_body_has_no_id(body: bytes) -> None:
         *(b"", b"12", b"{}", b"[]", b'{"guid_employee": "", "id_employee": 1, "is_standby": true}'),
         b'{"guid_employee": 5, "id_employee": 1, "is_standby": true}',
         b'{"id_employee": 1, "is_standby": true}',
+        b'{"guid_employee": "00000000-0000-0000-0000-000000000000", "id_employee": 0}',
         b'{"guid_employee": "Zo\xc3\xa9 Girard", "id_employee": 1, "is_standby": true}',
     ],
 )

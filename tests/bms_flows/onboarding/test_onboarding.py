@@ -90,6 +90,24 @@ def test_a_guid_that_is_no_uuid_is_an_ambiguous_outcome_and_never_an_error(
     assert all(bool(outcome.verified) is verified for outcome in outcomes)
 
 
+def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_created(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The response has the id of a queued request."""
+    sandbox.set_dialect(shown_forms="create_employee.guid_employee=foreign")
+    outcomes = run(drop(PEOPLE))
+    found = [(each.state, [fault.code for fault in each.faults]) for each in outcomes]
+    assert found == [("needs_review", ["created_not_found"])] * 3
+
+
+@pytest.mark.parametrize("lag", ["list_lag", "detail_lag"])
+def test_a_confirmed_employee_that_only_its_list_or_detail_has_is_created(
+    lag: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_fault(lag, "create_employee", seconds=3600)
+    assert ended(run(drop(PEOPLE))) == {"created": 3}
+
+
 def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Drop) -> None:
     """No operation corrects the address of an existing employee."""
     head = "id_entity;payroll_number;last_name;first_name;start_date;business_email;personal_email"

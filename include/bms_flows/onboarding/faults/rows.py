@@ -144,6 +144,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "The service lists the record but does not return its detail.",
         *BY_HAND,
     ),
+    "created_not_found": FaultText(
+        "Le service a confirmé la création, mais n'a pas la fiche.",
+        "The service confirmed the creation but does not have the record.",
+        "La chercher dans le logiciel de gestion ; la créer à la main si elle n'y est pas.",
+        "Search for it in the service; if it is absent, create it there by hand.",
+    ),
     "several_records": FaultText(
         "Le service contient plusieurs fiches de cette identité.",
         "The service has more than one record with this key.",

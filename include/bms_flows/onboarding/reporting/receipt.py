@@ -59,14 +59,25 @@ async def make_receipt(
     fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}
     findings: list[DuplicateFinding] = []
+    absent: set[int] = set()
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
         records = list(shown.records.values())
         findings = await find_duplicates(engine, ledger, remote.identity, records)
+        absent = {
+            entry.id
+            for entry in entries.values()
+            if entry.state is State.CREATED
+            and entry.id not in fields
+            and not shown.contains(entry.remote_id or "")
+        }
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
+        if outcome.state == "created" and entry is not None and entry.id in absent:
+            fault = Fault("created_not_found", outcome.line)
+            outcome = replace(outcome, state="needs_review", faults=(fault,))
         given = values[row["line"]]
         differences = await _differences(ledger, remote, outcome, entry, given)
         return replace(outcome, key=remote.resource.row_label(given), differences=differences)
