@@ -36,6 +36,13 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 MAX_DEPTH: Final = 64
 """Levels of lists and objects in an undescribed field; code that stores it is recursive."""
 
+SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a character in two halves
+    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
 
 class Envelope(msgspec.Struct, Generic[D]):
     """Paged list envelope of the interface; ignores other members."""
@@ -50,6 +57,17 @@ def exact(digits: str) -> Decimal | str:
         return Decimal(digits)
     except InvalidOperation:
         return digits
+
+
+def without_halves(body: bytes) -> bytes:
+    """Return a body with U+FFFD in place of each half of a surrogate pair.
+
+    A service that cuts texts at a maximum length may cut an emoji in half. JSON permits the escape
+    of a half, but no text can hold it.
+    """
+    if SURROGATE.search(body) is None:
+        return body
+    return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
 
 
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -95,6 +113,7 @@ class RecordReader(Generic[R]):
         if array is not None:
             read = self._narrow(array)
         else:
+            body = without_halves(body)
             read = self._one_by_one(self._outline(RAW_ARRAY, body))
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
@@ -104,6 +123,7 @@ class RecordReader(Generic[R]):
         if envelope is not None:
             read = self._narrow(envelope.data)
         else:
+            body = without_halves(body)
             envelope = self._outline(RAW_ENVELOPE, body)
             read = self._one_by_one(envelope.data)
         return Page(
@@ -121,6 +141,7 @@ class RecordReader(Generic[R]):
         if record is not None:
             read = self._narrow([record])
         else:
+            body = without_halves(body)
             read = self._one_by_one([msgspec.Raw(body.removeprefix(BYTE_ORDER_MARK))])
         for row in read.rejected:
             if row.code == "not_an_object":

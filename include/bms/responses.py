@@ -45,7 +45,8 @@ class Rows(Generic[R]):
     `records` are the valid rows in their order. `extra` maps an index in `records` to the values
     without a field in the record: unknown fields, and mistyped values (None in the record). By
     field, `coerced` counts the records with a value converted from another type, and `mistyped`
-    those with a value that cannot be converted. `body` is the unchanged response.
+    those with a value that cannot be converted. `body` is the response, with U+FFFD in place of halves
+    of characters.
     """
 
     endpoint: Endpoint
@@ -108,7 +109,7 @@ class Page(Rows[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail(Generic[R]):
-    """One record, its values without a field, and the unchanged body; see `Rows`."""
+    """One record, its values without a field, and the body; see `Rows`."""
 
     record: R
     extra: dict[str, Any] = dataclasses.field(repr=False)

@@ -1,6 +1,7 @@
 """Tests of lossless decoding."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -381,3 +382,23 @@ def test_the_guid_of_a_created_employee_is_never_lost(
     body = b'\xef\xbb\xbf{"guid_employee": "%s", %s}' % (GUID.encode(), members.encode())
     made = read_created_employee(BY_NAME["create_employee"], body)
     assert (made.guid_employee, made.id_employee, made.is_standby) == (GUID, number, standby)
+
+
+@given(st.text(st.characters() | st.characters(categories=["Cs"]) | st.sampled_from('\\ud8"')))
+def test_half_a_character_is_replaced_and_every_other_text_is_unchanged(text: str) -> None:
+    body = json.dumps([{**GOOD, "invoice_subject": text}]).encode()
+    [row] = RecordReader(INVOICES, ClientInvoice).rows(body).records
+    # Python joins two halves that follow one another.
+    assert row.invoice_subject == re.sub(
+        "[\ud800-\udfff]", "\ufffd", json.loads(body)[0]["invoice_subject"]
+    )
+
+
+def test_a_page_and_a_detail_with_half_a_character_are_read() -> None:
+    body = json.dumps({"id": 1, "first_name": "Zo\ud83d"}).encode()
+    page = RecordReader(BY_NAME["list_contacts"], ContactItem).page(
+        b'{"total_pages": 1, "data": [%b]}' % body, number=1, size=100
+    )
+    detail = RecordReader(BY_NAME["read_contact"], Contact).detail(body)
+    assert page.records[0].first_name == detail.record.first_name == "Zo\ufffd"
+    assert b"\\ud83d" not in page.body + detail.body
