@@ -3,15 +3,19 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Final, TypeVar
 
-from bms.errors import Refused
+from bms.errors import MalformedResponse, Refused, ServiceUnavailable
 from bms.responses import Page
 
 R = TypeVar("R")
 
 AHEAD: Final = 16
 """Pages requested ahead: enough for the client's concurrency, few enough for the memory."""
+COMPARED: Final = 10
+"""Rows from which two equal pages show that `page_number` has no effect; fewer rows may have shifted."""
 
 
 async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerator[Page[R], None]:
@@ -21,9 +25,34 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
     whether `total_pages` is 0 or 1. If the total grows during the read, the new pages are fetched
     as well. If it shrinks, the responses for pages past the end (empty, refused, or the last page
     again: not shown by the interface) are not yielded; a refused page within the list is requested
-    once more. A list that changes during the read may shift items between pages: the interface
-    has no snapshot, so a caller that needs one compares two passes.
+    once more. A full last page does not prove the end, because a service may round `total_pages`
+    down: the next page is requested, and yielded if it has other rows. Raises `MalformedResponse`
+    if the first two pages are equal, so that `page_number` has no effect. A list that changes
+    during the read may shift items between pages: the interface has no snapshot, so a caller that
+    needs one compares two passes.
     """
+    first: Page[R] | None = None
+    last: Page[R] | None = None
+    async with aclosing(_announced(fetch)) as pages:
+        async for page in pages:
+            if first is None:
+                first = page
+            elif page.number == 2 and len(page) >= COMPARED and page.records == first.records:  # noqa: PLR2004
+                text = "page 2 repeats page 1: the service or a proxy ignores page_number"
+                raise MalformedResponse(page.endpoint, text)
+            if last is not None:
+                yield last
+            last = page if page.number >= page.total_pages else None
+            if last is None:
+                yield page
+    while last is not None:
+        more = await _unannounced(fetch, last)
+        yield last if more is None else replace(last, total_pages=more.number)
+        last = more
+
+
+async def _announced(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerator[Page[R], None]:
+    """Yield the pages up to the latest `total_pages`."""
     first = await fetch(1)
     yield first
     total, requested = first.total_pages, 1
@@ -51,3 +80,17 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
         for _, task in ahead:
             task.cancel()
         await asyncio.gather(*(task for _, task in ahead), return_exceptions=True)
+
+
+async def _unannounced(fetch: Callable[[int], Awaitable[Page[R]]], last: Page[R]) -> Page[R] | None:
+    """Return the page after the last one, None if the last page is not full or the next has no other rows."""
+    full = last.endpoint.paged and len(last) + len(last.rejected) >= last.size
+    if not full and last.total_pages <= last.number:
+        return None
+    try:
+        page = await fetch(last.number + 1)
+    except (Refused, ServiceUnavailable):  # a service may fail past the end
+        return None
+    if not len(page) or page.records == last.records:
+        return None
+    return replace(page, total_pages=max(page.total_pages, page.number))

@@ -2,12 +2,13 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bms.endpoints import BY_NAME
-from bms.errors import NotFound, ServiceUnavailable
+from bms.errors import MalformedResponse, NotFound, ServiceUnavailable
 from bms.paging import AHEAD, all_pages
 from bms.responses import Page
 
@@ -43,7 +44,7 @@ class Listing:
             extra={},
             body=b"",
             number=number,
-            size=1,
+            size=2,  # no page is full: the last page proves the end
             total_pages=self.total,
         )
 
@@ -140,3 +141,50 @@ async def test_closing_the_iterator_cancels_all_fetches() -> None:
         await anext(pages)
         assert asyncio.all_tasks() > before
     assert asyncio.all_tasks() == before
+
+
+def served(rows: int, size: int, total: int, past_end: str) -> Any:
+    """Return a function that gives pages of a list, all with the same `total`."""
+
+    async def fetch(number: int) -> Page[int]:
+        shown = range((number - 1) * size, min(number * size, rows))
+        if not shown and past_end == "not_found":
+            raise NotFound(LIST, "x", status=404)
+        if not shown and past_end == "unavailable":
+            raise ServiceUnavailable(LIST, "x", status=500, retry_after=None)
+        if not shown and past_end == "last_page":
+            shown = range((rows - 1) // size * size, rows)
+        return Page(
+            endpoint=LIST,
+            records=[*shown],
+            rejected=[],
+            extra={},
+            body=b"",
+            number=number,
+            size=size,
+            total_pages=total,
+        )
+
+    return fetch
+
+
+@pytest.mark.parametrize("past_end", ["empty", "not_found", "unavailable", "last_page"])
+@pytest.mark.parametrize(("rows", "total"), [(50, 5), (55, 5), (40, 0), (61, 1), (50, 4)])
+async def test_a_full_last_page_does_not_end_a_list_that_has_more(
+    rows: int, total: int, past_end: str
+) -> None:
+    """`total_pages` is right, rounded down, or the same for every list."""
+    pages = [page async for page in all_pages(served(rows, 10, total, past_end))]
+    assert [row for page in pages for row in page] == [*range(rows)]
+    ends = [page.number for page in pages if page.number >= page.total_pages]
+    assert ends == [pages[-1].number]
+
+
+async def test_a_service_that_ignores_the_page_number_is_named() -> None:
+    first = served(55, 10, 6, "empty")
+
+    async def fetch(number: int) -> Page[int]:
+        return replace(await first(1), number=number)
+
+    with pytest.raises(MalformedResponse, match="page 2 repeats page 1"):
+        await read(fetch)

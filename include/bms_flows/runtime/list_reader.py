@@ -131,9 +131,7 @@ class ListReader:
         try:
             await read()
         except BmsError as error:
-            if self.full_page <= self.size or (
-                isinstance(error, Refused) and not _too_large(error)
-            ):
+            if self.full_page <= self.size or isinstance(error, Forbidden):
                 raise
             LOG.warning(
                 "%s: %s on a page of about %d rows; these rows are read again with pages of %d rows",
@@ -209,7 +207,8 @@ class ListReader:
         try:
             return await self.fetch(number, size)
         except Refused as error:
-            if number == 1 or isinstance(error, Forbidden) or _too_large(error):
+            large = size > self.size or _too_large(error)
+            if number == 1 or large or isinstance(error, Forbidden):
                 raise
             # Not shown by the interface: our assumption is that a page past the end may be refused.
             # If the page was refused for another reason, the list stays uncovered.

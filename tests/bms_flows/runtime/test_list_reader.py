@@ -1,6 +1,7 @@
 """Pages of a long list: as large as the service gives, otherwise as configured."""
 
 import asyncio
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_a_service_without_large_pages_is_read_with_the_configured_size(
 
 
 def test_a_list_that_fits_on_a_large_page_costs_no_additional_request() -> None:
-    reading = read(50, rows=50)
+    reading = read(50, rows=48)
     assert reading.passes[0].size == 10
     assert reading.passes[0].calls == 5
 
@@ -75,8 +76,10 @@ def test_a_list_that_fits_on_a_large_page_costs_no_additional_request() -> None:
         ServiceUnavailable(LISTS, "took too long", status=503, retry_after=None),
         TooLarge(LISTS, "too large"),
         Refused(LISTS, "content too large", status=413),
+        Refused(LISTS, "too many rows", status=400),
+        Refused(LISTS, "too many rows", status=422),
     ],
-    ids=["unavailable", "too large", "413"],
+    ids=["unavailable", "too large", "413", "400", "422"],
 )
 @pytest.mark.parametrize(("failing", "sizes"), [(50, [10, 9]), (49, [50, 9])])
 def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_size(
@@ -94,7 +97,8 @@ def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_si
     assert [each.size for each in reading.passes] == sizes
     assert {len(each.keys) for each in reading.passes} == {ROWS}
     assert reading.coverage.complete
-    assert reading.calls <= 3 + 13 + 15 + 4  # a refused page is requested once more
+    # A refused page is requested once more, and so is the page after a full last page.
+    assert reading.calls <= 3 + 13 + 15 + 4 + 1
     [line] = caplog.messages
     assert line.endswith("page of about 50 rows; these rows are read again with pages of 10 rows")
 
@@ -127,6 +131,27 @@ def test_a_list_whose_later_pages_are_refused_is_not_taken_for_a_shorter_list(
     reading = ListReader(fetch, take, 10, largest=50, least=least)
     asyncio.run(reading.until_agreed(3))
     assert not reading.agreed
+
+
+@pytest.mark.parametrize("order", ["id", "modified_on"])
+def test_no_row_is_missed_if_the_service_rounds_the_number_of_pages_down(order: str) -> None:
+    for seed in range(20):
+        moving = MovingList(Random(seed), rows=ROWS, order=order)
+        moving.inserted = moving.deleted = moving.edited = 0.05
+        seen: set[Key] = set()
+        reading = asyncio.run(once(rounded_down(moving, seen)))
+        assert seen >= moving.stayed or not reading.agreed
+
+
+def rounded_down(moving: MovingList, seen: set[Key]) -> FetchPage:
+    """Return a function that gives pages of the list, without counting a last page that is not full."""
+
+    async def fetch(number: int, size: int) -> Page[Any]:
+        page = await moving.fetch(number, size)
+        seen.update(record.id for record in page.records)
+        return replace(page, total_pages=len(moving.states) // size)
+
+    return fetch
 
 
 @pytest.mark.parametrize("order", ["id", "modified_on", "name"])
