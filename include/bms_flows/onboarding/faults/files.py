@@ -134,6 +134,12 @@ READING_FAULTS = {
         "L'afficher pour la créer, ou la supprimer.",
         "Unhide the row to create its record, or delete it.",
     ),
+    "hidden_rows": FaultText(
+        "Lignes masquées dans ce fichier : {count}.",
+        "Hidden rows in this file: {count}.",
+        "Tout sélectionner (Ctrl+A), clic droit sur un numéro de ligne, Afficher ; puis corriger ou supprimer ces lignes.",
+        "Select all (Ctrl+A), right-click a row number, Unhide; then correct or delete these rows.",
+    ),
     "example_row": FaultText(
         "C'est la ligne d'exemple du modèle.",
         "This is the template's example row.",

@@ -188,13 +188,19 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Langua
             yield line
             if row.line == form.header_line:
                 yield from above
-                if 0 in faults:
-                    reasons = map(text, report_cells(None, faults[0], form, language))
+                if notes := [*faults.get(0, ()), *_hidden_rows(faults)]:
+                    reasons = map(text, report_cells(None, notes, form, language))
                     yield SheetRow([*[None] * len(kept), *reasons])
 
     layouts = [(index, layout.look(column)) for index, column in enumerate(kept)]
     columns = [replace(each, first=index, last=index) for index, each in layouts if each]
     return xlsx_file(form.sheet, lines(), columns, date1904=book.date1904)
+
+
+def _hidden_rows(faults: Faults) -> list[Fault]:
+    """Return the fault of the whole file that counts its hidden rows: Excel hides their own reasons."""
+    count = sum(any(each.code == "hidden_row" for each in found) for found in faults.values())
+    return [Fault("hidden_rows", None, details={"count": count})] if count else []
 
 
 def _copy(cell: RawCell | None, meant: Callable[[str], str]) -> RawCell | None:

@@ -212,8 +212,13 @@ def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
         ("hidden_row", line) for line in (3, 4, 5, 6)
     }
     faults = {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
-    again = read(reject_files(content, sheet.form, faults)[".xlsx"], "b.xlsx", EMPLOYEE)
-    assert codes(again) == ["hidden_row"] * 4
+    answer = reject_files(content, sheet.form, faults)[".xlsx"]
+    assert codes(read(answer, "b.xlsx", EMPLOYEE)) == ["hidden_row"] * 4
+    shown = openpyxl.load_workbook(io.BytesIO(answer)).active
+    seen = [row for row in shown if not shown.row_dimensions[row[0].row].hidden]
+    [reason] = [cell.value for cell in seen[1] if str(cell.value).startswith("Lignes masquées")]
+    assert reason == "Lignes masquées dans ce fichier : 4."
+    assert len(seen) == 2, "the header and this reason"
 
 
 def test_the_header_is_the_first_visible_row() -> None:
