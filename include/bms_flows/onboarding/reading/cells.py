@@ -43,6 +43,7 @@ _ERROR: Final = re.compile(
     re.IGNORECASE,
 )
 _ALLOWED: Final = "\n\r\t"
+_SPACES: Final = str.maketrans(dict.fromkeys("\xa0\u2007\u2009\u202f", " "))
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _NAMED: Final = 5
 """Maximum number of cells that a fault names."""
@@ -137,8 +138,8 @@ def _text(text: str, _: Evidence) -> str:
         raise ReadError("scientific_notation")
     if dates.MADE_BY_EXCEL.fullmatch(text):
         raise ReadError("not_text")
-    # One form of é and one line break: no visible difference.
-    return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text))
+    # One form of é, one line break and one space: no visible difference.
+    return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text)).translate(_SPACES)
 
 
 def _boolean(text: str, _: Evidence) -> bool:

@@ -127,6 +127,10 @@ MESSAGE: Final[Mapping[Language, tuple[str, str, str]]] = {
 """Start of a reminder's subject, text of the link to Airflow, and the colon."""
 
 
+SEPARATOR: Final[Mapping[Language, str]] = {"FR": "\xa0; ", "EN": "; "}
+"""Between two reasons."""
+
+
 @dataclass(frozen=True)
 class ApprovalRequest:
     """A plan that needs approval: its rows by action, and why."""
@@ -187,7 +191,9 @@ def question(request: ApprovalRequest, *, language: Language, hours: int, page: 
         subject.format(drop=request.drop, n=n, record=record),
         (
             outcome_text(request.counts, request.resource, language),
-            why.format(why="; ".join(reason_text(each, language) for each in request.reasons)),
+            why.format(
+                why=SEPARATOR[language].join(reason_text(e, language) for e in request.reasons)
+            ),
             _number(timeout, hours).format(hours=hours),
         ),
         link.format(plan=request.plan[:12]),
@@ -208,7 +214,12 @@ def outcome_text(counts: Mapping[str, int], resource: str, language: Language) -
 def reason_text(reason: ApprovalReason, language: Language) -> str:
     """Return why a plan needs approval; a code of another version as it is stored."""
     text = REASONS.get(reason.code, {}).get(language, f"{reason.code}: {{found}} / {{limit}}")
-    return text.format(found=reason.found, limit=reason.limit)
+    found, limit = reason.found, reason.limit
+    if language == "FR":
+        found, limit = (
+            each.replace(" / ", " sur ").replace("%", "\xa0%") for each in (found, limit)
+        )
+    return text.format(found=found, limit=limit)
 
 
 def _number(words: tuple[str, str], n: int) -> str:

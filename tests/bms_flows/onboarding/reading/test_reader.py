@@ -147,6 +147,22 @@ def test_integers(cell: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "cell", "expected"),
+    [
+        ("Nom", "Le\xa0Roux", "Le Roux"),
+        ("Ville", "Saint\u202fDenis", "Saint Denis"),
+        ("Mobile personnel", "06\u200712\u200934 56 78", "06 12 34 56 78"),
+    ],
+)
+def test_every_space_inside_of_a_text_is_an_ordinary_one(
+    header: str, cell: str, expected: str
+) -> None:
+    for content in (f"{header};Entité\n{cell};1\n", f'{header};Entité\n"{cell}";1\n'):
+        [row] = sheet(content).rows
+        assert next(iter(row.values.values())) == expected
+
+
+@pytest.mark.parametrize(
     ("cell", "expected"),
     [("oui", True), ("Non", False), ("VRAI", True), ("faux", False), ("0", False), ("yes", True),
      ("x", True), ("X ", True), ("o", True), ("N", False), ("1", True), ("2", "bad_boolean"),

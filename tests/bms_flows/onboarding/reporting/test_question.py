@@ -43,6 +43,19 @@ def test_the_question_is_french_sentences_with_the_address_of_the_plan() -> None
     )
 
 
+def test_figures_are_written_as_the_language_writes_them() -> None:
+    reasons = [ApprovalReason("rejected", "14 / 26", "50%"), ApprovalReason("rows", "1200", "1000")]
+    french, english = (
+        question(replace(REQUEST, reasons=reasons), language=language, hours=1, page=PAGE)
+        for language in ("FR", "EN")
+    )
+    assert french.sentences[1] == (
+        "Approbation demandée : lignes rejetées : 14 sur 26, la limite est 50\xa0%\xa0; "
+        "1200 lignes dans le fichier, la limite est 1000."
+    )
+    assert "rejected rows: 14 / 26, the limit is 50%; 1200 rows" in english.sentences[1]
+
+
 @pytest.mark.parametrize(
     "setting", [{"BMS_LANGUAGE": "EN"}, {"BMS_INBOX_LANGUAGES": '{"employees": "EN"}'}]
 )
