@@ -54,7 +54,8 @@ def webhook(status: int = 200, location: str = "") -> Iterator[Webhook]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    # The interval is the longest wait of `shutdown`.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     found.url = f"http://127.0.0.1:{server.server_port}/hook"
     try:
