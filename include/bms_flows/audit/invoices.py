@@ -158,17 +158,18 @@ class InvoiceComparer:
         return days
 
     def _outside(self, read: InvoiceReadings) -> set[Key]:
-        """Return the rows that belong to another day than the one requested."""
+        """Return the rows that belong to another day than the one requested.
+
+        A row without a day is none of them: it belongs to no day that could be requested.
+        """
         if self._range_date not in PLAIN_DAYS:
             return set()
-        found = {
+        requested = [({day}, each) for day, each in read.days.items()]
+        return {
             record.key
-            for day, each in read.days.items()
+            for days, each in [*requested, ({*read.window}, read.month)]
             for record in each.records
-            if self.day(record) != day
-        }
-        return found | {
-            record.key for record in read.month.records if self.day(record) not in {*read.window}
+            if (day := self.day(record)) is not None and day not in days
         }
 
     def _unshared(self, read: InvoiceReadings) -> set[Key]:

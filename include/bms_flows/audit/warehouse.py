@@ -59,13 +59,17 @@ def invoices(
     window: Window | None = None,
     keys: Collection[Key] | None = None,
 ) -> dict[Key, StoredRow]:
-    """Return the current invoices of an entity, limited to `window` or `keys`."""
+    """Return the current invoices of an entity, limited to `window` or `keys`.
+
+    Invoices without a day are in every window: the service may list them for any days.
+    """
     table = client_invoice.c
     query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
         table.id_entity == id_entity, table["_missing_since"].is_(None)
     )
     if window is not None:
-        query = query.where(table["_day"].between(window.start, window.end))
+        inside = table["_day"].between(window.start, window.end)
+        query = query.where(inside | table["_day"].is_(None))
     if keys is not None:
         query = query.where(_among(table.id_invoice, keys))
     found = connection.execute(query)

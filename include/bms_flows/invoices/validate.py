@@ -32,7 +32,7 @@ class Tolerance:
     """Limits beyond which a difference is a violation."""
 
     drop_share: float = 0.05
-    """Maximum share of a window's stored invoices that may be missing."""
+    """Maximum share of stored invoices that may be missing, of a window and of all windows."""
     drop_rows: int = 3
     """Fewer missing invoices always pass; a day of this many may not lose all."""
     quarantined_share: float = 0.05
@@ -148,17 +148,29 @@ def _row_violations(found: LoadSummary, tolerance: Tolerance) -> Iterator[Violat
 def _missing_invoices(
     found: LoadSummary, history: History, tolerance: Tolerance
 ) -> Iterator[Violation]:
-    """Yield windows that lost too many invoices, and days that lost all."""
+    """Yield windows that lost too many invoices, days that lost all, and a unit that lost too many."""
+
+    def lost(windows: Sequence[WindowSummary]) -> str | None:
+        missing, stored = sum(w.missing for w in windows), sum(w.stored for w in windows)
+        if missing < tolerance.drop_rows or missing <= tolerance.drop_share * stored:
+            return None
+        return f"{missing} of {stored}"
+
+    others = []
     for each in found.windows:
-        limit = tolerance.drop_share * each.stored
-        if each.missing >= tolerance.drop_rows and each.missing > limit:
-            where = f"{each.missing} of {each.stored} in {each.window}"
-            yield Violation("drop", where, frozenset(each.window))
+        if where := lost([each]):
+            yield Violation("drop", f"{where} in {each.window}", frozenset(each.window))
             continue
+        others.append(each)
         for day in each.window:
             before = history.days.get(day, 0)
             if before >= tolerance.drop_rows and not found.days.get(day):
                 yield Violation("drop", f"all {before} on {day}", frozenset([day]))
+    # Each window of an entity with a few invoices a month may lose all of them below its own limit.
+    if where := lost(others):
+        losing = [each.window for each in others if each.missing]
+        days = frozenset(day for window in losing for day in window)
+        yield Violation("drop", f"{where} in {len(losing)} responses", days)
 
 
 def _low_counts(

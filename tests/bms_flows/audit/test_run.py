@@ -1,5 +1,6 @@
 """Findings of the self-audit."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -7,10 +8,12 @@ from functools import partial
 from typing import Any
 
 import pytest
+from upath import UPath
 
 from bms.client import Client
 from bms.errors import ServiceUnavailable
 from bms_flows.audit import comparisons
+from bms_flows.audit.comparisons import Comparer
 from bms_flows.audit.lists import DetailOf
 from bms_flows.audit.mirrors import AuditedList, sources
 from bms_flows.audit.settings import AuditSettings
@@ -18,10 +21,14 @@ from bms_flows.invoices.run import LoadHeld
 from bms_flows.mirror.resources import MIRRORED, mirrored
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring import alarms
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.resources import CONTACT
 from tests.bms_flows.audit.environment import Auditor
+from tests.bms_flows.invoices.listed import Company, invoice
 
 WEEK = Window(date(2026, 3, 23), date(2026, 3, 29))
 
@@ -394,3 +401,25 @@ def test_the_alarm_of_an_entity_that_was_removed_from_the_connection_is_closed_w
     )
     removed = "Entity 2 was removed from the connection: not compared again."
     assert reasons == [(subject, removed) for subject in subjects]
+
+
+def test_an_accepted_invoice_without_a_day_is_no_fault(company: Company, auditor: Auditor) -> None:
+    """The service lists it for whatever days are requested."""
+    window = Window(date(2026, 3, 2), date(2026, 3, 4))
+    undated = invoice(99, None)
+    company.service.rows = [*(invoice(n, day) for n, day in enumerate(window)), undated]
+
+    async def compare() -> None:
+        async with Client(company.client_settings()) as client:
+            step = Step("reconciliation", "audit", "audit")
+            flow = FlowContext(company.warehouse, UPath(company.data_root), FlowSettings())
+            comparer = Comparer(client, flow, AuditSettings(), date(2026, 3, 31), step, 1)
+            await comparer.invoices(1, window)
+
+    assert company.held(window.start, window.end)
+    company.accept()
+    asyncio.run(compare())
+    assert (auditor.found(), auditor.states()) == ({}, {"reconciled": 3})
+    undated["total_due"] = 5
+    asyncio.run(compare())
+    assert auditor.word("client_invoice", "2026-03-04") == ("pending", {"rows_differ": 1})

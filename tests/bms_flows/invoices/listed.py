@@ -136,7 +136,7 @@ class Company:
         window = Window(start, end or start)
         return asyncio.run(
             extract_unit(
-                Client(self._client()),
+                Client(self.client_settings()),
                 self._flow(),
                 Unit(1, (window,)),
                 self._step(window),
@@ -169,7 +169,7 @@ class Company:
         run = f"run {self.number}"
         return Step("invoice_extraction", run, "extract", 1, window.start, window.end)
 
-    def _client(self) -> ClientSettings:
+    def client_settings(self) -> ClientSettings:
         return ClientSettings(
             base_url=self.service.url,
             client_id="client",

@@ -185,3 +185,15 @@ def test_all_days_held_publish_nothing(company: Company, warehouse: Engine) -> N
         company.read(FIRST, FIRST + 4 * DAY)
     assert [step.state for step in steps(warehouse)] == ["complete", "suspect"]
     assert steps(warehouse)[-1].held_by is None
+
+
+def test_a_small_entity_whose_responses_are_empty_is_held(company: Company) -> None:
+    """No week has as many invoices as a check of one response needs."""
+    month = days(FIRST, 28)
+    company.service.rows = [invoice(n, day) for n, day in enumerate(month[::4])]
+    company.read(month[0], month[-1])
+    company.service.rows = []
+    assert "drop (7 of 7 in 4 responses)" in company.held(month[0], month[-1])
+    with company.warehouse.connect() as connection:
+        marked = text("select count(*) from bms.client_invoice where _missing_since is not null")
+        assert connection.scalar(marked) == 0

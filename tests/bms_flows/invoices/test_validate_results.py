@@ -98,6 +98,18 @@ def test_each_day_that_lost_all_is_named() -> None:
     ]
 
 
+def test_windows_that_lost_few_invoices_each_are_judged_together() -> None:
+    weeks = [Window(MONDAY + 7 * n * DAY, MONDAY + (7 * n + 6) * DAY) for n in range(3)]
+    found = replace(NOTHING, windows=[WindowSummary(week, 2, 2) for week in weeks[:2]])
+    lost = drop("4 of 4 in 2 responses", {*weeks[0], *weeks[1]})
+    assert violations(found, History()) == [lost]
+    some = [WindowSummary(weeks[2], 20, 0), *found.windows[:1], WindowSummary(weeks[1], 38, 1)]
+    assert violations(replace(found, windows=some), History()) == []
+    assert [each.days for each in violations(replace(found, windows=some[1:]), History())] == [
+        {*weeks[0], *weeks[1]}
+    ]
+
+
 def test_a_day_that_was_never_published_lost_nothing() -> None:
     found = replace(NOTHING, windows=[WindowSummary(WORKWEEK, 0, 0)])
     assert violations(found, tolerance=Tolerance(drop_rows=1)) == []
