@@ -81,6 +81,17 @@ def test_an_unchanged_reject_file_is_rejected_for_the_same_cells(
     assert second.form.headers.count("_line") == 1
 
 
+def test_a_formula_without_a_value_is_not_an_empty_cell_when_it_is_dropped_again() -> None:
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    for row in (["Nom", "Salaire"], ["Dupré", "=2000+500"]):
+        book.active.append(row)
+    book.save(stream)
+    again = rejected(stream.getvalue(), "a.xlsx")
+    shown = openpyxl.load_workbook(io.BytesIO(again)).active
+    assert [cell.value for cell in shown[2]][:2] == ["Dupré", "#N/A"]
+    assert [fault.code for fault in read(again, "b.xlsx", EMPLOYEE).faults] == ["excel_error"]
+
+
 def test_a_file_without_rows_is_rejected_with_reasons() -> None:
     for name, content in (
         ("a.csv", b"Nom;Couleur\r\n"),
