@@ -58,12 +58,12 @@ Déposez ici un fichier .csv ou .xlsx. Il est pris en charge une à deux minutes
   les colonnes sont au format Texte. Le fichier est lu tel qu'Excel l'affiche ; lignes et colonnes masquées : refusées.
 {advice}
 Réponse : sur la page {page}
-ouvrez le dépôt, puis son rapport. Les mêmes fichiers sont dans reports/{inbox}/<numéro>-<date>/ :
+ouvrez le dépôt, puis son compte rendu. Les mêmes fichiers sont dans reports/{inbox}/<numéro>-<date>/ :
 created.csv, rejected.xlsx, rejected.csv, needs_review.csv, receipt.json.
 
 Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
-texte) et déposez-le ici tel quel, avec ses colonnes _line à _original : elles ne créent rien, mais
-disent ce que le fichier contenait.
+texte) et déposez-le ici. Ne modifiez pas ses colonnes _line à _original : elles ne créent rien, mais
+gardent ce que le fichier contenait.
 
 Colonnes / Columns (* obligatoire / required)
 """

@@ -42,6 +42,12 @@ def test_a_phone_number_or_postal_code_without_its_first_zero_is_refused(
     assert [fault.field for fault in faults] == [field] * refused
 
 
+@pytest.mark.parametrize(("rate", "codes"), [(1, ["out_of_range"]), (2, []), (100, [])])
+def test_a_full_time_equivalent_of_one_is_not_one_percent(rate: int, codes: list[str]) -> None:
+    found = rules.validate(Row(2, {"activity_rate": rate}, ()), rules.read(EMPLOYEE))
+    assert [fault.code for fault in found if fault.field == "activity_rate"] == codes
+
+
 def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> None:
     row = Row(2, {"postal_code": "1000", "phone_number": "470123456"}, ())
     belgian = rules.validate(row, rules.read(contact("BE")))
