@@ -24,10 +24,11 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 
+from bms.field_values import AMOUNT_DECIMALS, without_noise
 from bms.records import Record
 from bms.typed_rows import EXTRA, Kind, kinds
 
-DIGITS, DECIMALS = 38, 9
+DIGITS, DECIMALS = 38, AMOUNT_DECIMALS
 """Digits of an amount, and those after the decimal point, as in the warehouse."""
 
 CODES: Final = frozenset(
@@ -133,6 +134,7 @@ def _fits(value: Any, type_: pa.DataType) -> bool:
 def _exact(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(type_):
         # Arrow would write out all digits of 1E99999 before it refuses the number.
+        values = [without_noise(value) for value in values]
         for value in values:
             if value is not None and not -DIGITS <= value.adjusted() < DIGITS - DECIMALS:
                 raise OverflowError

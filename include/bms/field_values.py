@@ -1,7 +1,7 @@
 """Conversion of JSON values to field types, also from mistyped values with one interpretation."""
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin
 
@@ -18,6 +18,26 @@ UUID: Final = re.compile(
 )
 """A UUID, with its hyphens or without."""
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
+
+AMOUNT_DECIMALS: Final = 9
+"""Decimals of stored amounts."""
+BINARY_DIGITS: Final = range(15, 18)
+"""Significant digits of a number whose decimals come from binary floating point."""
+
+
+def without_noise(amount: Decimal | None) -> Decimal | None:
+    """Return an amount without the noise of binary floating point: 0.30000000000000004 is 0.3.
+
+    Such an amount has 15 to 17 digits and more than nine decimals; it is rounded to nine. Any other
+    amount is unchanged: it is exact, or does not fit a column.
+    """
+    if amount is None:
+        return None
+    _, digits, exponent = amount.as_tuple()
+    noisy = isinstance(exponent, int) and exponent < -AMOUNT_DECIMALS
+    if not noisy or len(digits) not in BINARY_DIGITS:
+        return amount
+    return amount.quantize(Decimal(1).scaleb(-AMOUNT_DECIMALS), context=Context(prec=40))
 
 
 def field_value(value: Any, type_: Any) -> tuple[Any, bool]:

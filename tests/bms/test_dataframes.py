@@ -70,6 +70,11 @@ def test_amounts_are_exact() -> None:
     assert invoices["total_excl_vat"].sum() == sum(map(Decimal, cents))
 
 
+def test_the_noise_of_binary_numbers_is_rounded() -> None:
+    due = frame("list_client_invoices", INVOICE % (0.1 + 0.2, ""))["total_excl_vat"]
+    assert [*due] == [Decimal("0.3")]
+
+
 @pytest.mark.parametrize(
     "amount", ["0.1234567891", "123456789012345678901234567890", "1e99999", "1e-99999"]
 )

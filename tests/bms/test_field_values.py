@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from bms.field_values import LONGEST, UUID, field_value
+from bms.field_values import LONGEST, UUID, field_value, without_noise
 
 Number = Annotated[int, msgspec.Meta(ge=1)]
 MOST = 10**LONGEST - 1
@@ -107,3 +107,21 @@ def test_a_value_with_no_or_several_interpretations_raises(type_: Any, value: An
 )
 def test_a_uuid_has_all_its_hyphens_or_none(text: str, valid: bool) -> None:
     assert bool(UUID.fullmatch(text)) == valid
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        (repr(0.1 + 0.2), "0.3"),
+        (repr(1.1 * 1.1), "1.21"),
+        (repr(4.35 * 100 / 100 - 4.35 + 5.684341886080802e-14), "0"),
+        (repr(-100 / 3), "-33.333333333"),
+        ("1234567.5700000001", "1234567.57"),
+        ("0.1234567891", "0.1234567891"),
+        ("0.12345678901234567890", "0.12345678901234567890"),
+        ("123456789012345.67", "123456789012345.67"),
+        ("1E-99999", "1E-99999"),
+    ],
+)
+def test_only_the_noise_of_binary_numbers_is_rounded(written: str, amount: str) -> None:
+    assert without_noise(Decimal(written)) == Decimal(amount)

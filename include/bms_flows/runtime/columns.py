@@ -13,13 +13,14 @@ from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, Num
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.dates import parse_date, parse_datetime
+from bms.field_values import AMOUNT_DECIMALS, without_noise
 from bms.records import Record
 from bms_flows.runtime import memory
 
 memory.configure_arrow()
 
-MONEY_DIGITS, MONEY_SCALE = 30, 9
-"""A row whose amount has more decimals is quarantined, not rounded."""
+MONEY_DIGITS, MONEY_SCALE = 30, AMOUNT_DECIMALS
+"""A row whose amount has more decimals is quarantined, unless they are noise (`without_noise`)."""
 
 LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
@@ -193,6 +194,8 @@ def _amounts(values: Cells) -> pa.Array:
         value is not None and value.adjusted() >= MONEY_DIGITS for value in values
     ):
         raise ValueError("the amount has too many digits")
+    if not isinstance(values, pa.Array):
+        values = [without_noise(value) for value in values]
     return _array(values, pa.decimal128(MONEY_DIGITS, MONEY_SCALE))
 
 

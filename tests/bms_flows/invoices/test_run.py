@@ -15,6 +15,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint, run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
+from tests.bms_flows.invoices.listed import Company, invoice
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -182,6 +183,21 @@ def test_a_failure_publishes_nothing_and_is_recorded(
 
 def test_a_manifest_fits_an_xcom(extract: Extract) -> None:
     assert len(str(extract("2026-01-01", "2026-03-31"))) < 2000
+
+
+def test_the_noise_of_binary_numbers_makes_no_row_invalid(
+    company: Company, warehouse: Engine
+) -> None:
+    day = date(2026, 3, 2)
+    noisy = {"total_excl_vat": 1.1 * 1.1, "total_vat": 0, "total_incl_vat": 1.21}
+    company.service.rows = [invoice(1, day, **noisy, total_due=5.684341886080802e-14)]
+    assert company.read(day)["quarantined"] == 0
+    with warehouse.connect() as connection:
+        stored = connection.execute(
+            text("select total_excl_vat, total_due from bms.client_invoice")
+        )
+        assert stored.one() == (Decimal("1.21"), 0)
+    assert company.read(day)["unchanged"] == 1
 
 
 @pytest.mark.parametrize("problem", ["currency", "amount"])
