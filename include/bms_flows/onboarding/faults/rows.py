@@ -44,6 +44,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La corriger ou vider la cellule.",
         "Correct the address or clear the cell.",
     ),
+    "line_break": FaultText(
+        "La cellule contient un saut de ligne.",
+        "The cell contains a line break.",
+        "N'y laisser qu'une valeur, sans saut de ligne (Alt+Entrée) ; une ligne du fichier par personne.",
+        "Leave one value without a line break (Alt+Enter); one row for each person.",
+    ),
     "lost_prefix": FaultText(
         "Le premier 0, ou le +, manque : Excel l'a sans doute retiré.",
         "The first 0, or the +, is missing: Excel has probably removed it.",

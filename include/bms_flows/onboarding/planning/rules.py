@@ -89,6 +89,8 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
         for name in rules.required
         if row.values.get(name) in (None, "")
     ]
+    # Two lines in a name or a key are two persons.
+    single_line = {*rules.required, *rules.resource.key}
     for name, value in row.values.items():
         if name in rules.codes and str(value) not in rules.codes[name]:
             allowed = ", ".join(rules.codes[name])
@@ -101,6 +103,8 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
             details = {"most": str(rules.lengths[name])}
             faults.append(Fault("too_long", row.line, field=name, details=details))
+        if name in single_line and isinstance(value, str) and "\n" in value:
+            faults.append(Fault("line_break", row.line, field=name))
         if code := _held_fault(name, row, rules.resource):
             faults.append(Fault(code, row.line, field=name))
     return faults + _unnamed_objects(row, rules.resource)

@@ -48,6 +48,14 @@ def test_a_full_time_equivalent_of_one_is_not_one_percent(rate: int, codes: list
     assert [fault.code for fault in found if fault.field == "activity_rate"] == codes
 
 
+@pytest.mark.parametrize(
+    ("field", "refused"), [("payroll_number", True), ("last_name", True), ("address", False)]
+)
+def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> None:
+    found = rules.validate(Row(2, {field: "12\n13"}, ()), rules.read(EMPLOYEE))
+    assert [fault.field for fault in found if fault.code == "line_break"] == [field] * refused
+
+
 def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> None:
     row = Row(2, {"postal_code": "1000", "phone_number": "470123456"}, ())
     belgian = rules.validate(row, rules.read(contact("BE")))
