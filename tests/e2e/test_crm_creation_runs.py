@@ -104,7 +104,7 @@ def test_a_changed_contact_is_reported_once_by_field(drops: Drops) -> None:
         "Nantes",
         "Lyon",
     )
-    assert row["changed_by"] == "source"
+    assert row["changed_by"] == "fichier"
     outcome = drops.drop("contacts", "moved_again.csv", changed + "\r\n")
     assert outcome["needs_review"] == 1
     assert drops.report(outcome, "differences.csv") == []

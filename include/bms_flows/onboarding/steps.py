@@ -216,12 +216,12 @@ def _write_report(
         # Locks the drop: a run that takes the drop over writes its report later.
         claim.renew(connection, drop)
         matches.save(connection, run.resource, drop.id, found.matched)
+        language = InboxSettings.from_environment().language_of(dispatch.folder_name(run.resource))
         others = {}
         if run.resource == differences.RESOURCE:
             others[differences.FILE] = differences.save_differences(
-                connection, drop.id, found.outcomes, found.compared
+                connection, drop.id, found.outcomes, found.compared, language
             )
-        language = InboxSettings.from_environment().language_of(dispatch.folder_name(run.resource))
         report.write(
             folder, head(original), sheet, found.outcomes, found.receipt, others, language=language
         )

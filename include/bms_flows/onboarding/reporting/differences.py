@@ -7,7 +7,7 @@ both sides agreed, shows which side changed.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
@@ -19,10 +19,20 @@ from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
+from bms_flows.runtime.settings import Language
 from bms_warehouse.tables import contact_agreement, contact_difference
 
 FILE = "differences.csv"
 HEADER = ("_line", "id", "state", "field", "base", "ours", "theirs", "changed_by")
+WORDS: Final[Mapping[str, Mapping[Language, str]]] = {
+    "current": {"FR": "actuelle", "EN": "current"},
+    "resolved": {"FR": "résolue", "EN": "resolved"},
+    "source": {"FR": "fichier", "EN": "file"},
+    "CRM": {"FR": "service", "EN": "service"},
+    "both": {"FR": "les deux", "EN": "both"},
+    "": {"FR": "", "EN": ""},
+}
+"""The state of a difference, and which side changed."""
 RESOURCE = "contact"
 """The resource whose differences are stored."""
 
@@ -130,8 +140,9 @@ def save_differences(
     drop_id: int,
     outcomes: Sequence[RowOutcome],
     compared: Sequence[ComparedContact],
+    language: Language,
 ) -> bytes:
-    """Save the changes of a drop in the caller's transaction; return them as CSV.
+    """Save the changes of a drop in the caller's transaction; return them as CSV in `language`.
 
     Idempotent: differences are stored with the drop's number. A drop ignores fields that a newer drop
     has already compared.
@@ -166,18 +177,20 @@ def save_differences(
         .where(contact_difference.c.drop_id == drop_id, contact_difference.c.id_contact.in_(ids))
         .order_by(contact_difference.c.id_contact, contact_difference.c.field)
     )
-    return csv_file(HEADER, (_csv_row(row, lines) for row in rows))
+    return csv_file(HEADER, (_csv_row(row, lines, language) for row in rows))
 
 
-def _csv_row(row: Row[*tuple[Any, ...]], lines: Mapping[int, int]) -> Sequence[object]:
+def _csv_row(
+    row: Row[*tuple[Any, ...]], lines: Mapping[int, int], language: Language
+) -> Sequence[object]:
     each = _difference(row)
     return (
         lines.get(row.id_contact),
         row.id_contact,
-        "gone" if each.resolved else "stands",
+        WORDS["resolved" if each.resolved else "current"][language],
         row.field,
         *map(_csv_value, (each.base, each.ours, each.theirs)),
-        each.changed_by,
+        WORDS[each.changed_by][language],
     )
 
 

@@ -39,7 +39,7 @@ def told(warehouse: Engine) -> Tell:
     def tell_of(compared: ComparedContact, name: str) -> list[dict[str, str]]:
         drop = claim.claim_file(warehouse, "contact", FoundFile(name, 1, "1")).id
         with warehouse.begin() as connection:
-            content = save_differences(connection, drop, OUTCOMES, [compared])
+            content = save_differences(connection, drop, OUTCOMES, [compared], "FR")
         return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=";"))
 
     return tell_of
@@ -50,18 +50,18 @@ def test_a_difference_is_reported_once_per_change_and_when_it_ends(
 ) -> None:
     assert told(same(city="Lyon"), "a") == []
     [row] = told(other("Paris", "Lyon"), "b")
-    assert (row["_line"], row["id"], row["field"], row["state"]) == ("2", "42", "city", "stands")
+    assert (row["_line"], row["id"], row["field"], row["state"]) == ("2", "42", "city", "actuelle")
     assert (row["base"], row["ours"], row["theirs"]) == ("Lyon", "Paris", "Lyon")
-    assert row["changed_by"] == "source"
+    assert row["changed_by"] == "fichier"
     assert told(other("Paris", "Lyon"), "b") == [row], "a repeat reports the same"
     assert told(other("Paris", "Lyon"), "c") == [], "another drop doesn't report it again"
     [row] = told(other("Paris", "Nice"), "d")
-    assert (row["theirs"], row["changed_by"]) == ("Nice", "both")
+    assert (row["theirs"], row["changed_by"]) == ("Nice", "les deux")
     [row] = told(same(city="Paris"), "e")
-    assert (row["state"], row["base"], row["changed_by"]) == ("gone", "Lyon", "")
+    assert (row["state"], row["base"], row["changed_by"]) == ("résolue", "Lyon", "")
     assert told(same(city="Paris"), "f") == []
     [row] = told(other("Paris", "Lille"), "g")
-    assert (row["base"], row["changed_by"]) == ("Paris", "CRM")
+    assert (row["base"], row["changed_by"]) == ("Paris", "service")
     with warehouse.connect() as connection:
         open_ones = "select count(*) from bms.contact_difference where resolved_at is null"
         assert connection.scalar(text(open_ones)) == 1
