@@ -231,6 +231,11 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "The service confirmed the creation with an id but does not return the record.",
         *DECIDE,
     ),
+    "created_not_listed": FaultText(
+        "Envoyée sans réponse ; le service ne liste pas non plus les fiches créées au même moment.",
+        "Sent without a response; the service's lists also lack records created at that time.",
+        *DECIDE,
+    ),
     "found_for_another_row": FaultText(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",
         "Sent without a response; the record found belongs to another row.",

@@ -29,7 +29,8 @@ invariant is enforced by one function, under the row lock of `store`:
    half. Settling starts there whatever was answered, because a gateway answers 502 or 504 while the
    service continues.
 4. UNKNOWN returns to READY after two empty lookups: the first a settle time after `in_flight_until`,
-   the second a settle time later. A row never has more than `max_attempts` attempts. An attempt
+   the second a settle time later. A lookup in lists that lack other rows' records, created at that
+   time, shows nothing: after 20 of them a reviewer decides. A row never has more than `max_attempts` attempts. An attempt
    answered 429 or 503 does not count for some hours after the first attempt of the row; the wait
    between such attempts doubles.
 5. A remote record belongs to one row only (unique index, see `store`).
@@ -66,8 +67,8 @@ from bms_flows.onboarding.ledger.entry import (
 
 EMPTY_LOOKUPS: Final = 2
 """Lookups, a settle time apart, that must find no record before a POST is repeated."""
-EMPTY_LOOKUPS_FOR_ID: Final = 20
-"""Lookups of a record whose id the service returned, before a reviewer decides."""
+MAX_EMPTY_LOOKUPS: Final = 20
+"""Lookups before a reviewer decides, if an empty lookup does not show that the record is missing."""
 OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
 LONGEST_PAUSE: Final = timedelta(minutes=30)
@@ -281,11 +282,17 @@ def send_to_review(
 
 
 def record_empty_lookup(
-    entry: Entry, *, owner: str, started_at: datetime, settle: timedelta
+    entry: Entry,
+    *,
+    owner: str,
+    started_at: datetime,
+    settle: timedelta,
+    lists_complete: bool = True,
 ) -> Transition:
     """Record a lookup, started at `started_at`, that found no record.
 
-    The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer.
+    The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer. Without
+    `lists_complete` the lists lack records that the service confirmed for other rows.
     """
     if (
         entry.state is not State.UNKNOWN
@@ -294,7 +301,8 @@ def record_empty_lookup(
     ):
         raise InvalidTransition
     empty_lookups = entry.empty_lookups + 1
-    if empty_lookups < (EMPTY_LOOKUPS if entry.returned_id is None else EMPTY_LOOKUPS_FOR_ID):
+    clear = entry.returned_id is None and lists_complete
+    if empty_lookups < (EMPTY_LOOKUPS if clear else MAX_EMPTY_LOOKUPS):
         return Transition(_replace(entry, empty_lookups=empty_lookups), "not_found")
     if entry.returned_id is not None:
         # The service confirmed the create: only a reviewer may allow another POST.
@@ -302,6 +310,9 @@ def record_empty_lookup(
             _replace(entry, empty_lookups=empty_lookups), (entry.returned_id,), "id_not_readable"
         )
         return Transition(asked, "review", "id_not_readable")
+    if not lists_complete:
+        asked = _review(_replace(entry, empty_lookups=empty_lookups), (), "created_not_listed")
+        return Transition(asked, "review", "created_not_listed")
     if entry.attempt < entry.max_attempts:
         cleared = _replace(
             entry, empty_lookups=empty_lookups, state=State.READY, checked_at=started_at

@@ -74,11 +74,8 @@ class Applier:
         breaker: CircuitBreaker | None = None
         while True:
             await self._renew(rows)  # this process may have been paused
-            mine = [
-                entry
-                for entry in await self.ledger.entries(rows)
-                if entry.owner == self.owner and entry.state in OPEN
-            ]
+            entries = await self.ledger.entries(rows)
+            mine = [entry for entry in entries if entry.owner == self.owner and entry.state in OPEN]
             breaker = breaker or self._breaker(mine)
             bodies = await self.ledger.bodies([entry.id for entry in mine])
             sendable = await self._sendable(mine, bodies)
@@ -105,7 +102,8 @@ class Applier:
                 left = await service.by_returned_ids(unknown)
                 if left:
                     await self._wait_for([entry for entry, _ in left.values()])
-                    await service.after_sending(left)
+                    created = [each for each in entries if each.state is State.CREATED]
+                    await service.after_sending(left, created)
             elif pauses:
                 pause = min(pauses.values())
                 if pause > self.settings.outage_wait_s:

@@ -113,14 +113,28 @@ class ServiceCheck:
         await self._record(entry.id, found, await self._ledger.now())
         return True
 
-    async def after_sending(self, rows: Rows) -> None:
-        """Settle UNKNOWN rows, all of them due, by the current lists."""
+    async def after_sending(self, rows: Rows, created: Collection[Entry]) -> None:
+        """Settle UNKNOWN rows, all of them due, by the current lists.
+
+        `created` are rows whose creation the service confirmed. If the lists lack the record of one that
+        was sent at the same time or later, they may lack the record of an UNKNOWN row, too.
+        """
         rows = await self.by_returned_ids(rows)
         if not rows:
             return
         shown = await self._refresh(rows)
+        settled = shown.taken_at - self._settings.settle
+        unlisted = [
+            each.in_flight_until
+            for each in created
+            if each.in_flight_until is not None
+            and each.in_flight_until <= settled
+            and not shown.contains(each.remote_id or "")
+        ]
         for number, verdict in (await self._verdicts(rows, shown)).items():
-            await self._record(number, verdict, shown.taken_at)
+            sent_at = rows[number][0].first_intended_at
+            complete = sent_at is None or all(until < sent_at for until in unlisted)
+            await self._record(number, verdict, shown.taken_at, lists_complete=complete)
 
     async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
         shown = await self._refresh(rows)
@@ -240,16 +254,18 @@ class ServiceCheck:
             return Ambiguous(match.candidates, match.reason)
         return NothingFound()
 
-    async def _record(self, number: int, verdict: Verdict, at: datetime) -> None:
+    async def _record(
+        self, number: int, verdict: Verdict, at: datetime, *, lists_complete: bool = True
+    ) -> None:
         """Commit the transition for a verdict."""
         try:
-            await self._ledger.change([number], self._step(verdict, at))
+            await self._ledger.change([number], self._step(verdict, at, lists_complete))
         except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
             conflict = Ambiguous(candidates, "found_for_another_row")
-            await self._ledger.change([number], self._step(conflict, at))
+            await self._ledger.change([number], self._step(conflict, at, lists_complete))
 
-    def _step(self, verdict: Verdict, at: datetime) -> Step:
+    def _step(self, verdict: Verdict, at: datetime, lists_complete: bool) -> Step:
         owner, settle = self._owner, self._settings.settle
         match verdict:
             case Found(known, evidence):
@@ -267,7 +283,11 @@ class ServiceCheck:
                 )
             case NothingFound():
                 return lambda entry, _: transitions.record_empty_lookup(
-                    entry, owner=owner, started_at=at, settle=settle
+                    entry,
+                    owner=owner,
+                    started_at=at,
+                    settle=settle,
+                    lists_complete=lists_complete,
                 )
 
     async def _rules_of(self, keys: Collection[str]) -> dict[str, Collection[str]]:

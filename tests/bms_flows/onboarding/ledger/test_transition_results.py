@@ -254,6 +254,26 @@ MOVES: dict[str, Case] = {
         },
         ("review", "id_not_readable"),
     ),
+    "lists lack other records": (
+        t.record_empty_lookup,
+        UNKNOWN,
+        {**LOOKUP, "lists_complete": False},
+        {"empty_lookups": 2},
+        ("not_found",),
+    ),
+    "lists never have other records": (
+        t.record_empty_lookup,
+        replace(UNKNOWN, empty_lookups=19),
+        {**LOOKUP, "started_at": NOW + 17 * MINUTE, "lists_complete": False},
+        {
+            "empty_lookups": 20,
+            "state": State.REVIEW,
+            "candidates": (),
+            "reason": "created_not_listed",
+            **FREE,
+        },
+        ("review", "created_not_listed"),
+    ),
     "no manager": (
         t.reject_without_manager,
         replace(ROW, first_intended_at=None),

@@ -210,7 +210,7 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
         sending(), attempt=1, reason="r", now=NOW, returned_id="7"
     ).entry
     at = NOW + FLIGHT
-    for empty_lookups in range(1, transitions.EMPTY_LOOKUPS_FOR_ID):
+    for empty_lookups in range(1, transitions.MAX_EMPTY_LOOKUPS):
         at += SETTLE
         moved = transitions.record_empty_lookup(
             moved, owner="me", started_at=at, settle=SETTLE

@@ -269,6 +269,54 @@ def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_finds() -
     play(main())
 
 
+def lagging(lag: float) -> tuple[MemoryLedger, SimulatedService]:
+    """Ten rows; the response to the third is lost, and every record is listed `lag` seconds late."""
+    ledger = MemoryLedger()
+    fates = iter(["good", "good", "lost", *["good"] * 7])
+    service = SimulatedService(lambda: next(fates), lag=lambda: lag)
+    for n in range(10):
+        ledger.add(person(n))
+    return ledger, service
+
+
+def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time() -> None:
+    async def main() -> None:
+        ledger, service = lagging(600.0)
+        ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert ended == {State.CREATED: 9, State.ADOPTED: 1}
+        assert len(service.sent) == 10
+
+    play(main())
+
+
+def test_lists_that_never_show_created_records_leave_the_row_to_a_reviewer() -> None:
+    async def main() -> None:
+        ledger, service = lagging(1e6)
+        ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert ended == {State.CREATED: 9, State.REVIEW: 1}
+        assert len(service.sent) == 10
+        assert {e.reason for e in ledger.rows.values()} == {None, "created_not_listed"}
+
+    play(main())
+
+
+def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+        first = ledger.add(person(1))
+        await applier(Process(ledger, service), SETTINGS).apply([first])
+        service.records.clear()
+        await asyncio.sleep(3600)
+        fates = iter(["failed", "good"])
+        service.fates = lambda: next(fates)
+        second = ledger.add(person(2))
+        await applier(Process(ledger, service), SETTINGS).apply([first, second])
+        assert ledger.rows[second].attempt == 2
+        assert ledger.rows[second].state is State.CREATED
+
+    play(main())
+
+
 @pytest.mark.parametrize("seed", range(300))
 def test_no_fault_duplicates_or_loses_a_row(seed: int) -> None:
     """Workers, kills, stops, every fate, lags within the settle time; from one seed."""
