@@ -1,14 +1,15 @@
 """Reject file: the rejected rows in the format of the drop, with the faults; it can be dropped again.
 
 Cells keep their original text and quotes, except cells that Excel would execute (see `excel_csv`).
-Missing cells of a row that is too short become `#MANQUE`, which is rejected until a user replaces or clears it. Surplus
-cells follow the report columns.
+Missing cells of a row that is too short become `#MANQUE`, which is rejected until a user replaces or
+clears it. Surplus cells follow the report columns; in a workbook, empty ones become `#EN TROP`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import Final
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading import originals, tokens
@@ -22,6 +23,9 @@ from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.runtime.excel_csv import csv_file, escape, unescape, unescape_start
 from bms_flows.runtime.settings import Language
+
+SURPLUS: Final = "#EN TROP"
+"""The text of a workbook for empty surplus cells of a CSV row, until a user deletes it."""
 
 Faults = Mapping[int, Sequence[Fault]]
 
@@ -149,7 +153,11 @@ def _texts(row: _Rejected, meant: Callable[[str], str]) -> SheetRow:
         return text(MISSING if too_long else _escaped(held), TEXT)
 
     added = [text(each, TEXT) for each in row.added]
-    return SheetRow([*map(cell, row.cells), *added, *map(cell, row.extra)])
+    extra = [cell(each) for each in row.extra]
+    if extra and not any(extra):
+        # A workbook shows no empty cell, and the values before it may be one column too far right.
+        extra = [text(SURPLUS, TEXT)]
+    return SheetRow([*map(cell, row.cells), *added, *extra])
 
 
 def _escaped(held: str) -> str:

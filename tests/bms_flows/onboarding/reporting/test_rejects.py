@@ -92,6 +92,15 @@ def test_a_formula_without_a_value_is_not_an_empty_cell_when_it_is_dropped_again
     assert [fault.code for fault in read(again, "b.xlsx", EMPLOYEE).faults] == ["excel_error"]
 
 
+def test_a_row_whose_cells_are_shifted_stays_rejected_in_the_workbook() -> None:
+    """A delimiter inside of the address moves the town to the phone number, and an empty cell out."""
+    content = b"Adresse;Ville;Mobile personnel\r\n12; rue du Port;Paris;\r\n"
+    again = rejected(content, "a.csv", ".xlsx")
+    [fault] = read(again, "b.xlsx", EMPLOYEE).faults
+    assert (fault.code, fault.details["place"]) == ("unnamed_column", "J")
+    assert openpyxl.load_workbook(io.BytesIO(again)).active["J2"].value == "#EN TROP"
+
+
 def test_a_file_without_rows_is_rejected_with_reasons() -> None:
     for name, content in (
         ("a.csv", b"Nom;Couleur\r\n"),
