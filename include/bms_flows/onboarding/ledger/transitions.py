@@ -149,6 +149,14 @@ def intend(
     return Transition(changed, "intended")
 
 
+def with_intent(entry: Entry, intended: Entry) -> Entry:
+    """Return the row with its latest intent, if the ledger lost it: a failover or a restore lost commits."""
+    if entry.attempt >= intended.attempt or entry.state is not State.READY:
+        return entry
+    held = {name: getattr(entry, name) for name in RELEASED}
+    return _replace(intended, **held)
+
+
 def confirm(
     entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
 ) -> Transition:

@@ -102,6 +102,7 @@ class RowSender:
         if intended is None:
             return None  # another worker has the row
         attempt, sent, returned_id = intended.attempt, False, None
+        record = partial(self._record, intended)
 
         async def before_send() -> None:
             nonlocal sent
@@ -113,7 +114,7 @@ class RowSender:
             nonlocal returned_id
             returned_id = remote_id
             step = partial(transitions.record_returned_id, attempt=attempt, remote_id=remote_id)
-            await self.commits.change(row, lambda entry, _: step(entry))
+            await record(lambda entry, _: step(entry))
 
         def outcome(reason: str) -> Step:
             return _ambiguous(attempt, reason, returned_id) if sent else _withdrawn(attempt, reason)
@@ -124,18 +125,25 @@ class RowSender:
             async with limit, self.slots:
                 made = await self.remote.create(body, before_send, on_id)
         except NotSent as stopped:
-            await self.commits.change(row, _withdrawn(attempt, stopped.reason))
+            await record(_withdrawn(attempt, stopped.reason))
         except TimeoutError:
-            await self.commits.change(row, outcome("cut_off"))
+            await record(outcome("cut_off"))
         except BmsError as error:
-            return await self._failed(row, attempt, permit, error)
+            return await self._failed(intended, permit, error)
         except Exception:
-            await self.commits.change(row, outcome("error"))
+            await record(outcome("error"))
             raise
         else:
             self.breaker.accepted(permit)
-            await self._confirm(row, attempt, made)
+            await self._confirm(intended, made)
         return None
+
+    async def _record(self, intended: Entry, step: Step) -> Entry | None:
+        """Commit an outcome of an attempt, also in a ledger that lost the attempt's intent."""
+        return await self.commits.change(
+            intended.id,
+            lambda entry, now: step(transitions.with_intent(entry, intended), now),
+        )
 
     async def _check(self, intended: Entry, permit: Permit, started: float) -> None:
         """Raise `NotSent` if the create may no longer be sent; runs on the open connection."""
@@ -148,31 +156,28 @@ class RowSender:
         if not self.breaker.allows(permit):
             raise NotSent("circuit_open")
 
-    async def _failed(
-        self, row: int, attempt: int, permit: Permit, error: BmsError
-    ) -> Exception | None:
+    async def _failed(self, intended: Entry, permit: Permit, error: BmsError) -> Exception | None:
         """Commit the outcome of a failed create; return the error if it concerns all rows."""
+        attempt, record = intended.attempt, partial(self._record, intended)
         if isinstance(error, AmbiguousWrite):
             if isinstance(error, IdUnconfirmed):
                 self.breaker.accepted(permit)
             elif error.status in PAUSING:
                 self.breaker.refused(permit, error.retry_after)
-            await self.commits.change(row, self._ambiguous_error(attempt, error))
+            await record(self._ambiguous_error(attempt, error))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
             self.breaker.accepted(permit)
             reason = f"refused_{error.status}"
-            await self.commits.change(
-                row, lambda entry, _: transitions.reject(entry, attempt=attempt, reason=reason)
-            )
+            await record(lambda entry, _: transitions.reject(entry, attempt=attempt, reason=reason))
             return None
         # Every other error of the client, for a create or its token, means: not executed.
         if isinstance(error, OUTAGES):
             self.breaker.refused(permit, getattr(error, "retry_after", None))
-            await self.commits.change(row, _withdrawn(attempt, type(error).__name__))
+            await record(_withdrawn(attempt, type(error).__name__))
             return None
-        await self.commits.change(row, _withdrawn(attempt, type(error).__name__))
+        await record(_withdrawn(attempt, type(error).__name__))
         return CreatesRefused(error) if own else error
 
     def _ambiguous_error(self, attempt: int, error: AmbiguousWrite) -> Step:
@@ -184,10 +189,10 @@ class RowSender:
             entry, attempt=attempt, reason=transitions.OUTAGE, now=now, outage=outage
         )
 
-    async def _confirm(self, row: int, attempt: int, made: Created) -> None:
+    async def _confirm(self, intended: Entry, made: Created) -> None:
+        attempt, record = intended.attempt, partial(self._record, intended)
         try:
-            moved = await self.commits.change(
-                row,
+            moved = await record(
                 lambda entry, _: transitions.confirm(
                     entry,
                     attempt=attempt,
@@ -198,12 +203,11 @@ class RowSender:
             )
         except RemoteIdConflict:
             # The service returned the id of another row's record: the response is not usable.
-            await self.commits.change(row, _ambiguous(attempt, "id_claimed"))
+            await record(_ambiguous(attempt, "id_claimed"))
             return
         if moved is None:
-            await self.commits.change(
-                row,
-                lambda entry, _: transitions.record_late_response(entry, remote_id=made.remote_id),
+            await record(
+                lambda entry, _: transitions.record_late_response(entry, remote_id=made.remote_id)
             )
 
 

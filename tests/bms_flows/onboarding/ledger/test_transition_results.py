@@ -343,6 +343,24 @@ def test_another_worker_attempt_or_time_is_refused(name: str, wrong: dict[str, o
         move(row, **{**given, **wrong})
 
 
+def test_a_lost_intent_is_restored_under_the_current_lease() -> None:
+    intended = replace(SENDING, attempt=3, returned_id=None)
+    other = {"owner": "else", "leased_until": NOW, "checked_at": None}
+    lost = replace(ROW, state=State.READY, in_flight_until=None, **other)
+    assert t.with_intent(lost, intended) == replace(intended, **other)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        replace(ROW, state=State.READY, attempt=3),
+        *(replace(ROW, state=state) for state in State if state is not State.READY),
+    ],
+)
+def test_an_intent_that_the_ledger_has_or_has_settled_is_not_restored(row: Entry) -> None:
+    assert t.with_intent(row, replace(SENDING, attempt=3)) is row
+
+
 def test_a_row_that_was_sent_is_not_rejected_for_its_manager() -> None:
     with pytest.raises(InvalidTransition):
         t.reject_without_manager(ROW, owner="me", reason="r")

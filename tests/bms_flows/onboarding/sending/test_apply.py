@@ -10,6 +10,7 @@ import pytest
 
 from bms_flows.onboarding.ledger.decisions import reopen
 from bms_flows.onboarding.ledger.entry import EXISTING, State
+from bms_flows.onboarding.resources.remote import Created
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import AHEAD, CreatesRefused
@@ -266,6 +267,35 @@ def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_finds() -
         assert found.what == "double"
         assert found.remote_ids == ("guid-1", "guid-2")
 
+    play(main())
+
+
+@pytest.mark.parametrize("fate", ["good", "lost", "early_id"])
+def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_second_post(
+    fate: str,
+) -> None:
+    """PostgreSQL failed over to a replica without the latest commits; the worker continues."""
+    unsent = {"first_intended_at": None, "intended_at": None, "in_flight_until": None}
+
+    class Failover(Process):
+        async def create(self, body: Any, before_send: Any, on_id: Any) -> Created:
+            async def sent() -> None:
+                await before_send()
+                for number, entry in ledger.rows.items():
+                    ledger.rows[number] = msgspec.structs.replace(
+                        entry, state=State.READY, attempt=entry.attempt - 1, **unsent
+                    )
+
+            return await super().create(body, sent, on_id)
+
+    async def main() -> None:
+        counts = await applier(Failover(ledger, service), SETTINGS).apply([row])
+        assert sum(counts[each] for each in EXISTING & counts.keys()) == 1
+        assert len(service.sent) == 1
+
+    ledger = MemoryLedger()
+    service = SimulatedService(lambda: fate, lag=lambda: 20.0)
+    row = ledger.add(person(1))
     play(main())
 
 
