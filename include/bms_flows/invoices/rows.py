@@ -17,7 +17,7 @@ from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
 _COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
 _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
-_HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + ["_extra"]
+_HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + ["_extra", "_day"]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def total_by_status(data_interval_start: Any = None, data_interval_end: Any = No
 
     days = {"start_date": data_interval_start.date(), "end_date": data_interval_end.date()}
     invoices = BmsHook().get_df("client_invoices", id_entity=1, **days)
-    log.info(invoices.groupby(["status", "currency"], observed=True)["total_incl_vat"].sum())
+    by_status = invoices.groupby(["status", "currency"], observed=True, dropna=False)
+    log.info(by_status["total_incl_vat"].sum())
 
 
 # [END hook]

@@ -215,3 +215,19 @@ def never_negative(warehouse: Engine) -> bool:
     query = "select count(*) from bms.client_invoice_version where _superseded_at < _observed_at"
     with warehouse.connect() as connection:
         return connection.scalar(text(query)) == 0
+
+
+def test_invoices_follow_a_corrected_range_date(company: Company, warehouse: Engine) -> None:
+    """The service lists invoices under their due date, which the setting did not say at first."""
+    first = date(2026, 3, 2)
+    company.service.rows = [
+        invoice(n, first + n * DAY, due_date=str(first + (n + 1) * DAY)) for n in range(4)
+    ]
+    company.read(first, first + 6 * DAY)
+    company.settings = FlowSettings(invoice_range_date="due_date")
+    assert company.read(first, first + 6 * DAY)["changed"] == 4
+    with warehouse.connect() as connection:
+        stored = text("select bool_and(_day = due_date), min(_version) from bms.client_invoice")
+        assert connection.execute(stored).one() == (True, 2)
+    again = rebuild(warehouse, UPath(company.data_root), company.settings)
+    assert again.before == again.after
