@@ -88,14 +88,14 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     "manager_ambiguous": FaultText(
         "Plusieurs personnes correspondent au responsable désigné.",
         "The given manager matches more than one person.",
-        "Donner id_manager.",
-        "Fill in id_manager.",
+        "Remplir la colonne Id responsable [id_manager].",
+        "Fill in the column id_manager.",
     ),
     "manager_without_number": FaultText(
         "Le service ne donne pas le numéro (id_employee) du responsable.",
         "The service doesn't give the manager's number (id_employee).",
-        "Donner id_manager.",
-        "Fill in id_manager.",
+        "Remplir la colonne Id responsable [id_manager].",
+        "Fill in the column id_manager.",
     ),
     "manager_cycle": FaultText(
         "Les responsables forment un cercle.", "The managers form a cycle.", *DROP_AGAIN
@@ -252,7 +252,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "duplicate_found": FaultText(
-        "Le service contient un double, apparu après coup.",
+        "Le service contient un doublon, apparu après coup.",
         "The service has a duplicate, found after the creation.",
         *BY_HAND,
     ),

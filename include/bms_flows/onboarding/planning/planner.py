@@ -68,7 +68,8 @@ class _Planner:
             faults += [each for each in validate(row, self.rules) if each.field not in unread]
         key = self.identity.key(row.values)
         if key is None and not faults:
-            fields = ", ".join(self.resource.key)
+            labels = ((self.resource.by_name[name].label, name) for name in self.resource.key)
+            fields = ", ".join(f"{label} [{name}]" for label, name in labels)
             faults.append(Fault("no_key", row.line, details={"fields": fields}))
         return PlannedRow(
             line=row.line,

@@ -50,7 +50,8 @@ class FileFormat:
     """How a file is written, so that it can be answered in kind.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
-    is passed over; `texts` are the fields that hold texts. `inferred` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
+    is passed over; `texts` are the fields that hold texts, `labels` the
+    templates' headers by field. `inferred` is the decimal mark that whole columns show, by field. `kind` None: the file can't be read at all.
     """
 
     kind: Literal["csv", "xlsx"] | None
@@ -62,7 +63,16 @@ class FileFormat:
     headers: tuple[str, ...] = ()
     columns: tuple[str | None, ...] = ()
     texts: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     inferred: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def header(self, field: str | None) -> str:
+        """Return the header of a field: the file's, or else the templates' with the field's name."""
+        if field is None:
+            return ""
+        if field in self.columns:
+            return self.headers[self.columns.index(field)]
+        return f"{self.labels[field]} [{field}]" if field in self.labels else field
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,12 @@ def _below_header(
         faults.append(Fault("empty_file", line))
     texts = frozenset(each.name for each in resource.fields if each.kind == "text")
     form = dataclasses.replace(
-        form, header_line=line, headers=tuple(header), columns=found.fields, texts=texts
+        form,
+        header_line=line,
+        headers=tuple(header),
+        columns=found.fields,
+        texts=texts,
+        labels={each.name: each.label for each in resource.fields},
     )
     # In a workbook a text of several lines is one; in the answer to a CSV it may still be rows.
     marks = (form.delimiter,) if form.kind == "csv" else tokens.DELIMITERS if ours else ()

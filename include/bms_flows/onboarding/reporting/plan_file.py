@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,7 +46,6 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
         if not is_report(header)
     ]
     read = {row.line: row for row in sheet.rows}
-    labels = {name: header for header, name in columns if name}
 
     def rows() -> Iterator[Sequence[Any]]:
         for planned in plan.rows:
@@ -56,8 +55,8 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
                 planned.line,
                 planned.action,
                 *(_cell(row, index, name) for index, (_, name) in enumerate(columns)),
-                " | ".join(_prefixed(fault, labels, fault.text_fr) for fault in faults),
-                " | ".join(_prefixed(fault, labels, fault.text_en) for fault in faults),
+                " | ".join(_prefixed(fault, sheet, fault.text_fr) for fault in faults),
+                " | ".join(_prefixed(fault, sheet, fault.text_en) for fault in faults),
                 " | ".join(planned.candidates),
             )
 
@@ -82,9 +81,9 @@ def _faults(planned: PlannedRow, sheet: Sheet, row: Row) -> Sequence[Fault]:
     return []
 
 
-def _prefixed(fault: Fault, labels: Mapping[str, str], text: str) -> str:
+def _prefixed(fault: Fault, sheet: Sheet, text: str) -> str:
     """Return a reason after the header of its column, if it has one."""
-    column = fault.column or labels.get(fault.field or "") or fault.field
+    column = fault.column or sheet.form.header(fault.field)
     return f"{column} : {text}" if column else text
 
 

@@ -66,7 +66,7 @@ REASONS: Final[Mapping[str, Mapping[Language, str]]] = {
     },
     "truncated": {
         "FR": "le fichier s'arrête sans fin de ligne à la ligne {found} ({limit} cellules), qui peut"
-        " être coupée : lisez last_line.csv dans le rapport",
+        " être coupée : lisez last_line.csv dans le compte rendu",
         "EN": "the file ends without a line break in line {found} ({limit} cells), which may be cut"
         " off: read last_line.csv in the report",
     },

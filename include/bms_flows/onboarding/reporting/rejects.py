@@ -74,10 +74,9 @@ def report_cells(
     line: int | None, faults: Sequence[Fault], form: FileFormat, language: Language, noted: str = ""
 ) -> list[str]:
     """Return the report columns of a rejected row; fields have the names of the drop's headers."""
-    headers = dict(zip(form.columns, form.headers, strict=True))
 
     def column(fault: Fault) -> str:
-        return fault.column or headers.get(fault.field) or fault.field or ""
+        return fault.column or form.header(fault.field)
 
     def prefixed(fault: Fault, text: str) -> str:
         return f"{column(fault)} : {text}" if column(fault) else text

@@ -216,7 +216,7 @@ def test_the_data_determine_the_whole_row(
 def test_a_row_without_a_key_is_rejected_even_if_no_rule_requires_its_fields() -> None:
     data = values(1, payroll_number=None)
     plan = make(sheet(data), EMPLOYEE, IDENTITY, replace(RULES, required=()), NOTHING)
-    fields = {"fields": "id_entity, payroll_number"}
+    fields = {"fields": "Entité [id_entity], Matricule [payroll_number]"}
     assert plan.rows == (rejected(data, "no_key", details=fields, body={}),)
 
 
