@@ -276,7 +276,7 @@ def test_a_file_without_a_last_line_break_is_taken_later_and_always_needs_approv
         proposed = creation.plan("employee")  # BMS_APPROVAL is never
         assert proposed["ask"]
         assert "ends without a line break in line 3 (5 / 5 cells)" in proposed["text"]
-        assert "sans fin de ligne à la ligne 3 (5 / 5 cellules)" in proposed["question"]["body"]
+        assert "sans fin de ligne à la ligne 3 (5 sur 5 cellules)" in proposed["question"]["body"]
         assert "Cana" not in str(proposed)
         shown = data_root / drop_row(warehouse).report / "last_line.csv"
         assert shown.read_text("utf-8-sig").splitlines()[1] == "810002;Cana;Zoé;1;2027-01-04"
