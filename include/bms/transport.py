@@ -177,7 +177,8 @@ class Transport:
         session = self._reads if endpoint.idempotent else creates
         if session is None:
             raise RuntimeError("the client is not open: use `async with Client(...)`")
-        headers = {"Accept": "application/json"}
+        # Each list is requested at the same URL in every run: a cache would return an old one.
+        headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
         if request.body is not None:
             headers["Content-Type"] = "application/json"
         if request.bearer is not None:

@@ -247,6 +247,14 @@ async def test_a_proxy_receives_only_its_credentials(
     assert fake.requests[0].headers["Proxy-Authorization"].startswith("Basic ")
 
 
+async def test_a_cache_on_the_way_is_asked_for_the_current_response(
+    open_transport: Any, fake: FakeService
+) -> None:
+    transport = await open_transport(fake.settings())
+    await transport.send(Request(READ, "/x"))
+    assert fake.requests[0].headers["Cache-Control"] == "no-cache"
+
+
 async def test_cookies_are_not_stored(open_transport: Any, fake: FakeService) -> None:
     async def biscuit(_request: web.Request) -> web.StreamResponse:
         return web.Response(headers={"Set-Cookie": "session=1"})

@@ -90,6 +90,26 @@ def test_recipes_are_right_for_credit_notes_unknown_flags_and_missing_invoices(
         assert connection.execute(text(missing)).one().due_now == 60
 
 
+def test_the_recipe_of_fresh_data_shows_held_days_until_they_are_published(
+    company: Company,
+) -> None:
+    day, other = date(2026, 3, 2), date(2026, 3, 9)
+    page = (PROJECT / "docs/how-to/sql-recipes.md").read_text()
+    fresh = next(found[1] for found in RECIPE.finditer(page) if "'suspect'" in found[1])
+
+    def states() -> list[tuple[str, date]]:
+        with company.warehouse.connect() as connection:
+            rows = connection.execute(text(fresh)).all()
+        return [(row.state, row.window_start) for row in rows]
+
+    company.service.rows = [invoice(1, day, total_vat=7), invoice(2, other)]
+    assert company.held(day)
+    company.read(other)
+    assert states() == [("suspect", day), ("complete", other)]
+    company.accept()
+    assert states() == [("complete", day)]
+
+
 def with_result(connection: Connection, recipe: re.Match[str]) -> str:
     """Return a recipe with the result that its query returns now."""
     return f"```sql\n{recipe[1]}```\n\n```text\n{shown(connection, recipe[1])}```"
