@@ -100,6 +100,27 @@ def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_
     assert found == [("needs_review", ["created_not_found"])] * 3
 
 
+def test_a_record_of_a_refused_row_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> None:
+    """A gateway repeats the POST by itself and returns the answer to the second one."""
+    sandbox.set_fault("gateway", "create_employee", status=409, seconds=0, origin_seconds=0.001)
+    [outcome] = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
+    [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == "900001"]
+    assert (outcome.state, outcome.faults[0].code) == ("needs_review", "refused_but_created")
+    assert [each.guid for each in outcome.candidates] == [record["guid_employee"]]
+
+
+def test_a_duplicate_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> None:
+    this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))
+    [first] = run(this)
+    [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == "900001"]
+    names = ("id_entity", "payroll_number", "last_name", "first_name", "start_date")
+    again = {name: record[name] for name in names}
+    other = sandbox.insert("employees", **again)["guid_employee"]
+    [outcome] = run(this)  # its report is written again
+    assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
+    assert {each.guid for each in outcome.candidates} == {first.guid, other}
+
+
 @pytest.mark.parametrize("lag", ["list_lag", "detail_lag"])
 def test_a_confirmed_employee_that_only_its_list_or_detail_has_is_created(
     lag: str, sandbox: Sandbox, drop: Drop

@@ -156,6 +156,11 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La chercher dans le logiciel de gestion ; la créer à la main si elle n'y est pas.",
         "Search for it in the service; if it is absent, create it there by hand.",
     ),
+    "refused_but_created": FaultText(
+        "Le service a refusé la création, mais contient la fiche.",
+        "The service refused the creation but has the record.",
+        *BY_HAND,
+    ),
     "several_records": FaultText(
         "Le service contient plusieurs fiches de cette identité.",
         "The service has more than one record with this key.",

@@ -1,16 +1,16 @@
 """Receipt of a drop: each row in exactly one state, and control totals."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Engine, Row
 
 from bms_flows.onboarding.faults.fault import Fault, fault_from_json
-from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.plan import Action
@@ -25,6 +25,7 @@ from bms_flows.onboarding.reporting.outcome import (
 )
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending.drop_snapshot import DropSnapshots
 from bms_flows.onboarding.sending.verify import (
     MAX_CONCURRENT_READS,
@@ -37,6 +38,8 @@ FORMAT = 1
 """Version of the receipt format."""
 
 
+CONTRADICTED: Final = frozenset({"created", "adopted", "rejected"})
+"""States in which a contradiction of the service sends a row of this drop to review."""
 OTHER_DATA = "other_data"
 """Code of a row whose record has other data; only these rows list differences."""
 
@@ -59,31 +62,55 @@ async def make_receipt(
     fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}
     findings: list[DuplicateFinding] = []
-    absent: set[int] = set()
+    contradicted: dict[int, tuple[str, Collection[str]]] = {}
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
         records = list(shown.records.values())
         findings = await find_duplicates(engine, ledger, remote.identity, records)
-        absent = {
-            entry.id
-            for entry in entries.values()
-            if entry.state is State.CREATED
-            and entry.id not in fields
-            and not shown.contains(entry.remote_id or "")
-        }
+        contradicted = contradictions(entries.values(), fields, shown, findings)
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
-        if outcome.state == "created" and entry is not None and entry.id in absent:
-            fault = Fault("created_not_found", outcome.line)
-            outcome = replace(outcome, state="needs_review", faults=(fault,))
+        if entry is not None and entry.id in contradicted and outcome.state in CONTRADICTED:
+            code, ids = contradicted[entry.id]
+            outcome = replace(
+                outcome,
+                state="needs_review",
+                faults=(Fault(code, outcome.line),),
+                candidates=tuple(Candidate(guid=each, evidence=code) for each in ids),
+            )
         given = values[row["line"]]
         differences = await _differences(ledger, remote, outcome, entry, given)
         return replace(outcome, key=remote.resource.row_label(given), differences=differences)
 
     outcomes = await gather_bounded(complete, plan.rows, at_once=MAX_CONCURRENT_READS)
     return outcomes, receipt(plan, sheet, outcomes, findings)
+
+
+def contradictions(
+    entries: Iterable[Entry],
+    fields: Mapping[int, object],
+    shown: Snapshot,
+    findings: Sequence[DuplicateFinding],
+) -> dict[int, tuple[str, Collection[str]]]:
+    """Return, by ledger row, how the service contradicts the response to its create. Pure.
+
+    A code and remote ids: the service has two records, a record of a refused row, or none of a created
+    row. `fields` has the rows that were read back.
+    """
+    found: dict[int, tuple[str, Collection[str]]] = {}
+    by_row = {each.row: each for each in findings}
+    for entry in entries:
+        finding = by_row.get(entry.id)
+        absent = entry.id not in fields and not shown.contains(entry.remote_id or "")
+        if entry.state is State.CREATED and absent:
+            found[entry.id] = "created_not_found", ()
+        elif finding is not None and entry.state in EXISTING:
+            found[entry.id] = "duplicate_found", finding.remote_ids
+        elif finding is not None and entry.state is State.REJECTED:
+            found[entry.id] = "refused_but_created", finding.remote_ids
+    return found
 
 
 def outcome_of(
