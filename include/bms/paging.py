@@ -26,7 +26,8 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
     as well. If it shrinks, the responses for pages past the end (empty, refused, or the last page
     again: not shown by the interface) are not yielded; a refused page within the list is requested
     once more. A full last page does not prove the end, because a service may round `total_pages`
-    down: the next page is requested, and yielded if it has other rows. Raises `MalformedResponse`
+    down: the next page is requested, and yielded if most of its rows are not on the last page; some
+    may be, because rows shift between pages. Raises `MalformedResponse`
     if the first two pages are equal, so that `page_number` has no effect. A list that changes
     during the read may shift items between pages: the interface has no snapshot, so a caller that
     needs one compares two passes.
@@ -83,7 +84,7 @@ async def _announced(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerat
 
 
 async def _unannounced(fetch: Callable[[int], Awaitable[Page[R]]], last: Page[R]) -> Page[R] | None:
-    """Return the page after the last one, None if the last page is not full or the next has no other rows."""
+    """Return the page after the last one, None if the last page is not full or the next repeats it."""
     full = last.endpoint.paged and len(last) + len(last.rejected) >= last.size
     if not full and last.total_pages <= last.number:
         return None
@@ -91,6 +92,7 @@ async def _unannounced(fetch: Callable[[int], Awaitable[Page[R]]], last: Page[R]
         page = await fetch(last.number + 1)
     except (Refused, ServiceUnavailable):  # a service may fail past the end
         return None
-    if not len(page) or page.records == last.records:
+    repeated = sum(record in last.records for record in page.records)
+    if 2 * repeated > len(page) or not len(page):  # the last page again, perhaps after a change
         return None
     return replace(page, total_pages=max(page.total_pages, page.number))

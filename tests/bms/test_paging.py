@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -178,6 +179,21 @@ async def test_a_full_last_page_does_not_end_a_list_that_has_more(
     assert [row for page in pages for row in page] == [*range(rows)]
     ends = [page.number for page in pages if page.number >= page.total_pages]
     assert ends == [pages[-1].number]
+
+
+async def test_the_reading_ends_where_the_last_page_is_another_with_each_response() -> None:
+    """The list has no order, and a page past the end is answered with the last page."""
+    random = Random(1)
+    requests = 0
+
+    async def fetch(number: int) -> Page[int]:
+        nonlocal requests
+        requests += 1
+        assert requests < 10
+        page = await served(20, 10, 2, "last_page")(number)
+        return replace(page, records=random.sample(range(20), 10))
+
+    await read(fetch)
 
 
 async def test_a_service_that_ignores_the_page_number_is_named() -> None:
