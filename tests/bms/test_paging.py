@@ -204,3 +204,13 @@ async def test_a_service_that_ignores_the_page_number_is_named() -> None:
 
     with pytest.raises(MalformedResponse, match="page 2 repeats page 1"):
         await read(fetch)
+
+
+async def test_a_repeated_last_page_with_other_rows_each_time_ends_the_list() -> None:
+    first, changes = served(20, 10, 2, "last_page"), iter(range(100, 200))
+
+    async def fetch(number: int) -> Page[int]:
+        page = await first(number)
+        return replace(page, records=[*page.records[:-1], next(changes)])
+
+    assert await read(fetch) == [1, 2]
