@@ -316,6 +316,7 @@ def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
         content = content.get("id", content.get(name))
     if isinstance(content, str) and re.fullmatch(rf"[0-9]{{1,{LONGEST}}}", content):
         content = int(content)
-    if isinstance(content, int) and not isinstance(content, bool):
+    # Zero is no id: a service that fails may return an object of default values.
+    if isinstance(content, int) and not isinstance(content, bool) and content != 0:
         return CreatedId(content)
     raise MalformedResponse(endpoint, "responded 2xx without an id")

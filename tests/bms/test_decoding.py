@@ -341,6 +341,8 @@ def test_every_shape_of_a_created_id(body: bytes) -> None:
         b"{}",
         b'{"id": null}',
         b'{"id": true}',
+        b'{"id": 0}',
+        b'"0"',
     ],
 )
 def test_any_other_body_has_no_id(body: bytes) -> None:
