@@ -84,7 +84,7 @@ class Outcome:
 
     seconds: float = 0
     bound: Counter[str] = field(default_factory=Counter)
-    in_flight: int = 0
+    in_flight: float = 0
 
 
 def simulate(model: Model, site: Site, tasks: int, rows: float, per_day: float) -> Outcome:
@@ -112,7 +112,8 @@ def simulate(model: Model, site: Site, tasks: int, rows: float, per_day: float) 
         )
         outcome.seconds += step
         outcome.in_flight = max(outcome.in_flight, loading * site.slots)
-        outcome.bound[_narrowest(site, most, todo, loading, database, speeds)] += step
+        narrowest = _narrowest(site, most, todo, loading, database, speeds)
+        outcome.bound[narrowest] += step  # type: ignore[assignment]  # a counter of seconds
         for task, speed in zip(at_work, speeds, strict=True):
             if task.start > 0:
                 task.start = max(0.0, task.start - step * speed)
@@ -221,7 +222,7 @@ def growth(model: Model) -> str:
             lines.append(
                 f"| {per_day} | {site.workers} | {site.database_cores} cores, {site.disk / 1e6:.0f} MB/s "
                 f"| {site.pool} "
-                f"| {duration(found.seconds)} | {speed:,.0f} | {found.in_flight} | {narrowest} |"
+                f"| {duration(found.seconds)} | {speed:,.0f} | {found.in_flight:.0f} | {narrowest} |"
             )
     return "\n".join(lines)
 

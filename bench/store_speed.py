@@ -126,8 +126,8 @@ def once(rows: int) -> dict[str, dict[str, float]]:
         same, other = (UPath(temporary) / name for name in ("same", "other"))
         unit = write_responses(same, rows, changed=False)
         write_responses(other, rows, changed=True)
-        expected = ({"inserted": rows, "changed": 0}, {"inserted": 0, "changed": 0})
-        expected += ({"inserted": 0, "changed": -(-rows // 100)},)
+        changes = ((rows, 0), (0, 0), (0, -(-rows // 100)))
+        expected = [{"inserted": new, "changed": changed} for new, changed in changes]
         for step, name in enumerate(LOADS, 1):
             rest(engine)
             before, started = usage(engine, server.pid), time.perf_counter()

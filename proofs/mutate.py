@@ -203,7 +203,7 @@ def survivor(name: str, difference: str) -> Survivor:
 
 def mutmut(tree: Path, environment: dict[str, str], *arguments: str) -> str:
     """Run mutmut in `tree` and return its output."""
-    command = [Path(sys.executable).parent / "mutmut", *arguments]
+    command = [str(Path(sys.executable).parent / "mutmut"), *arguments]
     done = subprocess.run(  # noqa: S603 - the installed tool
         command,
         cwd=tree,

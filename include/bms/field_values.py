@@ -1,7 +1,7 @@
 """Conversion of JSON values to field types, also from mistyped values with one interpretation."""
 
 import re
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin
 
@@ -21,6 +21,7 @@ BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 AMOUNT_DECIMALS: Final = 9
 """Decimals of stored amounts."""
+SMALLEST_AMOUNT: Final = Decimal(1).scaleb(-AMOUNT_DECIMALS)
 BINARY_DIGITS: Final = range(15, 18)
 """Significant digits of a number whose decimals come from binary floating point."""
 
@@ -34,10 +35,9 @@ def without_noise(amount: Decimal | None) -> Decimal | None:
     if amount is None:
         return None
     _, digits, exponent = amount.as_tuple()
-    noisy = isinstance(exponent, int) and exponent < -AMOUNT_DECIMALS
-    if not noisy or len(digits) not in BINARY_DIGITS:
+    if len(digits) not in BINARY_DIGITS or int(exponent) >= -AMOUNT_DECIMALS:
         return amount
-    return amount.quantize(Decimal(1).scaleb(-AMOUNT_DECIMALS), context=Context(prec=40))
+    return amount.quantize(SMALLEST_AMOUNT)
 
 
 def field_value(value: Any, type_: Any) -> tuple[Any, bool]:

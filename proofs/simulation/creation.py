@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -201,7 +201,7 @@ def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
 
 def hurried(ledger: MemoryLedger, settings: OnboardingSettings) -> Iterator[str]:
     """Yield each POST that followed an ambiguous one before two settle times."""
-    quiet = {}
+    quiet: dict[int, datetime | None] = {}
     for at, row, what, entry in ledger.history:
         since = quiet.get(row)
         if what == "intended" and since is not None and at < since + 2 * settings.settle:

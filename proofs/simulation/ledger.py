@@ -69,9 +69,11 @@ class MemoryLedger:
                 continue
         taken = {e.remote_id for n, e in self.rows.items() if e.remote_id and n not in moved}
         for move in moved.values():
-            if move.entry.remote_id is not None and move.entry.remote_id in taken:
+            if (remote_id := move.entry.remote_id) is None:
+                continue
+            if remote_id in taken:
                 raise RemoteIdConflict
-            taken.add(move.entry.remote_id)
+            taken.add(remote_id)
         for number, move in moved.items():
             self.rows[number] = move.entry
             self.history.append((at, number, move.what, move.entry))
@@ -95,4 +97,5 @@ class MemoryLedger:
 
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return which rows have these records."""
-        return {e.remote_id: e.key for e in self.rows.values() if e.remote_id in remote_ids}
+        rows = self.rows.values()
+        return {e.remote_id: e.key for e in rows if e.remote_id and e.remote_id in remote_ids}

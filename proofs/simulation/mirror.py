@@ -43,7 +43,9 @@ async def _run(random: Random, recorder: Recorder) -> list[str]:
     moving.members = {key for key in moving.states if random.random() < 0.6}  # noqa: PLR2004 - a share
     moving.flagged = {key for key in moving.states if random.random() < 0.3}  # noqa: PLR2004 - likewise
     first = random.random() < 0.5  # noqa: PLR2004 - a share of the runs begins with an empty mirror
-    mirror = {} if first else {key: _known(moving, key, b"") for key in moving.states}
+    mirror: dict[Key, MirrorRow] = (
+        {} if first else {key: _known(moving, key, b"") for key in moving.states}
+    )
     wrong = []
     for turn in range(random.randint(1, 2)):
         moving.inserted = moving.deleted = moving.edited = moving.assigned = chance

@@ -78,7 +78,7 @@ class FakeService:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[web.Request] = []
-        self.connections: set[int] = set()
+        self.connections: set[object] = set()
         self.respond: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.empty_array
         self.token: dict[str, Any] = {
             "access_token": TOKEN,
@@ -107,7 +107,7 @@ class FakeService:
         if request.path.endswith("/v1/token"):
             return await self.respond_token(request)
         self.requests.append(request)
-        self.connections.add(id(request.transport))
+        self.connections.add(request.transport)  # an id could be that of a closed one
         return await self.respond(request)
 
     def settings(self, **given: Any) -> ClientSettings:

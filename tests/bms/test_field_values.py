@@ -125,3 +125,10 @@ def test_a_uuid_has_all_its_hyphens_or_none(text: str, valid: bool) -> None:
 )
 def test_only_the_noise_of_binary_numbers_is_rounded(written: str, amount: str) -> None:
     assert without_noise(Decimal(written)) == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "exact", ["12345678901234567", "12345678.123456789", "1.5E-10", "NaN", "-Infinity", "1E+40"]
+)
+def test_an_amount_without_noise_keeps_its_notation(exact: str) -> None:
+    assert str(without_noise(Decimal(exact))) == exact

@@ -131,7 +131,7 @@ class Steps:
                     self()
                 self()
 
-        transport.Transport.send = stepped  # type: ignore[method-assign]  # this process ends with it
+        transport.Transport.send = stepped  # type: ignore[method-assign, assignment]  # this process ends with it
 
 
 def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[RowOutcome]:
