@@ -179,10 +179,7 @@ class SimulatedService:
             remote_id=f"guid-{self.made}",
             number=self.made,
             is_standby=True,
-            key=IDENTITY.key(body),
-            other_digests=IDENTITY.other_digests(body),
-            loose_digests=IDENTITY.loose_digests(body),
-            comparison_fields=IDENTITY.comparison_digests(body),
+            **IDENTITY.digests(body)._asdict(),
             values={"id_entity": body["id_entity"]},
         )
 

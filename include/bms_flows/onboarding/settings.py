@@ -43,7 +43,7 @@ class OnboardingSettings(FlowSettings):
     """Statuses that refuse all creates, independent of a row's data, and stop the sending; or `none`."""
     create_concurrency: int = 8
     """Maximum number of concurrent creates in one task."""
-    chunk_rows: int = 200
+    chunk_rows: int = 500
     """Rows per task; chunks run in parallel."""
     phone_region: str = "FR"
     """ISO code of the country of phone numbers without a country prefix."""

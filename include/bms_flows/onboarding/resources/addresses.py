@@ -7,6 +7,7 @@ a +tag are significant.
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import idna
@@ -29,11 +30,17 @@ def email_address(text: Any) -> str | None:
         return None
     if _NOT_IN_LOCAL_PARTS & set(local):
         return None
-    try:
-        known = idna.encode(domain.removesuffix("."), uts46=True, std3_rules=True).decode()
-    except idna.IDNAError:
-        return None
+    known = _domain(domain.removesuffix("."))
     return f"{local}@{known}" if "." in known else None
+
+
+@lru_cache(4096)  # encoding is slow, and the contacts of a client share a domain
+def _domain(text: str) -> str:
+    """Return a domain in IDNA 2008 form, empty if it is invalid."""
+    try:
+        return idna.encode(text, uts46=True, std3_rules=True).decode()
+    except idna.IDNAError:
+        return ""
 
 
 def phone_number(text: Any, region: str | None) -> str | None:

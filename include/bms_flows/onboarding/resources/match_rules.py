@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import phonenumbers
@@ -51,6 +51,15 @@ class MatchRule:
         return next(iter(self.digests(resource, values)), None)
 
 
+class Digests(NamedTuple):
+    """Digests of a record's values, with the names of `ServiceRecord`'s fields."""
+
+    key: str | None
+    other_digests: tuple[str, ...]
+    loose_digests: tuple[str, ...]
+    comparison_fields: dict[str, str | None]
+
+
 @dataclass(frozen=True)
 class Identity:
     """The match rules of a resource.
@@ -85,15 +94,12 @@ class Identity:
             for digest in finder.digests(self.resource, values)
         }
 
-    def other_digests(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the digests of `values` other than the key."""
-        key = self.key(values)
-        return tuple(digest for digest in self.rules_by_digest(values) if digest != key)
-
-    def loose_digests(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the digests of the key of `values` in looser forms."""
-        finders = self.rules_by_digest(values)
-        return tuple(digest for digest, finder in finders.items() if finder.loose)
+    def digests(self, values: Mapping[str, Any]) -> Digests:
+        """Return the key of `values`, the digests of the other rules, and the comparison digests."""
+        key, found = self.key(values), self.rules_by_digest(values)
+        others = tuple(digest for digest in found if digest != key)
+        loose = tuple(digest for digest, finder in found.items() if finder.loose)
+        return Digests(key, others, loose, self.comparison_digests(values))
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the scope value of `values`, None if the resource has no scope."""

@@ -61,6 +61,7 @@ class Employees:
         lists: dict[str, ListState] = {}
         records: dict[str, ServiceRecord] = {}
         for entity in snapshot.lists:
+            # In sequence: a gateway may answer equal requests in flight with one response.
             found = await self._list(int(entity)) | await self._list(int(entity))
             lists[entity] = ListState.of(found.values())
             records |= found
@@ -115,10 +116,7 @@ class Employees:
             remote_id=item.guid_employee,
             number=item.id_employee,
             is_standby=item.is_standby,
-            key=self.identity.key(values),
-            other_digests=self.identity.other_digests(values),
-            loose_digests=self.identity.loose_digests(values),
-            comparison_fields=self.identity.comparison_digests(values),
+            **self.identity.digests(values)._asdict(),
             values=values,
         )
 
@@ -220,10 +218,7 @@ class Crm(ABC):
         return ServiceRecord(
             remote_id=str(record.id),
             number=record.id,
-            key=self.identity.key(values),
-            other_digests=self.identity.other_digests(values),
-            loose_digests=self.identity.loose_digests(values),
-            comparison_fields=self.identity.comparison_digests(values),
+            **self.identity.digests(values)._asdict(),
             deleted=bool(values.get("deleted")),
         )
 

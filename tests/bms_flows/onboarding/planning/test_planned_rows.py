@@ -78,7 +78,7 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
         (NOTHING, row(ROW)),
         (PlanningView({}, {KEY: list(IDENTITY.rules_by_digest(ROW))}, []), row(ROW)),
         (
-            PlanningView({}, {"another": IDENTITY.other_digests(ROW)[-1:]}, []),
+            PlanningView({}, {"another": IDENTITY.digests(ROW).other_digests[-1:]}, []),
             row(ROW, action=Action.REVIEW, reason="same_name_and_number"),
         ),
         (

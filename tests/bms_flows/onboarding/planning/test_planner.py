@@ -55,7 +55,7 @@ def known(n: int, remote_id: str = "g", **given: Any) -> ServiceRecord:
         remote_id=remote_id,
         number=100 + n,
         key=IDENTITY.key(shown),
-        other_digests=IDENTITY.other_digests(shown),
+        other_digests=IDENTITY.digests(shown).other_digests,
         comparison_fields=IDENTITY.comparison_digests(shown),
         values=shown,
     )
@@ -206,7 +206,7 @@ def test_the_same_name_and_start_under_another_number_goes_to_review() -> None:
 
 def test_an_unfinished_row_of_the_same_person_under_another_number_goes_to_review() -> None:
     view = PlanningView(
-        {}, {"other key": IDENTITY.other_digests(values(1, payroll_number="77"))}, []
+        {}, {"other key": IDENTITY.digests(values(1, payroll_number="77")).other_digests}, []
     )
     assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
 
