@@ -11,7 +11,7 @@ from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.audit.environment import TODAY, Auditor
 
-PARTS = 12
+PARTS = 8
 PAGE = 20
 """Rows per page; a part has one page here."""
 

@@ -163,14 +163,20 @@ def test_a_service_that_forbids_every_detail_fails_the_run(
     assert not mirror.rows("bms.contact")
 
 
+@pytest.mark.parametrize(
+    ("fault", "given"),
+    [
+        ("gateway", {"status": 500, "seconds": 0}),
+        ("gateway", {"status": 400, "seconds": 0}),
+        ("malformed_json", {}),
+    ],
+)
 def test_a_detail_that_the_service_fails_to_give_concerns_its_row_only(
-    sandbox: Sandbox, mirror: Mirror
+    sandbox: Sandbox, mirror: Mirror, fault: str, given: dict[str, Any]
 ) -> None:
     sandbox.fill(contacts=12)
     mirror.client_settings = replace(mirror.client_settings, attempts=1)
-    sandbox.set_fault("gateway", "read_contact", status=500, seconds=0, count=1)
-    sandbox.set_fault("gateway", "read_contact", status=400, seconds=0, count=1)
-    sandbox.set_fault("malformed_json", "read_contact", count=1, after=6)
+    sandbox.set_fault(fault, "read_contact", count=3, **given)
     assert mirror.run()["state"] == "complete"
     assert [code for _, code in quarantined(mirror)] == ["unavailable"] * 3
     assert sum(not row["_detailed"] for row in mirror.rows("bms.contact")) == 3
