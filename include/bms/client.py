@@ -112,8 +112,8 @@ class Client:
     ) -> Response:
         """Return the undecoded response of a reading operation: status, headers and body.
 
-        Returns every status but 401 (with `authenticate`), 408, 429 and 5xx, which raise after
-        retries as in the other methods. Raises `ValueError` for an operation that writes.
+        Returns every status but 401 (with `authenticate`), 408, 421, 423, 425, 429 and 5xx, which
+        raise after retries as in the other methods. Raises `ValueError` for an operation that writes.
         """
         endpoint = BY_NAME[operation]
         if endpoint.method != "GET":
@@ -218,7 +218,7 @@ class Client:
             if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
                 raise TypeError(f"{name} takes a date, not a date-time")
         if end_date < start_date:  # the service would return an empty list
-            raise ValueError("end_date is before start_date: swap them")
+            raise ValueError("the last day is before the first day: swap them")
         last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
         return await self._sender.request(
             BY_NAME["list_client_invoices"],

@@ -72,6 +72,7 @@ def without_halves(body: bytes) -> bytes:
 
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
+_CREATED_EMPLOYEE: Final = msgspec.structs.fields(CreatedEmployee)
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
@@ -291,7 +292,7 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
     values: dict[str, Any] = {}
     with suppress(*UNREADABLE):
         content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
-        for field in msgspec.structs.fields(CreatedEmployee) if isinstance(content, dict) else ():
+        for field in _CREATED_EMPLOYEE if isinstance(content, dict) else ():
             with suppress(ValueError):
                 values[field.name], _ = field_value(content.get(field.name), field.type)
     guid = values.pop("guid_employee", None) or ""

@@ -10,7 +10,7 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 │   └── RangeRefused         a list of invoices refused or too large; a shorter range may succeed
 ├── Redirected               a redirect that the client does not follow
 ├── Throttled                429 after all retries; .retry_after
-├── ServiceUnavailable       5xx or 408 after all retries; .retry_after
+├── ServiceUnavailable       5xx, 408, 421, 423 or 425 after all retries; .retry_after
 ├── ConnectionFailed         no connection, or connection lost; .sent
 ├── Timeout                  no complete response in time; .sent
 ├── MalformedResponse        a 2xx whose body does not match the interface
@@ -122,7 +122,10 @@ class Throttled(BmsError):
 
 
 class ServiceUnavailable(BmsError):
-    """The service responded 5xx or 408; `retry_after` is the requested wait in seconds, or None."""
+    """The service responded 5xx, 408, 421, 423 or 425: the same request may succeed later.
+
+    `retry_after` is the requested wait in seconds, or None.
+    """
 
     retriable = True
     retry_for_hours = True
@@ -219,6 +222,8 @@ class InvalidTlsFile(ValueError):
         super().__init__(f"{setting} {problem}")
 
 
+PASSING: Final = frozenset({408, 421, 423, 425})
+"""Client errors of the moment or the connection: timeout, misdirected, locked, too early."""
 RANGE_REFUSALS: Final = frozenset({400, 413, 416, 422})
 
 REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
@@ -249,7 +254,7 @@ def error_for(endpoint: Endpoint, status: int, retry_after: float | None) -> Bms
         return None
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Throttled(endpoint, "throttled (429)", status=status, retry_after=retry_after)
-    if status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         text = f"service error ({status})"
         return ServiceUnavailable(endpoint, text, status=status, retry_after=retry_after)
     return _refusal(endpoint, status)

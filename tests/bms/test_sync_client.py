@@ -103,7 +103,7 @@ def test_errors_of_the_service_reach_the_caller(client: SyncClient, sandbox: San
 
 def test_a_reversed_range_is_refused(client: SyncClient) -> None:
     """The service would return an empty list."""
-    with pytest.raises(ValueError, match="end_date is before start_date"):
+    with pytest.raises(ValueError, match="the last day is before the first day"):
         client.list_client_invoices(id_entity=1, start_date="2026-03-02", end_date="2026-03-01")
 
 
