@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 
-from bms_warehouse.errors import Cursor, PoolerFound, unwrapped
+from bms_warehouse.errors import Cursor, EncodingUnsupported, PoolerFound, unwrapped
 
 SESSION = {
     "timezone": "UTC",
@@ -34,8 +34,9 @@ def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
     Sessions use UTC, UTF-8, the isolation level "read committed" and commits that survive a crash,
-    whatever the settings of role, database and environment. Errors are `WarehouseError` and contain no row data; a connection pooler is
-    refused with `PoolerFound`.
+    whatever the settings of role, database and environment. Errors are `WarehouseError` and contain
+    no row data; a connection pooler is refused with `PoolerFound`, a database that does not store
+    UTF-8 with `EncodingUnsupported`.
     """
     url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)
     given = url.query.get("options", ())
@@ -53,14 +54,15 @@ def connect(uri: str, **options: object) -> Engine:
         **options,
     )
     event.listen(engine, "handle_error", unwrapped)
-    event.listen(engine, "connect", partial(_require_own_session, mark))
+    event.listen(engine, "connect", partial(_check_session, mark))
     return engine
 
 
-def _require_own_session(mark: str, driver: psycopg.Connection, _record: object) -> None:
+def _check_session(mark: str, driver: psycopg.Connection, _record: object) -> None:
     """Raise `PoolerFound` if the session was not opened with the settings of this engine.
 
     A pooler opens the sessions of the server itself, so that no custom setting of a client reaches it.
+    Raise `EncodingUnsupported` for a database whose encoding is not UTF-8.
     """
     before, driver.autocommit = driver.autocommit, True
     [(found,)] = driver.execute(f"select current_setting('{MARK}', true)").fetchall()
@@ -68,6 +70,10 @@ def _require_own_session(mark: str, driver: psycopg.Connection, _record: object)
     if found != mark:
         driver.close()
         raise PoolerFound
+    encoding = driver.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        driver.close()
+        raise EncodingUnsupported(f"{encoding}")
 
 
 def read_meanwhile(connection: Connection) -> None:

@@ -69,6 +69,18 @@ class PoolerFound(WarehouseError):
         self.retriable = False
 
 
+class EncodingUnsupported(WarehouseError):
+    """The database stores text in an encoding that lacks characters of the service."""
+
+    def __init__(self, encoding: str) -> None:
+        Exception.__init__(
+            self,
+            f"the database of the warehouse stores text as {encoding}, which can't hold every name: "
+            "create a database with encoding 'UTF8' template template0",
+        )
+        self.retriable = False
+
+
 def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, make_url, table, text
 from sqlalchemy.schema import SetColumnComment
 
 from bms_warehouse import database, loads, migration
+from bms_warehouse.errors import EncodingUnsupported
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 
@@ -206,3 +207,23 @@ def test_a_migration_warns_if_it_may_not_create_the_readers(
     server.dispose()
     (warning,) = (each.message for each in caplog.records if each.levelname == "WARNING")
     assert "may not create the roles bms_analyst" in warning
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_name_is_refused(postgres: str, encoding: str) -> None:
+    name = f"bms_{uuid.uuid4().hex}"
+    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.execute(
+            text(f"create database {name} encoding '{encoding}' locale 'C' template template0")
+        )
+        engine = database.connect(
+            server.url.set(database=name).render_as_string(hide_password=False)
+        )
+        try:
+            with pytest.raises(EncodingUnsupported, match=f"{encoding}.*'UTF8' template template0"):
+                migration.migrate(engine)
+        finally:
+            engine.dispose()
+            connection.execute(text(f"drop database {name}"))
+    server.dispose()
