@@ -61,6 +61,8 @@ def test_the_wheel_holds_every_file_of_its_packages_and_no_other(wheel: zipfile.
         "bms_provider/board/static/board.css",
         "bms_provider/example_dags/example_bms_hook.py",
         "bms_provider/dags/invoice_extraction.py",
+        "bms_provider/py.typed",  # without it, a type checker sees operators and hook as Any
+        "bms/py.typed",
     ):
         assert needed in expected
     migration = wheel.read("bms_warehouse/migrations/versions/0001_baseline.sql")

@@ -12,7 +12,7 @@ WORDS = {
     int: "a whole number",
     bool: "true or false",
     str: "text",
-    date: "a date, for example 2026-11-21",
+    date: "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}",
     UUID: "a UUID",
     type(None): "nothing",
 }

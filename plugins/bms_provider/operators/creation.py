@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -69,6 +71,8 @@ class BmsCreateOperator(BmsOperator):
         super().__init__(**{"retries": 0, **kwargs})
         if (body is None) == (body_path is None):
             raise ValueError("give either body or body_path")
+        if callable(body) and not _takes_one_argument(body):
+            raise ValueError("body: the callable takes one argument, the context of Airflow")
         self.body = body
         self.body_path = body_path
         XComArg.apply_upstream_relationship(self, body)
@@ -154,6 +158,15 @@ class BmsCreateOperator(BmsOperator):
         if index is None or index < 0 or in_mapped_group:
             return self.render_template(self.body, context)
         return self.body  # mapped: resolved by Airflow, and the data of another task is no template
+
+
+def _takes_one_argument(function: Callable[..., Any]) -> bool:
+    with suppress(ValueError):  # a function of C without a signature
+        try:
+            inspect.signature(function).bind({})
+        except TypeError:
+            return False
+    return True
 
 
 def failure_text(error: BaseException) -> str:

@@ -34,7 +34,11 @@ def test_text_of_a_template_becomes_the_type_of_the_client(
         ("12.5", int, "a whole number"),
         (None, int, "a whole number"),
         ("maybe", bool | None, "true or false or nothing"),
-        ("secret-text", date, "a date, for example 2026-11-21"),
+        (
+            "secret-text",
+            date,
+            "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}",
+        ),
         ("DE", Literal["EN", "FR"] | None, "EN or FR or nothing"),
         ("secret-text", UUID, "a UUID"),
     ],

@@ -252,6 +252,11 @@ def test_an_operator_takes_either_body_or_body_path(given: Any) -> None:
         BmsCreateContactOperator(task_id="create", **given)
 
 
+def test_a_callable_without_an_argument_is_refused_when_the_dag_is_parsed() -> None:
+    with pytest.raises(ValueError, match="body: the callable takes one argument, the context"):
+        with_body(lambda: {"last_name": "Canary"})
+
+
 def test_the_task_of_an_xcomarg_is_upstream() -> None:
     with DAG("d", schedule=None):
         bodies = EmptyOperator(task_id="bodies").output

@@ -66,5 +66,7 @@ def test_an_invalid_day_raises() -> None:
     operator = BmsListClientInvoicesOperator(
         task_id="list", id_entity=1, first_day="02/03/2026", last_day="2026-03-31", path="i.jsonl"
     )
-    with pytest.raises(BadArgument, match="first_day takes a date, for example 2026-11-21"):
+    with pytest.raises(
+        BadArgument, match="first_day takes a date without a time, for example 2026-11-21"
+    ):
         operator.execute({})
